@@ -1,0 +1,71 @@
+# Everything runs in .venv, which each target sets up for itself. `make` alone lists the targets.
+
+PYTHON ?= python3
+ARGS ?=
+
+py := .venv/bin/python
+ready := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test lint format types imports bench soak docs clean
+# The steps of `make test` report one after the other, also under `make -j`.
+.NOTPARALLEL:
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+
+venv: $(ready)  ## set up .venv (again only when pyproject.toml or constraints.txt changed)
+
+# Written last, so that an interrupted set-up is done again.
+$(ready): pyproject.toml constraints.txt
+	@command -v "$(PYTHON)" >/dev/null || { \
+	    echo "No '$(PYTHON)' found. epsilons needs Python 3.11 or newer: make PYTHON=/path/to/python3 ..." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "epsilons needs Python 3.11 or newer; '$(PYTHON)' is $$("$(PYTHON)" --version 2>&1)." >&2; \
+	    echo "Choose another one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@"$(PYTHON)" -c 'import venv, ensurepip' || { \
+	    echo "'$(PYTHON)' lacks the module venv or ensurepip, which makes virtual environments." >&2; \
+	    echo "On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@# An environment that is half made, too old, or whose Python is gone starts afresh.
+	@test -x $(py) && $(py) -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' \
+	    || { echo "Making .venv"; "$(PYTHON)" -m venv --clear .venv; }
+	@echo "Installing epsilons and what its tests need into .venv (a minute or two the first time)"
+	@# The variables pin the build tool as well: older releases of pip read the first, newer ones the second.
+	@PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
+	    $(py) -m pip install -qq --no-input -c constraints.txt -e '.[dev]' || { \
+	    echo "The installation failed. All that pip has to say: $(py) -m pip install -c constraints.txt -e '.[dev]'" >&2; \
+	    exit 1; }
+	@touch $@
+
+demo: $(ready)  ## show what the library does
+	@$(py) -m epsilons.demo $(ARGS)
+
+test: lint types imports  ## lint, types, imports, then all tests but the long ones (ARGS=... goes to pytest)
+	$(py) -m pytest -n 2 -q $(ARGS)
+
+lint: $(ready)  ## ruff: rules and format
+	$(py) -m ruff check .
+	$(py) -m ruff format --check .
+
+format: $(ready)  ## let ruff repair what it can
+	$(py) -m ruff check --fix .
+	$(py) -m ruff format .
+
+types: $(ready)  ## mypy, strict
+	$(py) -m mypy --strict src
+
+imports: $(ready)  ## import-linter: imports between rooms only go down
+	$(py) .venv/bin/lint-imports --no-logo
+
+bench: $(ready)  ## run the benchmarks
+	$(py) benchmarks/run.py $(ARGS)
+
+soak: $(ready)  ## the long tests
+	$(py) -m pytest -m soak --hypothesis-profile=soak -q $(ARGS)
+
+docs: $(ready)  ## build the documentation
+	$(py) docs/build.py $(ARGS)
+
+clean:  ## back to a fresh clone: remove .venv, caches and what was built
+	rm -rf .venv build dist docs/_build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +

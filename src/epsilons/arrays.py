@@ -1,0 +1,220 @@
+"""The statistics on plain arrays: `eps.count(values, epsilons)`.
+
+`values[i]` belongs to a person whose epsilon is `epsilons[i]`; `eps.PUBLIC` (infinite) means public. Epsilons may
+also be one number for everyone, or `eps.Preferences`. Each call is one release at everybody's whole epsilon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypedDict, Unpack
+
+from epsilons.errors import DataError, PlanError
+from epsilons.noise.entropy import Entropy, system
+from epsilons.planner.choose import choose
+from epsilons.planner.plan import Plan, check_share
+from epsilons.preferences import Roster, roster_of
+from epsilons.release import Release, exact_release, make_release
+from epsilons.statistics import order
+from epsilons.statistics.base import Statistic
+from epsilons.statistics.count import Count
+from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.people import ArrayPeople
+from epsilons.statistics.question import Question
+from epsilons.statistics.total import Mean, Sum
+from epsilons.statistics.variance import Variance
+
+Bounds = tuple[float, float] | None
+
+
+class Options(TypedDict, total=False):
+    """The keywords that all statistics share.
+
+    mechanism: "auto" (default) or a mechanism's name. threshold: for threshold and sample, a number, "max" (default),
+    "mean" or "best". rescale: make up for what a mechanism leaves out. neighbors: "absent" (default) or "replace".
+    assume: "unrelated" (default) or "nothing". spread, density: public guesses of the standard deviation and of the
+    fraction of ones; they steer weights and plans, never the guarantee. entropy: the operating system's by default.
+    """
+
+    mechanism: str
+    threshold: float | str | None
+    rescale: bool | None
+    neighbors: str
+    assume: str
+    spread: float | None
+    density: float | None
+    entropy: Entropy | None
+
+
+def _ask(
+    statistic: Statistic,
+    values: Any,
+    epsilons: Any,
+    *,
+    mechanism: str = "auto",
+    threshold: float | str | None = None,
+    rescale: bool | None = None,
+    neighbors: str = "absent",
+    assume: str = "unrelated",
+    spread: float | None = None,
+    density: float | None = None,
+    entropy: Entropy | None = None,
+) -> Release:
+    question = Question(statistic, neighbors, assume, spread, density)
+    people = ArrayPeople.of(values, _roster(epsilons, values))
+    source = system() if entropy is None else entropy
+    if people.levels.all_public:
+        return exact_release(question, people)
+    chosen, why = choose(mechanism, question, people.levels, threshold, rescale)
+    return make_release(chosen, question, people, source, why)
+
+
+def _roster(epsilons: Any, values: Any) -> Roster:
+    try:
+        people = len(values)
+    except TypeError:
+        raise DataError("Values are not a list or array.", rule="One value per person.") from None
+    return roster_of(epsilons, people=people)
+
+
+def count(values: Any, epsilons: Any, **options: Unpack[Options]) -> Release:
+    """How many people have a 1; whatever is not exactly 1 counts as 0.
+
+    >>> import epsilons as eps
+    >>> answer = eps.count([1, 0, 1, 1], [0.5, 1, 2, eps.PUBLIC], mechanism="exponential")
+    >>> 0 <= answer.value <= 4
+    True
+    """
+    return _ask(Count(), values, epsilons, **options)
+
+
+def sum(values: Any, epsilons: Any, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
+    """The sum of values clipped to public bounds; a missing value counts as their centre."""
+    return _ask(Sum(bounds), values, epsilons, **options)  # type: ignore[arg-type]
+
+
+def mean(values: Any, epsilons: Any, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
+    """The mean of values clipped to public bounds; a missing value counts as their centre.
+
+    >>> import epsilons as eps
+    >>> answer = eps.mean([20, 30, 40], [0.5, 1, 1], bounds=(0, 100), mechanism="minimum")
+    >>> answer.charges
+    {0.5: 0.5, 1.0: 0.5}
+    """
+    return _ask(Mean(bounds), values, epsilons, **options)  # type: ignore[arg-type]
+
+
+def variance(values: Any, epsilons: Any, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
+    """The variance (divided by n) of values clipped to public bounds."""
+    return _ask(Variance(bounds), values, epsilons, **options)  # type: ignore[arg-type]
+
+
+def median(
+    values: Any, epsilons: Any, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
+) -> Release:
+    """The median, on a public grid of possible answers (65,536 steps unless `step` is given)."""
+    return _ask(order.median(bounds, step), values, epsilons, **options)
+
+
+def quantile(
+    values: Any, epsilons: Any, q: float, *, bounds: Bounds = None, step: float | None = None, **options: Any
+) -> Release:
+    """The value below which a fraction `q` of the people lie, on a public grid of possible answers."""
+    return _ask(order.quantile(q, bounds, step), values, epsilons, **options)
+
+
+def min(
+    values: Any, epsilons: Any, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
+) -> Release:
+    """The smallest value, on a public grid of possible answers."""
+    return _ask(order.minimum(bounds, step), values, epsilons, **options)
+
+
+def max(
+    values: Any, epsilons: Any, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
+) -> Release:
+    """The largest value, on a public grid of possible answers."""
+    return _ask(order.maximum(bounds, step), values, epsilons, **options)
+
+
+def kth_largest(
+    values: Any, epsilons: Any, k: int, *, bounds: Bounds = None, step: float | None = None, **options: Any
+) -> Release:
+    """The k-th largest value (k=1 is the maximum), on a public grid of possible answers."""
+    return _ask(order.kth_largest(k, bounds, step), values, epsilons, **options)
+
+
+def histogram(
+    values: Any,
+    epsilons: Any,
+    *,
+    edges: Sequence[float] | None = None,
+    categories: Sequence[Hashable] | None = None,
+    outside: str = "drop",
+    **options: Unpack[Options],
+) -> Release:
+    """People per bin [edge, next edge), or per category; outside is dropped, or clipped with `outside="clip"`.
+
+    >>> import epsilons as eps
+    >>> answer = eps.histogram(["a", "b", "a"], [1, 1, 2], categories=["a", "b"])
+    >>> list(answer.value)
+    ['a', 'b']
+    """
+    return _ask(Histogram.of(edges, categories, outside), values, epsilons, **options)
+
+
+def plan(
+    statistic: str,
+    epsilons: Any,
+    *,
+    share: float = 1.0,
+    error: float | None = None,
+    threshold: float | str | None = None,
+    rescale: bool | None = None,
+    neighbors: str = "absent",
+    assume: str = "unrelated",
+    spread: float | None = None,
+    density: float | None = None,
+    **arguments: Any,
+) -> Plan:
+    """What every mechanism would cost and how far it would err; free, since it needs no values.
+
+    `arguments` are those of the statistic (bounds, q, step, edges, ...). With `error` the plan is the one with the
+    smallest share of everybody's epsilon that reaches it.
+
+    >>> import epsilons as eps
+    >>> print(eps.plan("count", [0.1] * 500 + [1.0] * 500).best.mechanism)
+    weighted
+    """
+    question = Question(_statistic(statistic, arguments), neighbors, assume, spread, density)
+    levels = roster_of(epsilons).levels
+    if levels.all_public:
+        raise PlanError("There is nothing to plan.", rule="Everyone is public (or nobody is there): answers are exact.")
+    made = Plan.make(question, levels, check_share(share), threshold, rescale)
+    return made if error is None else made.reaching(error)
+
+
+def _statistic(name: str, arguments: dict[str, Any]) -> Statistic:
+    if name not in _STATISTICS:
+        raise PlanError(f"Unknown statistic {name!r}.", hint=", ".join(_STATISTICS))
+    needed, build = _STATISTICS[name]
+    strange = sorted(set(arguments) - set(needed))
+    if strange:
+        raise PlanError(f"A {name} takes no {strange[0]!r}.", hint=", ".join(needed) or "no arguments at all")
+    return build(*(arguments.get(key, _DEFAULTS.get(key)) for key in needed))
+
+
+_DEFAULTS = {"outside": "drop"}
+#: What can be planned by name: its arguments, and how they make a statistic.
+_STATISTICS: dict[str, tuple[tuple[str, ...], Callable[..., Statistic]]] = {
+    "count": ((), Count),
+    "sum": (("bounds",), Sum),
+    "mean": (("bounds",), Mean),
+    "variance": (("bounds",), Variance),
+    "median": (("bounds", "step"), order.median),
+    "quantile": (("q", "bounds", "step"), order.quantile),
+    "min": (("bounds", "step"), order.minimum),
+    "max": (("bounds", "step"), order.maximum),
+    "kth_largest": (("k", "bounds", "step"), order.kth_largest),
+    "histogram": (("edges", "categories", "outside"), Histogram.of),
+}

@@ -1,0 +1,376 @@
+"""Tries to falsify a guarantee: exactly by enumerating small datasets, or statistically from draws.
+
+The claim under attack (personalized differential privacy, Jorgensen et al. 2015, Definition 6): for every
+person i, every dataset D, every neighbour D' that differs in i's records only, and every event E,
+
+    |ln P[M(D) in E] - ln P[M(D') in E]| <= epsilon_i.
+
+The roster (who was asked, with which epsilon) is public and stays the same in D and D'. Nothing here proves a
+guarantee: `enumerate_losses` speaks for the datasets it was given, `bound_loss` only ever refutes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "ABSENT",
+    "LossBound",
+    "PersonLoss",
+    "Verdict",
+    "all_datasets",
+    "bound_loss",
+    "clopper_pearson",
+    "enumerate_losses",
+]
+
+ABSENT = float("nan")  # a person whose records were replaced by nothing
+
+Dataset = tuple[float, ...]
+Distribution = Callable[[NDArray[np.float64]], tuple[Sequence[Hashable] | NDArray[Any], ArrayLike]]
+Draw = Callable[[int], NDArray[Any]]
+
+
+# --- exact: every outcome of every neighbour ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PersonLoss:
+    """What one outcome tells about one person: |ln P/Q| between a dataset and its neighbour."""
+
+    person: int
+    epsilon: float
+    loss: float
+    data: Dataset
+    neighbour: Dataset
+    outcome: object
+
+    @property
+    def ratio(self) -> float:
+        if self.loss == 0:
+            return 0.0
+        return self.loss / self.epsilon if self.epsilon > 0 else math.inf
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The pair of neighbours that came closest to breaking the claim, or broke it."""
+
+    worst: PersonLoss | None
+    pairs: int
+    holds: bool
+
+    def __str__(self) -> str:
+        if self.worst is None:
+            return "nothing was checked: no person with a finite epsilon has a neighbour here"
+        worst, verdict = self.worst, "holds" if self.holds else "REFUTED"
+        return (
+            f"{verdict} on {self.pairs} pairs: person {worst.person} loses {worst.loss:.6g} "
+            f"of epsilon {worst.epsilon:.6g} ({worst.ratio:.4g} times)\n"
+            f"  outcome {worst.outcome} of {_written(worst.data)} against {_written(worst.neighbour)}"
+        )
+
+
+def _written(data: Dataset) -> str:
+    return "(" + ", ".join("absent" if math.isnan(value) else f"{value:g}" for value in data) + ")"
+
+
+def all_datasets(domain: Iterable[float], n: int) -> Iterator[Dataset]:
+    """Every dataset of n people with values in the domain.
+
+    >>> list(all_datasets((0, 1), 2))
+    [(0, 0), (0, 1), (1, 0), (1, 1)]
+    """
+    return itertools.product(domain, repeat=n)
+
+
+def enumerate_losses(
+    distribution: Distribution,
+    datasets: Iterable[Sequence[float]],
+    epsilons: Sequence[float],
+    *,
+    domain: Iterable[float] | None = None,
+    neighbors: Literal["absent", "replace"] = "absent",
+    tolerance: float = 1e-9,
+    log: bool = False,
+) -> Verdict:
+    """The largest exact loss of anyone over all given datasets and their neighbours.
+
+    `distribution(values)` returns the outcomes of the mechanism on those values and their exact
+    probabilities (natural logarithms of them with `log=True`, which keeps far tails from underflowing to
+    "impossible"). A value may be `ABSENT`. Neighbours replace one person's value by `ABSENT`
+    (`neighbors="absent"`) or by every other value of `domain` (`neighbors="replace"`). An outcome possible
+    on one side only is an infinite loss. People with epsilon inf are public: nothing is checked for them.
+    The claim holds when every loss is at most epsilon*(1 + tolerance) + tolerance; the tolerance is for the
+    rounding of the probabilities alone.
+
+    >>> def coin(values):  # the truth with 3/4; a fair coin for a person who is absent
+    ...     yes = {0: .25, 1: .75}.get(values[0], .5)
+    ...     return ("no", "yes"), (1 - yes, yes)
+    >>> print(enumerate_losses(coin, all_datasets((0, 1), 1), [.7]))
+    holds on 2 pairs: person 0 loses 0.693147 of epsilon 0.7 (0.9902 times)
+      outcome yes of (0) against (absent)
+    """
+    if neighbors not in ("absent", "replace"):
+        raise ValueError(f"neighbors is 'absent' or 'replace', not {neighbors!r}")
+    substitutes = (ABSENT,) if neighbors == "absent" else () if domain is None else tuple(domain)
+    if not substitutes:
+        raise ValueError("neighbors='replace' needs domain: the values a person's own may be replaced by")
+    if any(math.isnan(epsilon) or epsilon < 0 for epsilon in epsilons):
+        raise ValueError("every epsilon must be at least 0 (inf for a public person)")
+    index: dict[Hashable, int] = {}  # outcome -> its place in every vector of log-probabilities
+
+    @lru_cache(maxsize=4096)  # under "replace" most neighbours are datasets of the enumeration themselves
+    def law(data: Dataset) -> NDArray[np.float64]:
+        return _log_probabilities(*distribution(np.array(data, dtype=np.float64)), index, log)
+
+    worst: PersonLoss | None = None
+    worst_share, seen, pairs = -1.0, False, 0
+    for dataset in datasets:
+        data, seen = tuple(dataset), True
+        if len(data) != len(epsilons):
+            raise ValueError(f"a dataset of {len(data)} people does not match a roster of {len(epsilons)}")
+        for person, epsilon in enumerate(epsilons):
+            if math.isinf(epsilon):
+                continue
+            allowed = epsilon * (1 + tolerance) + tolerance
+            for value in substitutes:
+                if value == data[person] or (math.isnan(value) and math.isnan(data[person])):
+                    continue
+                neighbour = (*data[:person], value, *data[person + 1 :])
+                loss, place = _largest_loss(law(data), law(neighbour))
+                pairs += 1
+                # Ranked by the share of what is allowed, so that the worst pair alone decides for all.
+                share = loss / allowed if allowed > 0 else (math.inf if loss > 0 else 0.0)
+                if share > worst_share:
+                    outcome = next(itertools.islice(index, place, None))
+                    worst = PersonLoss(person, epsilon, loss, data, neighbour, outcome)
+                    worst_share = share
+    if not seen:
+        raise ValueError("no dataset was given; an iterator serves only once, so pass a fresh one")
+    return Verdict(worst, pairs, holds=worst_share <= 1)
+
+
+def _log_probabilities(
+    outcomes: Sequence[Hashable] | NDArray[Any], given: ArrayLike, index: dict[Hashable, int], log: bool
+) -> NDArray[np.float64]:
+    """Log-probabilities by the outcome's place in `index`, which grows by the outcomes not seen before."""
+    listed = outcomes.tolist() if isinstance(outcomes, np.ndarray) else list(outcomes)
+    logs = np.asarray(given, dtype=np.float64)
+    if logs.shape != (len(listed),):
+        raise ValueError(f"{len(listed)} outcomes need one probability each, not shape {logs.shape}")
+    if not log:
+        if np.any(logs < 0):
+            raise ValueError("a probability is negative; pass log=True if these are logarithms")
+        with np.errstate(divide="ignore"):
+            logs = np.log(logs)
+    # Mass that is not listed is mass that is not audited: a window cut short must not pass for the whole law.
+    if not abs(np.exp(logs).sum() - 1) <= 1e-6:
+        raise ValueError("the probabilities do not add up to 1; normalise them or widen the window")
+    # A NaN outcome differs from itself; ABSENT, one object, stands for all of them.
+    places = [index.setdefault(x if x == x else ABSENT, len(index)) for x in listed]
+    vector = np.full(len(index), -np.inf)
+    np.logaddexp.at(vector, places, logs)  # an outcome listed twice has the sum of both
+    return vector
+
+
+def _largest_loss(one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, int]:
+    """Largest |ln P/Q| over the union of outcomes, and where; 0 where both are impossible."""
+    size = max(len(one), len(other))
+    p, q = (np.pad(logs, (0, size - len(logs)), constant_values=-np.inf) for logs in (one, other))
+    loss = np.zeros(size)
+    np.subtract(p, q, out=loss, where=p != q)
+    np.abs(loss, out=loss)
+    place = int(loss.argmax())
+    return float(loss[place]), place
+
+
+# --- statistical: draws from one pair of neighbours ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LossBound:
+    """With probability `confidence` over the draws, the true loss of this pair is at least `lower`."""
+
+    lower: float
+    event: str
+    draws: int
+    confidence: float
+
+    def refutes(self, epsilon: float) -> bool:
+        return self.lower > epsilon
+
+    def __str__(self) -> str:
+        certainty = f"{self.confidence:.6g} confidence, {self.draws} draws of each"
+        return f"the loss is at least {self.lower:.6g} ({certainty}): {self.event}"
+
+
+def bound_loss(
+    draw_one: Draw, draw_other: Draw, *, draws: int = 1_000_000, confidence: float = 0.999, bins: int = 256
+) -> LossBound:
+    """A lower confidence bound on the loss between two neighbours, from `draws` outcomes of each.
+
+    `draw_one(size)` and `draw_other(size)` return `size` independent outcomes, numbers or anything that
+    sorts (encode a tuple as one number), on a dataset and on its neighbour; each is called once.
+
+    The first half of the draws chooses one event E (a tail, a single value or an interval) and a direction
+    (as in Ding et al. 2018, "Detecting Violations of Differential Privacy"); the second half, independent
+    of that choice, tests it: ln P[E]/Q[E] >= ln lower(P)/upper(Q) by the Clopper-Pearson bounds, each wrong
+    with probability at most (1 - confidence)/2. So the bound is honest however many events were looked at.
+    The event chosen has the largest bound on the first half, not the largest ratio: a far tail has a large
+    ratio by chance. `bins` is the number of quantiles at which intervals begin and end; up to so many
+    distinct values are all used.
+    """
+    if draws < 2 or bins < 1:
+        raise ValueError("draws must be at least 2 (half choose an event, half test it), bins at least 1")
+    if not 0 < confidence < 1:
+        raise ValueError("confidence must lie strictly between 0 and 1")
+    one, other = _outcomes(draw_one, draws), _outcomes(draw_other, draws)
+    half = draws // 2
+    each = 1 - (1 - confidence) / 2
+    event, forward = _choose_event(one[:half], other[:half], bins, NormalDist().inv_cdf(each))
+    trials = draws - half
+    likely, unlikely = (one, other) if forward else (other, one)
+    p = clopper_pearson(int(event.holds(likely[half:]).sum()), trials, each, "lower")
+    q = clopper_pearson(int(event.holds(unlikely[half:]).sum()), trials, each, "upper")
+    lower = max(0.0, math.log(p / q)) if p > 0 else 0.0
+    return LossBound(lower, f"{event}, likelier by draw_{'one' if forward else 'other'}", draws, confidence)
+
+
+def _outcomes(draw: Draw, draws: int) -> NDArray[Any]:
+    drawn = np.asarray(draw(draws))
+    if drawn.shape != (draws,):
+        raise ValueError(f"{draws} draws were asked for, an array of shape {drawn.shape} came back")
+    if np.any(drawn != drawn):
+        raise ValueError("a drawn outcome is NaN, which has no place in an order; encode it as a number")
+    return drawn
+
+
+Edge = tuple[Any, bool] | None  # just before (False) or just after (True) a value; None: the end of the line
+
+
+@dataclass(frozen=True)
+class _Interval:
+    start: Edge
+    end: Edge
+
+    def holds(self, x: NDArray[Any]) -> NDArray[np.bool_]:
+        inside = np.ones(len(x), dtype=np.bool_)
+        if self.start is not None:
+            value, after = self.start
+            inside &= x > value if after else x >= value
+        if self.end is not None:
+            value, after = self.end
+            inside &= x <= value if after else x < value
+        return inside
+
+    def __str__(self) -> str:
+        if self.start is not None and self.end is not None and self.start[0] == self.end[0]:
+            return f"X = {self.start[0]}"
+        left = "" if self.start is None else f"{self.start[0]} {'<' if self.start[1] else '<='} "
+        right = "" if self.end is None else f" {'<=' if self.end[1] else '<'} {self.end[0]}"
+        return f"{left}X{right}"
+
+
+def _choose_event(one: NDArray[Any], other: NDArray[Any], bins: int, z: float) -> tuple[_Interval, bool]:
+    """The interval and the direction (True: likelier under `one`) that promise the largest lower bound."""
+    one, other = np.sort(one), np.sort(other)
+    n = len(one)
+    cuts = _cuts(one, other, bins, z)
+    edges: list[Edge] = [None, *((cut, after) for cut in cuts for after in (False, True)), None]
+
+    def below(drawn: NDArray[Any]) -> NDArray[np.int64]:  # how many draws lie left of each edge
+        before, after = np.searchsorted(drawn, cuts, "left"), np.searchsorted(drawn, cuts, "right")
+        return np.concatenate([[0], np.stack([before, after], axis=1).ravel(), [n]]).astype(np.int64)
+
+    start, end = np.triu_indices(len(edges), 1)  # every interval between two edges, both tails among them
+    in_one, in_other = (np.diff(below(drawn)[np.stack([start, end])], axis=0)[0] for drawn in (one, other))
+    forward, backward = _promise(in_one, in_other, n, z), _promise(in_other, in_one, n, z)
+    direction = bool(forward.max() >= backward.max())
+    best = int((forward if direction else backward).argmax())
+    return _Interval(edges[start[best]], edges[end[best]]), direction
+
+
+def _cuts(one: NDArray[Any], other: NDArray[Any], bins: int, z: float) -> NDArray[Any]:
+    """Values at which intervals may begin or end: all when they are few, else by rank and by promise."""
+    pooled = np.sort(np.concatenate([one, other]))
+    values = np.unique(pooled)
+    if len(values) <= bins:
+        return values
+    last = len(pooled) - 1
+    outward = 2 ** np.arange(last.bit_length()) - 1  # ranks 0, 1, 3, 7, ... from both ends: far tails
+    ranks = np.concatenate([np.linspace(0, last, bins).astype(np.int64), outward, last - outward])
+    # A rare single value falls between quantiles; the most telling one in each direction is looked at too.
+    in_one, in_other = (
+        np.searchsorted(drawn, values, "right") - np.searchsorted(drawn, values, "left") for drawn in (one, other)
+    )
+    telling = [_promise(a, b, len(one), z).argmax() for a, b in ((in_one, in_other), (in_other, in_one))]
+    return np.unique(np.concatenate([pooled[ranks], values[telling]]))
+
+
+def _promise(likely: NDArray[np.int64], unlikely: NDArray[np.int64], n: int, z: float) -> NDArray[np.float64]:
+    """About the lower bound of ln P/Q for many events at once, by Wilson's intervals.
+
+    Wilson 1927: the ends of the interval for k of n are (k + z^2/2 -+ z sqrt(k(n-k)/n + z^2/4)) / (n + z^2).
+    Approximate is enough here: it only chooses the event that is then tested exactly.
+    """
+
+    def end(k: NDArray[np.int64], sign: int) -> NDArray[np.float64]:
+        spread = z * np.sqrt(k * ((n - k) / n) + z * z / 4)
+        bound: NDArray[np.float64] = np.maximum((k + z * z / 2 + sign * spread) / (n + z * z), 1e-300)
+        return bound
+
+    promise: NDArray[np.float64] = np.log(end(likely, -1)) - np.log(end(unlikely, +1))
+    return promise
+
+
+def clopper_pearson(successes: int, trials: int, confidence: float, side: Literal["lower", "upper"]) -> float:
+    """One-sided exact bound on a binomial probability; it covers the truth with probability >= confidence.
+
+    Clopper and Pearson 1934: the lower bound is the p with P[Bin(n, p) >= k] = 1 - confidence, the upper
+    bound the p with P[Bin(n, p) <= k] = 1 - confidence. P[Bin(n, p) >= k] = I_p(k, n-k+1), the regularised
+    incomplete beta function, is bracketed by interval arithmetic; the bisection returns the end that is
+    proven to be excluded, so the result errs outward only, by about 1e-12 of itself.
+
+    >>> round(clopper_pearson(0, 10, .95, "upper"), 9), round(1 - .05**.1, 9)
+    (0.258865551, 0.258865551)
+    """
+    if not 0 <= successes <= trials or trials < 1:
+        raise ValueError("successes must lie between 0 and trials, and trials must be at least 1")
+    if not 0 < confidence < 1:
+        raise ValueError("confidence must lie strictly between 0 and 1")
+    if side not in ("lower", "upper"):
+        raise ValueError(f"side is 'lower' or 'upper', not {side!r}")
+    if side == "lower" and successes == 0:
+        return 0.0
+    if side == "upper" and successes == trials:
+        return 1.0
+    from flint import arb, ctx
+
+    with ctx.workprec(64):
+        beyond = arb(1) - arb(confidence)
+
+        def excluded(p: float) -> bool:
+            if side == "lower":
+                tail = arb(p).beta_lower(arb(successes), arb(trials - successes + 1), True)
+            else:  # P[Bin(n, p) <= k] = P[Bin(n, 1-p) >= n-k]
+                tail = (arb(1) - arb(p)).beta_lower(arb(trials - successes), arb(successes + 1), True)
+            return bool(tail <= beyond)  # true only if it holds for the whole interval
+
+        outside, inside = (0.0, 1.0) if side == "lower" else (1.0, 0.0)
+        while abs(outside - inside) > 2.0**-40 * outside:  # stopping early is safe, `outside` is proven
+            middle = (outside + inside) / 2
+            if excluded(middle):
+                outside = middle
+            else:
+                inside = middle
+    return outside

@@ -1,0 +1,47 @@
+"""Numbers, keys and tables for people: in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Hashable, Sequence
+
+
+def show(number: float | None) -> str:
+    """Whole numbers in full, others to four digits, nothing as a dash."""
+    if number is None:
+        return "–"
+    if isinstance(number, int) or float(number).is_integer():
+        return f"{int(number):,}"
+    return f"{number:,.4g}" if abs(number) < 10_000 else f"{number:,.0f}"
+
+
+def show_key(key: Hashable) -> str:
+    """A bin as a range, anything else as it is."""
+    if isinstance(key, tuple):
+        return "–".join(show(part) if isinstance(part, (int, float)) else str(part) for part in key)
+    return str(key)
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], wide: int | None = None) -> str:
+    """Columns aligned; the first and the last one to the left, the others to the right. `wide` cuts long lines."""
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    lines = []
+    for row in (head, tuple("─" * width for width in widths), *rows):
+        cells = [
+            cell.ljust(width) if place in (0, len(row) - 1) else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip()[:wide])
+    return "\n".join(lines)
+
+
+def html_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> str:
+    """A small table with a title above and notes below, everything escaped."""
+    cells = "".join(f"<th style='text-align:left'>{html.escape(cell)}</th>" for cell in head)
+    body = "".join(
+        "<tr>" + "".join(f"<td style='text-align:left'>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in rows
+    )
+    below = "".join(f"<div style='font-size:90%;opacity:.8'>{html.escape(note)}</div>" for note in notes)
+    top = f"<thead><tr>{cells}</tr></thead>" if head else ""
+    return f"<div><b>{html.escape(title)}</b><table>{top}<tbody>{body}</tbody></table>{below}</div>"

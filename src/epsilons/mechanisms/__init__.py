@@ -1,0 +1,11 @@
+"""One file per mechanism; every file here that registers one is found by its being here.
+
+`base.py` says what a mechanism is. `linear.py` holds what those with one weight per level share, `outward.py` lists
+the answers of order statistics, `surrogate.py` predicts errors where there is no formula.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")

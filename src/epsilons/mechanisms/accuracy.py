@@ -1,0 +1,124 @@
+"""How far an additive answer errs: bias, the luck of who chose which level, a sample's coins, and the noise.
+
+All of it follows from public facts: what fraction of each person's contribution reaches the answer, what is put in
+place of the rest, and what is publicly expected of a contribution (`Moments`). Floats are good enough here.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.mechanisms.errorbars import ErrorModel
+from epsilons.preferences import Levels
+from epsilons.statistics.base import Additive, Moments
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What a mechanism does to everybody's contribution, on the scale of the answer's total over people.
+
+    `fractions` is the expected weight of a person, level by level; `sampled` says that weights are coins. The weighted
+    sum is multiplied by `factor`. With `fills`, the public centre takes the place of what weights leave out. `laplace`
+    are the scales of the noise in the finished answer.
+    """
+
+    fractions: NDArray[np.float64]
+    factor: float
+    laplace: tuple[float, ...]
+    sampled: bool = False
+    fills: bool = False
+
+    @property
+    def multipliers(self) -> NDArray[np.float64]:
+        """How much of a person's contribution reaches the answer, level by level."""
+        return self.factor * self.fractions
+
+
+def expected_error(effect: Effect, statistic: Additive, levels: Levels, moments: Moments) -> float:
+    """RMSE against the roster's own statistic if preferences and values are unrelated and the public guesses hold."""
+    sizes = np.array(levels.sizes, float)
+    gaps = effect.multipliers - 1
+    offset = (moments.mean - _base(effect, statistic)) ** 2 + moments.location**2
+    bias = offset * float(gaps @ sizes) ** 2
+    luck = moments.variance * float(gaps**2 @ sizes)
+    before = (bias + luck) / _divisor(statistic, levels) ** 2 + _coins(effect, statistic, levels, moments)
+    return math.sqrt(before + noise_variance(effect))
+
+
+def worst_error(effect: Effect, statistic: Additive, levels: Levels) -> float:
+    """RMSE for the worst values within bounds, however they relate to preferences."""
+    base = _coin_base(statistic)
+    far = max(abs(edge - base) for edge in statistic.extremes())
+    coins = _coins(effect, statistic, levels, Moments(base + far, 0.0))
+    return math.sqrt(worst_bias(effect, statistic, levels) ** 2 + coins + noise_variance(effect))
+
+
+def worst_bias(effect: Effect, statistic: Additive, levels: Levels) -> float:
+    """The largest error before noise over all values within bounds."""
+    low, high = (edge - _base(effect, statistic) for edge in statistic.extremes())
+    gaps = (effect.multipliers - 1) * np.array(levels.sizes, float)
+    up, down = float(gaps[gaps > 0].sum()), float(gaps[gaps < 0].sum())
+    return max(abs(up * high + down * low), abs(up * low + down * high)) / _divisor(statistic, levels)
+
+
+def error_model(effect: Effect, statistic: Additive, levels: Levels, moments: Moments, step: float) -> ErrorModel:
+    """What an error bar needs; `step` is the distance between possible weighted sums."""
+    divisor = _divisor(statistic, levels)
+    sizes = np.array(levels.sizes, float)
+    population = math.sqrt(moments.variance * levels.people) / divisor
+    grid = effect.factor * step / divisor
+    if effect.fills:
+        return ErrorModel(effect.laplace, 0.0, population, worst_bias(effect, statistic, levels), grid=grid)
+    slope, shift = _unbias(effect, statistic, levels)
+    gaps = slope * effect.multipliers - 1
+    luck = moments.variance * float(gaps**2 @ sizes) / divisor**2
+    normal = math.sqrt(luck + slope**2 * _coins(effect, statistic, levels, moments))
+    laplace = tuple(slope * scale for scale in effect.laplace)
+    return ErrorModel(laplace, normal, population, 0.0, slope, shift, slope * grid)
+
+
+def noise_variance(effect: Effect) -> float:
+    """Of independent Laplace noises: two squared scales each."""
+    return sum(2 * scale**2 for scale in effect.laplace)
+
+
+def equivalent_scale(inverse: float) -> float:
+    """The scale of the Laplace noise with the same variance as the discrete one, 2a/(1-a)^2 with a=exp(-inverse)."""
+    if inverse < 1e-4:
+        return 1 / inverse
+    return math.exp(-inverse / 2) / -math.expm1(-inverse)
+
+
+def _unbias(effect: Effect, statistic: Additive, levels: Levels) -> tuple[float, float]:
+    """(slope, shift) such that answer*slope + shift has no bias if preferences and values are unrelated."""
+    reached = float(effect.multipliers @ np.array(levels.sizes, float)) / levels.people
+    if abs(reached - 1) < 1e-9:
+        return 1.0, 0.0
+    return 1 / reached, statistic.centre * (1 - 1 / reached) if statistic.averages else 0.0
+
+
+def _base(effect: Effect, statistic: Additive) -> float:
+    """What stands for a contribution that is left out: the centre where the answer is centred, else nothing."""
+    return statistic.centre if effect.fills or statistic.averages else 0.0
+
+
+def _coin_base(statistic: Additive) -> float:
+    """What a person adds to the sum when their coin leaves them out: sums are centred, counts are not."""
+    return 0.0 if statistic.counts else statistic.centre
+
+
+def _coins(effect: Effect, statistic: Additive, levels: Levels, moments: Moments) -> float:
+    """Expected variance of a sample's coins, on the answer's scale."""
+    if not effect.sampled:
+        return 0.0
+    square = moments.variance + (moments.mean - _coin_base(statistic)) ** 2 + moments.location**2
+    spread = float((effect.fractions * (1 - effect.fractions)) @ np.array(levels.sizes, float))
+    return (effect.factor / _divisor(statistic, levels)) ** 2 * square * spread
+
+
+def _divisor(statistic: Additive, levels: Levels) -> int:
+    return levels.people if statistic.averages else 1

@@ -1,0 +1,22 @@
+"""The exact answer, for rosters on which everyone chose public."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from epsilons.statistics.base import Additive, Statistic
+from epsilons.statistics.order import Order
+from epsilons.statistics.people import People
+
+
+def exact_answer(statistic: Statistic, people: People) -> Any:
+    """The statistic itself, on the same grid and with the same defaults as every mechanism."""
+    count = people.levels.people
+    if isinstance(statistic, Additive):
+        sums = [[Fraction(int(cell)) for cell in part.sum(axis=0)] for part in people.tally(statistic)]
+        return statistic.answer(sums, Fraction(count), count)
+    assert isinstance(statistic, Order)
+    cells = people.cells(statistic).with_missing_at(statistic.default_cell)
+    rank = statistic.rank(cells.people)
+    return statistic.value(int(cells.cells(rank, rank + 1)[0]))

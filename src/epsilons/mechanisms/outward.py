@@ -1,0 +1,217 @@
+"""List the answers of an order statistic outward from the likeliest, as segments of equal cost.
+
+Between two neighbouring values that people have, every grid point has the same people to its left and to its right,
+and so the same cost. Costs never fall on the way out from the rank asked for, so a draw needs to look only as far as
+the remaining probability could still matter: what a draw costs depends on the epsilons, hardly on how many people.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.noise.segments import Block
+from epsilons.statistics.order import Order, SortedCells
+
+Counts = NDArray[np.int64]
+#: int64, or Python integers where that is too small.
+Costs = NDArray[Any]
+
+_FIRST_BLOCK = 512
+_MOST_ENTRIES = 1 << 22
+_INT64_SAFE = 1 << 62
+
+
+class Cost(ABC):
+    """A cost per grid point that never falls on the way out from its cheapest point."""
+
+    @abstractmethod
+    def start(self, cells: SortedCells) -> int:
+        """The position of an entry at the cheapest grid point that somebody has."""
+
+    @abstractmethod
+    def at(self, left: Counts, upto: Counts) -> tuple[Costs, NDArray[np.bool_]]:
+        """(costs, possible) for rows of people per level strictly left of a point, and at or left of it."""
+
+
+@dataclass(frozen=True)
+class RankCost(Cost):
+    """Paper 1's cost: the cheapest set of people to change so that a grid point becomes the value at `rank`.
+
+    cost(r) = the max(0, #{x<r} - k) smallest epsilons strictly left of r
+            + the max(0, #{x>r} - (n-1-k)) smallest epsilons strictly right of r,
+    for rank k, any n, ties, r among the values or not. Public people (None, last) cannot be changed.
+    """
+
+    epsilons: tuple[int | None, ...]
+    totals: Counts
+    rank: int
+
+    def start(self, cells: SortedCells) -> int:
+        return self.rank
+
+    def at(self, left: Counts, upto: Counts) -> tuple[Costs, NDArray[np.bool_]]:
+        people = int(self.totals.sum())
+        right = self.totals - upto
+        too_many_left = np.maximum(left.sum(axis=1) - self.rank, 0)
+        too_many_right = np.maximum(right.sum(axis=1) - (people - 1 - self.rank), 0)
+        from_left, left_ok = self._cheapest(left, too_many_left)
+        from_right, right_ok = self._cheapest(right, too_many_right)
+        return from_left + from_right, left_ok & right_ok
+
+    def _cheapest(self, counts: Counts, number: Counts) -> tuple[Costs, NDArray[np.bool_]]:
+        taken = np.clip(number[:, None] - (np.cumsum(counts, axis=1) - counts), 0, counts)
+        finite = [e for e in self.epsilons if e is not None]
+        possible = taken[:, len(finite) :].sum(axis=1) == 0
+        largest = max(finite, default=0) * int(self.totals.sum())
+        prices = np.array(finite, np.int64 if largest < _INT64_SAFE else object)
+        return (taken[:, : len(finite)].astype(prices.dtype) * prices).sum(axis=1), possible
+
+
+@dataclass(frozen=True)
+class WeightCost(Cost):
+    """The weighted quantile's score, max(W(<r) - qW, qW - W(<=r), 0), times the denominator of q.
+
+    One person of weight w moves it by at most w, by joining, leaving or moving: their weight enters either side of
+    each difference with a factor of at most 1.
+    """
+
+    weights: tuple[int, ...]
+    totals: Counts
+    q: Fraction
+
+    def _whole(self) -> int:
+        return sum(int(n) * w for n, w in zip(self.totals, self.weights, strict=True))
+
+    def start(self, cells: SortedCells) -> int:
+        return cells.position_of_weight(list(self.weights), self.q * self._whole())
+
+    def at(self, left: Counts, upto: Counts) -> tuple[Costs, NDArray[np.bool_]]:
+        whole, bottom = self._whole(), self.q.denominator
+        small = whole * bottom < _INT64_SAFE
+        prices = np.array([w * bottom for w in self.weights], np.int64 if small else object)
+        aim = self.q.numerator * whole
+        below = (left.astype(prices.dtype) * prices).sum(axis=1)
+        reach = (upto.astype(prices.dtype) * prices).sum(axis=1)
+        cost = np.maximum(np.maximum(below - aim, aim - reach), 0)
+        return cost, np.ones(len(cost), bool)
+
+
+def outward(statistic: Order, cells: SortedCells, cost: Cost) -> Iterator[Block]:
+    """Blocks of segments: first around the cheapest point, then alternately further right and further left."""
+    if cells.people == 0:
+        flat, _ = cost.at(np.zeros((1, cells.levels), np.int64), np.zeros((1, cells.levels), np.int64))
+        yield Block(
+            first=[0], direction=1, count=[statistic.points], cost=[int(flat[0])], slope=[0], left_over=0, floor=0
+        )
+        return
+    middle = cells.start_of_cell(int(cells.cells(position := cost.start(cells), position + 1)[0]))
+    sides = [_Side(statistic, cells, cost, middle, rightward) for rightward in (True, False)]
+    size = _FIRST_BLOCK
+    listed = 0
+    while any(not side.done for side in sides):
+        for side in sides:
+            if side.done:
+                continue
+            first, count, price = side.next(size)
+            listed += int(sum(count))
+            open_sides = [s for s in sides if not s.done]
+            yield Block(
+                first=first,
+                direction=1,
+                count=count,
+                cost=price,
+                slope=np.zeros(len(first), np.int64),
+                left_over=sum(s.left_over for s in open_sides),
+                floor=min((s.edge for s in open_sides), default=0),
+            )
+        size = min(2 * size, max(_FIRST_BLOCK, _MOST_ENTRIES // cells.levels))
+
+
+class _Side:
+    """One direction of the listing: what remains of it and what its last point cost."""
+
+    def __init__(self, statistic: Order, cells: SortedCells, cost: Cost, middle: int, rightward: bool) -> None:
+        self._points = statistic.points
+        self._cells, self._cost, self._rightward = cells, cost, rightward
+        self._position = middle
+        self._before = cells.before(middle)
+        #: The next grid point to list when going right; one past it when going left.
+        self._frontier = int(cells.cells(middle, middle + 1)[0])
+        self.done = self.left_over == 0
+        self.edge = 0
+
+    @property
+    def left_over(self) -> int:
+        """Grid points of this side not listed yet."""
+        return self._points - self._frontier if self._rightward else self._frontier
+
+    def next(self, size: int) -> tuple[Counts, Counts, Costs]:
+        """The next segments outward: (first point, number of points, cost), impossible ones left out."""
+        first, count, left, upto = self._right(size) if self._rightward else self._left(size)
+        price, possible = self._cost.at(left, upto)
+        real = (count > 0) & possible
+        outermost = -1 if self._rightward else 0
+        self.edge = int(price[outermost])
+        # Once a point is impossible every point further out is: the rest of this side has no probability.
+        self.done = self.left_over == 0 or not possible[outermost]
+        return first[real], count[real], price[real]
+
+    def _right(self, size: int) -> tuple[Counts, Counts, Counts, Counts]:
+        """Occupied points from the frontier on, each followed by the empty points up to the next one."""
+        cells, start = self._cells, self._position
+        stop = min(start + size, cells.people)
+        stop = cells.start_of_cell(int(cells.cells(stop - 1, stop)[0]) + 1)
+        points, tally = self._occupied(start, stop)
+        upto = self._before + np.cumsum(tally, axis=0)
+        left = upto - tally
+        following = int(cells.cells(stop, stop + 1)[0]) if stop < cells.people else self._points
+        gap_first = points + 1
+        gap_count = np.append(points[1:], following) - gap_first
+        self._position, self._before, self._frontier = stop, upto[-1], following
+        return (
+            _interleave(points, gap_first),
+            _interleave(np.ones_like(points), gap_count),
+            _interleave(left, upto),
+            _interleave(upto, upto),
+        )
+
+    def _left(self, size: int) -> tuple[Counts, Counts, Counts, Counts]:
+        """Occupied points left of the frontier, each followed by the empty points up to the next one."""
+        cells, stop = self._cells, self._position
+        if stop == 0:
+            none = np.zeros((1, cells.levels), np.int64)
+            count, self._frontier = self._frontier, 0
+            return np.array([0]), np.array([count]), none, none
+        start = cells.start_of_cell(int(cells.cells(max(stop - size, 0), stop)[0]))
+        points, tally = self._occupied(start, stop)
+        left = self._before - np.cumsum(tally[::-1], axis=0)[::-1]
+        upto = left + tally
+        gap_first = points + 1
+        gap_count = np.append(points[1:], self._frontier) - gap_first
+        self._position, self._before, self._frontier = start, left[0], int(points[0])
+        return (
+            _interleave(points, gap_first),
+            _interleave(np.ones_like(points), gap_count),
+            _interleave(left, upto),
+            _interleave(upto, upto),
+        )
+
+    def _occupied(self, start: int, stop: int) -> tuple[Counts, Counts]:
+        """The distinct grid points of the entries, and people per level at each."""
+        place, levels = self._cells.cells(start, stop), self._cells.levels
+        fresh = np.append(True, place[1:] != place[:-1])
+        row = np.cumsum(fresh) - 1
+        points = place[fresh]
+        flat = np.bincount(row * levels + self._cells.codes(start, stop), minlength=len(points) * levels)
+        return points, flat.reshape(len(points), levels)
+
+
+def _interleave(one: Counts, other: Counts) -> Counts:
+    return np.stack([one, other], axis=1).reshape(-1, *one.shape[1:])

@@ -1,0 +1,150 @@
+"""Predicted errors where there is no formula: the mechanism's own distribution on a public stand-in for the people.
+
+The stand-in has everybody's values spread as publicly guessed, alike at every level: a fraction `density` of ones for
+counts, a normal curve around the centre of the bounds with standard deviation `spread` for quantiles. Nothing here
+sees data, and nothing here is drawn from: floats are good enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.guarantee import to_epsilon
+from epsilons.preferences import Levels
+from epsilons.statistics.order import Order
+from epsilons.statistics.question import Question
+
+_EXACT_STEPS = 4096
+_NODES = 600
+
+Floats = NDArray[np.float64]
+
+
+def quantile_error(question: Question, levels: Levels, used: Sequence[float], weights: Sequence[float]) -> float | None:
+    """RMSE of a weighted quantile over `used` people per level with these weights; None for ranks from an end."""
+    statistic = question.statistic
+    assert isinstance(statistic, Order)
+    if statistic.q is None or not 0 < statistic.q < 1:
+        return None
+    q = float(statistic.q)
+    whole = sum(n * w for n, w in zip(used, weights, strict=True))
+    if whole == 0:
+        return None
+    points, widths, share, density, answer = _stand_in(question, q)
+    score = whole * np.abs(share - q)
+    spread = _second_moment(points - answer, widths, score / 2)
+    squares = sum(n * w * w for n, w in zip(used, weights, strict=True))
+    sampling = q * (1 - q) / density**2 * max(0.0, squares / whole**2 - 1 / levels.people)
+    return math.sqrt(spread + sampling + _grid_rounding(statistic))
+
+
+def rank_error(question: Question, levels: Levels) -> float | None:
+    """RMSE of paper 1's exponential mechanism for a quantile: its cost on the stand-in."""
+    statistic = question.statistic
+    assert isinstance(statistic, Order)
+    if statistic.q is None or not 0 < statistic.q < 1:
+        return None
+    q = float(statistic.q)
+    points, widths, share, _, answer = _stand_in(question, q)
+    cost = _cheapest(levels, share, share - q) + _cheapest(levels, 1 - share, q - share)
+    return math.sqrt(_second_moment(points - answer, widths, cost / 2) + _grid_rounding(statistic))
+
+
+def count_error(levels: Levels, density: float) -> float:
+    """RMSE of paper 1's exponential mechanism for a count, with the same fraction of ones at every level."""
+    distance, chance = count_distribution(levels, density)
+    return math.sqrt(float((chance * distance**2).sum()))
+
+
+def count_distribution(levels: Levels, density: float) -> tuple[Floats, Floats]:
+    """(error, probability) of paper 1's exponential mechanism for a count on the stand-in, ascending.
+
+    Exact for the nearest 4,096 counts on either side; further out each node stands for many.
+    """
+    errors, weights = [np.zeros(1)], [np.ones(1)]
+    for fraction, sign in ((density, -1), (1 - density, 1)):
+        reach, cost = _price_curve(levels, np.array([fraction]))
+        distance, width = _distances(float(reach[0, -1]))
+        errors.append(sign * distance)
+        weights.append(width * np.exp(-np.interp(distance, reach[0], cost[0]) / 2))
+    error, weight = np.concatenate(errors), np.concatenate(weights)
+    order = np.argsort(error)
+    return error[order], weight[order] / weight.sum()
+
+
+def _price_curve(levels: Levels, fraction: Floats) -> tuple[Floats, Floats]:
+    """(people, cost) at the corners of the curve of cheapest people to change, when a fraction of each level may be."""
+    finite = [(n, to_epsilon(g)) for g, n in zip(levels.grants, levels.sizes, strict=True) if g is not None]
+    people = fraction[:, None] * np.array([0.0, *(n for n, _ in finite)])
+    price = people * np.array([0.0, *(e for _, e in finite)])
+    return np.cumsum(people, axis=1), np.cumsum(price, axis=1)
+
+
+def _cheapest(levels: Levels, fraction: Floats, needed: Floats) -> Floats:
+    """The cost of changing the cheapest `needed` (share of the roster) among a fraction of every level."""
+    people = levels.people * np.maximum(needed, 0.0)
+    reach, cost = _price_curve(levels, fraction)
+    steps = np.diff(reach, axis=1)
+    taken = np.clip(people[:, None] - reach[:, :-1], 0.0, steps)
+    slope = np.divide(np.diff(cost, axis=1), steps, out=np.zeros_like(steps), where=steps > 0)
+    impossible = people > reach[:, -1] * (1 + 1e-12) + 1e-9
+    return np.where(impossible, np.inf, (taken * slope).sum(axis=1))
+
+
+def _distances(most: float) -> tuple[Floats, Floats]:
+    """Distances 1, 2, ... from the true count, and how many whole numbers each stands for."""
+    near = np.arange(1.0, min(most, _EXACT_STEPS) + 1)
+    if most <= _EXACT_STEPS:
+        return near, np.ones_like(near)
+    corners = np.geomspace(_EXACT_STEPS, most, _NODES)
+    return np.append(near, (corners[1:] + corners[:-1]) / 2), np.append(np.ones_like(near), np.diff(corners))
+
+
+def _stand_in(question: Question, q: float) -> tuple[Floats, Floats, Floats, float, float]:
+    """(points, widths, share of people below, density at the answer, answer) of a normal curve within the bounds."""
+    statistic = question.statistic
+    assert isinstance(statistic, Order)
+    half = (statistic.bounds[1] - statistic.bounds[0]) / 2
+    return _normal_curve(statistic.bounds, half if question.spread is None else question.spread, q)
+
+
+@lru_cache(maxsize=64)
+def _normal_curve(
+    bounds: tuple[float, float], deviation: float, q: float
+) -> tuple[Floats, Floats, Floats, float, float]:
+    low, high = bounds
+    centre, half = (low + high) / 2, (high - low) / 2
+    answer = min(max(centre + deviation * _normal_quantile(q), low), high)
+    offsets = np.geomspace(1e-9, 2.0, _NODES) * half
+    corners = np.unique(np.clip(np.concatenate([answer - offsets, [answer], answer + offsets]), low, high))
+    points, widths = (corners[1:] + corners[:-1]) / 2, np.diff(corners)
+    share = np.array([_normal_share((p - centre) / deviation) for p in points])
+    height = math.exp(-(((answer - centre) / deviation) ** 2) / 2) / math.sqrt(2 * math.pi) / deviation
+    return points, widths, share, height, answer
+
+
+def _second_moment(distance: Floats, widths: Floats, exponent: Floats) -> float:
+    weight = widths * np.exp(-(exponent - exponent.min()))
+    return float((weight * distance**2).sum() / weight.sum())
+
+
+def _grid_rounding(statistic: Order) -> float:
+    step = (statistic.bounds[1] - statistic.bounds[0]) / (statistic.points - 1)
+    return step**2 / 12
+
+
+def _normal_share(z: float) -> float:
+    return 0.5 * math.erfc(-z / math.sqrt(2))
+
+
+def _normal_quantile(q: float) -> float:
+    low, high = -40.0, 40.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _normal_share(middle) < q else (low, middle)
+    return (low + high) / 2

@@ -1,0 +1,47 @@
+"""Only those who granted enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from epsilons.guarantee import to_epsilon
+from epsilons.mechanisms.base import register
+from epsilons.mechanisms.linear import Linear, Weighting
+from epsilons.mechanisms.thresholds import resolve_threshold
+from epsilons.preferences import Levels
+from epsilons.statistics.question import Question
+
+
+@register
+@dataclass(frozen=True)
+class Threshold(Linear):
+    """Use only the people who granted at least a threshold, at that threshold.
+
+    Definition: keep i if eps_i >= t, run a t-DP mechanism on those kept. t is "max" (default), "mean",
+                "best" or a number.
+    Theorem:    Jorgensen et al. 2015, section IV-A (baseline "Threshold").
+    Guarantee:  eps_i-PDP, one person absent or replaced, as asked; no loss at all for those below t.
+    Cost:       t charged to those kept, nothing to the rest.
+    Error:      what is left out, at the publicly guessed density or spread, and the noise. Counts and sums stay as they
+                are (too small) unless `rescale=True`, which assumes that preferences say nothing about values.
+    """
+
+    threshold: float | str = "max"
+    rescale: bool = False
+
+    name: ClassVar[str] = "threshold"
+    _one: ClassVar[int] = 1
+
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        t = resolve_threshold(self, question, levels)
+        weights = tuple(1 if grant is None or grant >= t else 0 for grant in levels.grants)
+        return Weighting(weights, 1, Fraction(t))
+
+    def options(self, question: Question, levels: Levels) -> dict[str, Any]:
+        return {"threshold": to_epsilon(resolve_threshold(self, question, levels)), "rescale": self.rescale}
+
+    def explain(self, question: Question, levels: Levels) -> str:
+        t = to_epsilon(resolve_threshold(self, question, levels))
+        return f"only people who granted at least {t:.4g}, at {t:.4g}"

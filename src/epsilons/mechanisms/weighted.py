@@ -1,0 +1,96 @@
+"""One weighted sum with one noise: the most accurate answer if preferences say nothing about values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.guarantee import NANO
+from epsilons.mechanisms.base import register
+from epsilons.mechanisms.exponential import fill_outcomes
+from epsilons.mechanisms.linear import Linear, Weighting, proportional
+from epsilons.preferences import Levels, roster_of
+from epsilons.statistics.base import Additive
+from epsilons.statistics.order import Order, quantile
+from epsilons.statistics.people import ArrayPeople
+from epsilons.statistics.question import Question
+
+
+@register
+@dataclass(frozen=True)
+class Weighted(Linear):
+    """Weight each person by their epsilon up to a cap, and rescale.
+
+    Definition: w_i proportional to min(eps_i, tau), sum w_i = 1, one noise of scale r * max w_i/eps_i; tau is the root
+                of sum_i eps_i * (tau - eps_i)+ = 2 r^2/sigma^2, at most the largest finite epsilon. Quantiles: density
+                proportional to exp(-score/2), score(r) = max(W(<r) - qW, qW - W(<=r), 0), right side 8/(q(1-q)).
+    Theorem:    one weighted sum with w_i <= s*eps_i and noise of scale s*r is eps_i-PDP for everyone; the weights
+                minimise sigma^2 sum w_i^2 + 2 (r max w_i/eps_i)^2 (docs/theory.md).
+    Guarantee:  eps_i-PDP, one person absent or replaced, as asked.
+    Cost:       min(eps_i, tau) charged to each person: those above the cap really get the cap's privacy.
+    Error:      sigma^2 (sum w_i^2 - 1/n) against the roster's own mean, and the noise; assumes that preferences say
+                nothing about values. sigma is a public guess and steers the weights, never the guarantee.
+    """
+
+    name: ClassVar[str] = "weighted"
+    rescale = True
+
+    def refuses(self, question: Question, levels: Levels) -> str | None:
+        statistic = question.statistic
+        if isinstance(statistic, Order) and (statistic.q is None or statistic.q in (0, 1)):
+            return "a weighted quantile lies strictly between 0 and 1"
+        return None
+
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        return proportional(levels, saturation(levels, _right_side(question)))
+
+
+def saturation(levels: Levels, right_side: float) -> int:
+    """The cap tau in nano-epsilon: the root of sum_i e_i (tau - e_i)+ = right_side, capped at the largest epsilon.
+
+    The left side is piecewise linear and grows with tau, so one pass over the sorted levels finds the root.
+    """
+    goal = Fraction(right_side) * NANO * NANO
+    slope, offset = 0, 0
+    finite = [(g, n) for g, n in zip(levels.grants, levels.sizes, strict=True) if g is not None]
+    for (grant, size), (following, _) in pairwise(finite):
+        slope += grant * size
+        offset += grant * grant * size
+        if slope * following - offset >= goal:
+            return max(levels.smallest, int((goal + offset) / slope))
+    return levels.largest
+
+
+def _right_side(question: Question) -> float:
+    """2 r^2/sigma^2 with the public guesses of the question, or 8/(q(1-q)) for a quantile."""
+    statistic = question.statistic
+    if isinstance(statistic, Order):
+        assert statistic.q is not None
+        return float(8 / (statistic.q * (1 - statistic.q)))
+    assert isinstance(statistic, Additive)
+    variance = max(statistic.moments(question.spread, question.density).variance, 1e-12)
+    noise = 0.0
+    for part, unit in zip(statistic.parts, statistic.units, strict=True):
+        noise += (part.reach[question.neighbors] * unit / float(part.share)) ** 2
+    return 2 * noise / variance
+
+
+def quantile_pmf(
+    values: Any, epsilons: Any, q: float, *, bounds: tuple[float, float], step: float | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Every grid point and its exact probability of being released as the weighted quantile.
+
+    >>> outcomes, probabilities = quantile_pmf([3, 5, 6, 9, 11], [.1, 1, 1, .5, 1], .5, bounds=(1, 12), step=1)
+    >>> int(outcomes[probabilities.argmax()])
+    6
+    """
+    people = ArrayPeople.of(values, roster_of(epsilons))
+    statistic = quantile(q, bounds, step)
+    question = Question(statistic)
+    sampler = Weighted().sampler(question, people.levels, people.cells(statistic))
+    return fill_outcomes(sampler, statistic.outcomes())

@@ -1,0 +1,38 @@
+"""Exact draws: the only room with randomness.
+
+Every draw has exactly the distribution its docstring states, given uniform random bits. No float decides
+one: a float Laplace leaks its input through the gaps between floats (Mironov 2012, "On Significance of the
+Least Significant Bits for Differential Privacy"). Probabilities are integers out of 2^64, or real numbers
+enclosed by interval arithmetic and compared with as many random bits as the comparison needs.
+
+    entropy.py    random bits
+    exact.py      real numbers rounded exactly
+    bernoulli.py  coins and binomials
+    geometric.py  geometrics, digit by digit
+    laplace.py    discrete Laplace noise
+    uniform.py    integers below a bound
+    segments.py   exponential mechanisms over runs of outcomes
+    weighing.py   the masses of those runs, as integers
+    pmf.py        probabilities as floats, for teaching and audits; no draw uses them
+
+Importing this room loads numpy only: `flint` and `cryptography` are imported by the first draw.
+"""
+
+from epsilons.noise.bernoulli import bernoulli, binomial
+from epsilons.noise.entropy import Entropy, system
+from epsilons.noise.exact import floor_dyadic, keep_chance
+from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
+from epsilons.noise.segments import Block, SegmentSampler
+
+__all__ = [
+    "Block",
+    "Entropy",
+    "SegmentSampler",
+    "bernoulli",
+    "binomial",
+    "discrete_laplace",
+    "discrete_laplace_many",
+    "floor_dyadic",
+    "keep_chance",
+    "system",
+]

@@ -1,0 +1,264 @@
+"""Exponential mechanisms over outcomes that come in runs of constant or steadily rising cost.
+
+An outcome's weight is exp(-cost * unit), its probability its weight over the sum of all (McSherry and
+Talwar 2007). A median over a million grid points has one run per gap between data values; a personalized
+count has two per level. The runs are listed outwards from the likeliest outcome, so that almost always only
+those near it are looked at: the rest cannot hold the outcome.
+
+Why a draw is exact. Let C_j be the true mass of the first j runs, T that of all outcomes, listed or not,
+and U uniform on [0, 1). The run j with C_{j-1} <= U*T < C_j has exactly the right probability. Of U we know
+p bits, an integer R with R <= U*2^p < R + 1, and for each j integers before_j <= 2^p * C_j/T < after_j + 1. So
+
+    R < before_j      proves  U*T < C_j,
+    R > after_{j-1}   proves  U*T > C_{j-1}.
+
+If no run is proved, the same U gets further bits and the runs get finer integers (p = 64, 128, 256, ...); no
+bit of U is ever drawn again. Inside the run, fresh bits draw the outcome.
+"""
+
+import operator
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.noise.entropy import Entropy
+from epsilons.noise.geometric import digits_of, truncated_geometric, truncated_geometric_many
+from epsilons.noise.pmf import list_probabilities
+from epsilons.noise.uniform import uniform, uniform_many
+from epsilons.noise.weighing import Scales
+
+Integers = NDArray[np.int64] | NDArray[np.object_] | Sequence[int]
+
+_WORD = 64
+# Spare bits so that sums of rounded-down masses decide nearly every draw.
+_SPARE_BITS = 32
+_LAST_WORD = (1 << _WORD) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some runs of outcomes, listed outwards from the likeliest.
+
+    The i-th outcome of a run is first + direction * i. A single integer stands for the same value in every
+    run.
+    """
+
+    first: Integers
+    """Outcome at the start of each run."""
+    direction: Integers | int
+    """+1 or -1."""
+    count: Integers | int
+    """Outcomes in the run, at least 1."""
+    cost: Integers | int
+    """Cost of the run's first outcome, in units; Python integers where int64 is too small."""
+    slope: Integers | int
+    """Cost of the i-th outcome = cost + i * slope; 0 = flat, never negative."""
+    left_over: int
+    """Outcomes not listed up to and including this block; 0 = complete."""
+    floor: int
+    """No outcome still unlisted costs less than this."""
+
+
+class SegmentSampler:
+    """Draws outcomes with probability proportional to exp(-cost * unit), exactly.
+
+    `blocks` may be a generator: a block is asked for only when the outcomes not yet listed could matter at
+    the precision in use, that is until left_over * exp(-floor * unit) < 2^-p * (listed mass). How many
+    blocks that takes depends on the data (so does the time), but not on the outcome drawn, except with
+    probability about 2^-64 per run.
+    """
+
+    def __init__(self, blocks: Iterable[Block], unit: Fraction) -> None:
+        if unit <= 0:
+            raise ValueError("a unit of cost is positive")
+        self._unit = unit
+        self._blocks = iter(blocks)
+        self._first: list[int] = []
+        self._direction: list[int] = []
+        self._count: list[int] = []
+        self._cost: list[int] = []
+        self._slope: list[int] = []
+        self._left_over = -1
+        self._floor = 0
+        self._tables: dict[int, _Table] = {}
+        self._columns: _Columns | None = None
+        self._pull()
+        self._reference = min(self._cost)
+        self._outcomes = sum(self._count) + self._left_over
+        self._table(_WORD)
+
+    def draw(self, entropy: Entropy) -> int:
+        """One outcome."""
+        return self._inside(entropy, self._find(entropy, entropy.bits(_WORD)))
+
+    def draw_many(self, entropy: Entropy, size: int) -> NDArray[np.int64]:
+        """`size` independent outcomes."""
+        words = entropy.words(size)
+        runs, undecided = self._table(_WORD).find_many(words)
+        for index in undecided:
+            runs[index] = self._find(entropy, int(words[index]))
+        return self._inside_many(entropy, runs)
+
+    def probabilities(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Every outcome, ascending, and its probability: for teaching, tests and audits. Lists every
+        block."""
+        while self._left_over:
+            self._pull()
+        runs = (self._first, self._direction, self._count, self._cost, self._slope)
+        return list_probabilities(*runs, unit=self._unit)
+
+    def _find(self, entropy: Entropy, known: int) -> int:
+        """The run that holds U, of which the first 64 bits are `known`."""
+        bits = _WORD
+        while (run := self._table(bits).find(known)) is None:
+            known = known << bits | entropy.bits(bits)
+            bits *= 2
+        return run
+
+    def _inside(self, entropy: Entropy, run: int) -> int:
+        count, slope = self._count[run], self._slope[run]
+        if count == 1:
+            index = 0
+        elif slope == 0:
+            index = uniform(entropy, count)
+        else:
+            index = truncated_geometric(entropy, digits_of(slope * self._unit), count)
+        return self._first[run] + self._direction[run] * index
+
+    def _inside_many(self, entropy: Entropy, runs: NDArray[np.int64]) -> NDArray[np.int64]:
+        columns = self._column_arrays()
+        index = np.zeros(len(runs), dtype=np.int64)
+        groups = columns.group[runs]
+        order = np.argsort(groups, kind="stable")
+        edges = np.searchsorted(groups[order], np.arange(len(columns.slopes) + 1))
+        for slope, start, stop in zip(columns.slopes, edges[:-1], edges[1:], strict=True):
+            if start == stop:
+                continue
+            chosen = order[start:stop]
+            counts = columns.count[runs[chosen]]
+            if slope == 0:
+                index[chosen] = uniform_many(entropy, counts)
+            else:
+                index[chosen] = truncated_geometric_many(entropy, digits_of(slope * self._unit), counts)
+        return columns.first[runs] + columns.direction[runs] * index
+
+    def _column_arrays(self) -> "_Columns":
+        if self._columns is None or len(self._columns.first) < len(self._first):
+            pairs = zip(self._slope, self._count, strict=True)
+            effective = [slope if count > 1 else 0 for slope, count in pairs]
+            slopes = sorted(set(effective))
+            number = {slope: i for i, slope in enumerate(slopes)}
+            group = np.array([number[slope] for slope in effective], dtype=np.int64)
+            self._columns = _Columns(
+                first=np.array(self._first, dtype=np.int64),
+                direction=np.array(self._direction, dtype=np.int64),
+                count=np.array(self._count, dtype=np.int64),
+                # 16 bits, the usual case, sort in linear time.
+                group=group.astype(np.uint16) if len(slopes) < 1 << 16 else group,
+                slopes=slopes,
+            )
+        return self._columns
+
+    def _table(self, bits: int) -> "_Table":
+        """The integers before_j and after_j for p = `bits`; lists more blocks first if they could matter."""
+        if bits in self._tables:
+            return self._tables[bits]
+        scales = Scales(self._unit, self._reference, bits + _SPARE_BITS + self._outcomes.bit_length())
+        while True:
+            new = slice(len(scales.lows), None)
+            scales.add(self._cost[new], self._count[new], self._slope[new])
+            unlisted = self._left_over * scales.upper(self._floor) if self._left_over else 0
+            if unlisted << bits < scales.lows[-1]:
+                break
+            self._pull()
+        # low <= scaled C_j <= low + slack, and likewise for T, which also has the unlisted mass.
+        least = scales.lows[-1]
+        most = least + scales.slacks[-1] + unlisted
+        before = [(low << bits) // most for low in scales.lows]
+        after = [((low + slack) << bits) // least for low, slack in zip(scales.lows, scales.slacks, strict=True)]
+        if self._left_over == 0:
+            before[-1] = 1 << bits
+        table = self._tables[bits] = _Table(before, after)
+        return table
+
+    def _pull(self) -> None:
+        block = next(self._blocks, None)
+        if block is None:
+            raise ValueError("the blocks ended with outcomes left over")
+        first = _integers(block.first, None)
+        direction, count, cost, slope = (
+            _integers(column, len(first)) for column in (block.direction, block.count, block.cost, block.slope)
+        )
+        listed = sum(count)
+        if not first or block.left_over < 0 or min(count) < 1 or min(slope) < 0 or set(direction) - {1, -1}:
+            raise ValueError("a block has runs, with count >= 1, slope >= 0, direction 1 or -1, left_over >= 0")
+        # A broken promise of an earlier block would bias every draw, so it is worth the look.
+        if self._left_over >= 0 and (min(cost) < self._floor or listed + block.left_over > self._left_over):
+            raise ValueError("a block lists more, or cheaper, outcomes than the block before it had left over")
+        self._first += first
+        self._direction += direction
+        self._count += count
+        self._cost += cost
+        self._slope += slope
+        self._left_over = block.left_over
+        self._floor = block.floor
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """The listed runs as arrays, with the number of each run's slope among the distinct ones."""
+
+    first: NDArray[np.int64]
+    direction: NDArray[np.int64]
+    count: NDArray[np.int64]
+    group: NDArray[np.uint16] | NDArray[np.int64]
+    slopes: list[int]
+
+
+class _Table:
+    """Integers around each x_j = 2^p * C_j/T: before_j <= x_j < after_j + 1."""
+
+    def __init__(self, before: list[int], after: list[int]) -> None:
+        self._before = before
+        self._after = after
+        self._words: tuple[NDArray[np.uint64], NDArray[np.uint64]] | None = None
+
+    def find(self, known: int) -> int | None:
+        """The run proved to hold U from its p known bits, or None."""
+        run = bisect_right(self._before, known)
+        if run == len(self._before) or (run and known <= self._after[run - 1]):
+            return None
+        return run
+
+    def find_many(self, words: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+        """`find` for p = 64: the runs, and the positions of the words that prove none."""
+        if self._words is None:
+            # 2^64 does not fit a word: as a `before`, which only the last run can have, it is left out
+            # (nothing reaches past it anyway); as an `after` it becomes the last word, which no word
+            # exceeds either.
+            before = np.array(self._before[:-1], dtype=np.uint64)
+            after = np.array([0] + [min(a, _LAST_WORD) for a in self._after[:-1]], dtype=np.uint64)
+            self._words = before, after
+        before, after = self._words
+        runs = np.searchsorted(before, words, side="right").astype(np.int64, copy=False)
+        undecided = (words <= after[runs]) & (runs > 0)
+        if self._before[-1] <= _LAST_WORD:
+            undecided |= words >= np.uint64(self._before[-1])
+        return runs, np.flatnonzero(undecided)
+
+
+def _integers(column: Integers | int, length: int | None) -> list[int]:
+    """The column as Python integers; floats are refused."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iu":
+        values: list[int] = column.tolist()
+    elif isinstance(column, int):
+        values = [column] * (length or 0)
+    else:
+        values = [operator.index(value) for value in column]
+    if length is not None and len(values) != length:
+        raise ValueError("the columns of a block have one entry per run")
+    return values

@@ -1,0 +1,94 @@
+"""Masses of runs of outcomes as integers with a known slack.
+
+The mass of a run is exp(-cost u) times n (flat), or times (1 - q^n)/(1 - q) with q = exp(-slope u): the
+costs rise by `slope` from one outcome to the next, and the weights fall by q. Each mass is scaled by
+2^fraction_bits and rounded down exactly, so every sum of them is an integer L with L <= true sum <= L +
+slack, and nothing later depends on the precision of an interval.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from epsilons.noise.exact import as_ball, certain_floor, floor_dyadic, working_precision
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_GUARD_BITS = 32
+
+
+class Scales:
+    """Weighs runs relative to an outcome of cost `reference`, whose weight is 2^fraction_bits."""
+
+    def __init__(self, unit: Fraction, reference: int, fraction_bits: int) -> None:
+        self._unit = unit
+        self._reference = reference
+        self._bits = fraction_bits
+        # Equal costs share one exponential: between tied values a whole stretch of cells costs the same.
+        self._weights: dict[int, int] = {}
+        self._steps: dict[int, arb] = {}
+        self.lows: list[int] = []
+        self.slacks: list[int] = []
+
+    def add(self, costs: Iterable[int], counts: Iterable[int], slopes: Iterable[int]) -> None:
+        """Weigh further runs and append to `lows` and `slacks`, both cumulative.
+
+        Slack: a flat run takes its weight, less than 1 too low, n times; a falling run is rounded once.
+        """
+        lows, slacks = [], []
+        known, falling, weigh = self._weights, self._falling, self._weigh
+        with working_precision(self._bits + _GUARD_BITS):
+            rate, one = self._rate(), self._one()
+            for cost, count, slope in zip(costs, counts, slopes, strict=True):
+                if slope and count > 1:
+                    lows.append(falling(rate, one, cost, count, slope))
+                    slacks.append(1)
+                    continue
+                low = known.get(cost)
+                if low is None:
+                    low = known[cost] = weigh(rate, one, cost)
+                lows.append(low * count)
+                slacks.append(count)
+        self.lows += _cumulative(self.lows, lows)
+        self.slacks += _cumulative(self.slacks, slacks)
+
+    def upper(self, cost: int) -> int:
+        """No less than the scaled weight of an outcome of this cost."""
+        with working_precision(self._bits + _GUARD_BITS):
+            return self._weigh(self._rate(), self._one(), cost) + 1
+
+    def _rate(self) -> "arb":
+        return as_ball(-self._unit)
+
+    def _one(self) -> "arb":
+        from flint import arb
+
+        return arb((1, self._bits))
+
+    def _weigh(self, rate: "arb", one: "arb", cost: int) -> int:
+        excess = cost - self._reference
+        low = certain_floor((rate * excess).exp() * one)
+        if low is None:
+            low = floor_dyadic(lambda: (self._rate() * excess).exp(), self._bits)
+        return low
+
+    def _falling(self, rate: "arb", one: "arb", cost: int, count: int, slope: int) -> int:
+        excess = cost - self._reference
+        step = self._steps.get(slope)
+        if step is None:
+            step = self._steps[slope] = (rate * slope).expm1()
+        low = certain_floor((rate * excess).exp() * (rate * (slope * count)).expm1() / step * one)
+        if low is None:
+            low = floor_dyadic(lambda: self._run(self._rate(), excess, count, slope), self._bits)
+        return low
+
+    @staticmethod
+    def _run(rate: "arb", excess: int, count: int, slope: int) -> "arb":
+        return (rate * excess).exp() * (rate * (slope * count)).expm1() / (rate * slope).expm1()
+
+
+def _cumulative(before: list[int], new: list[int]) -> list[int]:
+    start = before[-1] if before else 0
+    return list(accumulate(new, initial=start))[1:]

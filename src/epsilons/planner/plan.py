@@ -1,0 +1,158 @@
+"""A plan: what an answer would cost and how far it would err, before anything is spent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from epsilons.errors import PlanError
+from epsilons.planner.choose import rank_mechanisms
+from epsilons.planner.floor import count_floor
+from epsilons.planner.rows import PlanRow
+from epsilons.preferences import Levels
+from epsilons.statistics.count import Count
+from epsilons.statistics.order import exact
+from epsilons.statistics.question import ASSUMPTIONS, Question
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SHARE_STEPS = 40
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every mechanism that can serve a question, the best first. Made from public facts; it costs nothing.
+
+    `share` is the part of every person's grant that the question may use.
+    """
+
+    question: Question
+    levels: Levels
+    share: Fraction = Fraction(1)
+    threshold: Any = None
+    rescale: bool | None = None
+    rows: tuple[PlanRow, ...] = ()
+    #: No personalized mechanism at all can promise a smaller worst-case error than this (counts only).
+    floor: float | None = None
+
+    @classmethod
+    def make(
+        cls,
+        question: Question,
+        levels: Levels,
+        share: Fraction = Fraction(1),
+        threshold: Any = None,
+        rescale: bool | None = None,
+    ) -> Plan:
+        """Predict every mechanism's error at a share of every grant."""
+        spendable = levels.scaled(share) if share < 1 else levels
+        rows = rank_mechanisms(question, spendable, threshold, rescale)
+        floor = count_floor(spendable) if isinstance(question.statistic, Count) else None
+        return cls(question, levels, share, threshold, rescale, rows, floor)
+
+    @property
+    def best(self) -> PlanRow:
+        """The row that `mechanism="auto"` takes."""
+        return self.rows[0]
+
+    def at(self, share: Fraction) -> Plan:
+        """The same question at another share."""
+        return Plan.make(self.question, self.levels, share, self.threshold, self.rescale)
+
+    def reaching(self, error: float) -> Plan:
+        """The plan with the smallest share whose best predicted error is at most `error`."""
+        if not (isinstance(error, (int, float)) and error > 0):
+            raise PlanError(f"An error of {error!r} is not allowed.", rule="It is a positive number.")
+        whole = self.at(Fraction(1))
+        reached = whole.best.judged_by(self.question.assume)
+        if math.isinf(reached):
+            raise PlanError(f"No error can be predicted for a {self.question.statistic.name}.", hint="share= instead")
+        if reached > error:
+            raise PlanError(
+                f"An error of {error:g} is out of reach.",
+                rule=f"Everybody's whole grant gives {reached:.4g}.",
+                hint=f"error={reached * 1.01:.3g}",
+            )
+        low, best = Fraction(0), whole
+        for _ in range(_SHARE_STEPS):
+            middle = (low + best.share) / 2
+            if middle * self.levels.largest < 1:
+                break
+            tried = self.at(middle)
+            if tried.best.judged_by(self.question.assume) <= error:
+                best = tried
+            else:
+                low = middle
+            if best.share - low < best.share / 1000:
+                break
+        return best
+
+    def what_if(self, move: Mapping[str | float, tuple[str | float, float]]) -> Plan:
+        """What consent is worth: the plan if a fraction of one level's people moved to another level.
+
+        `move={"strict": ("standard", .2)}` moves a fifth of the strict; levels by name or by epsilon.
+        """
+        sizes = dict(zip(self.levels.grants, self.levels.sizes, strict=True))
+        for source, (target, fraction) in move.items():
+            if not 0 <= fraction <= 1:
+                raise PlanError(f"A fraction of {fraction!r} cannot move.", rule="From 0 to 1.")
+            origin, aim = self._grant(source), self._grant(target)
+            people = round(dict(zip(self.levels.grants, self.levels.sizes, strict=True))[origin] * fraction)
+            sizes[origin] -= people
+            sizes[aim] += people
+        kept = [(grant, size) for grant, size in sizes.items() if size > 0]
+        moved = Levels(
+            tuple(g for g, _ in kept), tuple(n for _, n in kept), self.levels.names, self.levels.rounding_loss
+        )
+        return Plan.make(self.question, moved, self.share, self.threshold, self.rescale)
+
+    def _grant(self, level: str | float) -> int | None:
+        for grant in self.levels.grants:
+            known = self.levels.name(grant)
+            if level == known or (not isinstance(level, str) and f"{float(level):.6g}" == known):
+                return grant
+            if not isinstance(level, str) and grant is None and math.isinf(level):
+                return grant
+        names = ", ".join(self.levels.name(grant) for grant in self.levels.grants)
+        raise PlanError(f"There is no level {level!r}.", hint=f"one of {names}")
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Error against the share of everybody's budget, one curve per mechanism."""
+        from epsilons.plots import plot_plan
+
+        shares = [Fraction(k, 20) for k in range(1, 21)]
+        curves: dict[str, list[float]] = {}
+        for share in shares:
+            for row in self.at(share).rows:
+                curves.setdefault(row.mechanism, []).append(row.judged_by(self.question.assume))
+        return plot_plan(
+            self.question.statistic.describe(), [float(s) for s in shares], curves, self.best.mechanism, axes
+        )
+
+    def __str__(self) -> str:
+        from epsilons.planner.table import plan_table
+
+        return plan_table(self)
+
+    def _repr_html_(self) -> str:
+        from epsilons.planner.table import plan_html
+
+        return plan_html(self)
+
+    @property
+    def assumption(self) -> str:
+        """What the ranking takes for granted, in words."""
+        return ASSUMPTIONS[self.question.assume]
+
+
+def check_share(share: Any) -> Fraction:
+    """A share of every grant, exactly: larger than 0, at most 1."""
+    if isinstance(share, bool) or not isinstance(share, (int, float, Fraction)) or not 0 < share <= 1:
+        raise PlanError(
+            f"A share of {share!r} is not allowed.", rule="A share is larger than 0 and at most 1.", hint="share=0.1"
+        )
+    return share if isinstance(share, Fraction) else exact(share)

@@ -1,0 +1,350 @@
+"""Who asked for what: a person's epsilon, the levels these form, and how many stand at each.
+
+A preference is kept as an integer of nano-epsilon and rounds DOWN. Up to 256 distinct preferences are kept
+exactly; more are rounded down to `LADDER`, which is fixed and so does not depend on who is there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.errors import PreferenceError
+from epsilons.guarantee import NANO, to_epsilon
+
+#: The preference of somebody who asks for no privacy at all.
+PUBLIC = math.inf
+MAX_LEVELS = 256
+LARGEST_EPSILON = 10**6
+
+_CHUNK = 1 << 18
+
+
+def _ladder() -> tuple[int, ...]:
+    """At most 255 rungs in nano-epsilon: 199 over [.01, 10), where people choose, and 28 over each of the far ends.
+
+    Rungs are geometric and cut to three digits so that they can be read; neighbours in the middle are 3.5% apart.
+    """
+
+    def rungs(low: str, high: str, count: int) -> list[int]:
+        start, stop = Decimal(low), Decimal(high)
+        ratio: Decimal = (stop / start) ** (Decimal(1) / count)
+        return [_three_digits(start * ratio**k * NANO) for k in range(count)]
+
+    return tuple(sorted({*rungs("1e-9", "0.01", 28), *rungs("0.01", "10", 199), *rungs("10", "1e6", 28)}))
+
+
+def _three_digits(value: Decimal) -> int:
+    whole = int(value)
+    unit: int = 10 ** max(0, len(str(whole)) - 3)
+    return whole // unit * unit
+
+
+LADDER = _ladder()
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The public facts of a roster: the distinct grants, ascending, and how many people stand at each.
+
+    A grant is in nano-epsilon; `None` is public and comes last. `rounding_loss` is the average fraction of a
+    finite grant given up by rounding down to the ladder (0 when all preferences are kept exactly).
+    """
+
+    grants: tuple[int | None, ...]
+    sizes: tuple[int, ...]
+    names: Mapping[float, str] = field(default_factory=dict, compare=False)
+    rounding_loss: float = field(default=0.0, compare=False)
+
+    @property
+    def people(self) -> int:
+        """How many people are on the roster."""
+        return sum(self.sizes)
+
+    @property
+    def finite(self) -> tuple[int, ...]:
+        """The grants of everyone who is not public."""
+        return tuple(g for g in self.grants if g is not None)
+
+    @property
+    def smallest(self) -> int:
+        """The strictest grant on the roster."""
+        return self.finite[0]
+
+    @property
+    def largest(self) -> int:
+        """The most open finite grant."""
+        return self.finite[-1]
+
+    @property
+    def mean(self) -> int:
+        """The average finite grant over people, rounded down to a nano-epsilon."""
+        pairs = [(g, n) for g, n in zip(self.grants, self.sizes, strict=True) if g is not None]
+        return math.floor(Fraction(sum(g * n for g, n in pairs), sum(n for _, n in pairs)))
+
+    @property
+    def all_public(self) -> bool:
+        """Whether nobody on the roster asked for any privacy."""
+        return not self.finite
+
+    def scaled(self, share: Fraction) -> Levels:
+        """What remains to spend when a question may use a share of every grant, rounded down."""
+        merged: dict[int | None, int] = {}
+        for grant, size in zip(self.grants, self.sizes, strict=True):
+            part = None if grant is None else max(1, math.floor(grant * share))
+            merged[part] = merged.get(part, 0) + size
+        ordered = sorted(merged.items(), key=lambda item: to_epsilon(item[0]))
+        return Levels(tuple(g for g, _ in ordered), tuple(n for _, n in ordered), {}, self.rounding_loss)
+
+    def name(self, grant: int | None) -> str:
+        """What to call a level: its given name, or its epsilon."""
+        epsilon = to_epsilon(grant)
+        return self.names.get(epsilon, "public" if grant is None else f"{epsilon:.6g}")
+
+
+@dataclass(frozen=True, eq=False)
+class Roster:
+    """Everyone who was asked, in the caller's order: `codes[i]` is the level of person i."""
+
+    levels: Levels
+    codes: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def to_nano(epsilon: float) -> int | None:
+    """The largest number of nano-epsilon that is not above `epsilon`; `None` for public.
+
+    A float stands for the decimal that it prints as: .7 is 700,000,000 nano-epsilon.
+
+    >>> to_nano(.7), to_nano(.12345678919), to_nano(PUBLIC)
+    (700000000, 123456789, None)
+    """
+    if math.isnan(epsilon):
+        raise PreferenceError(
+            "A person has no preference (NaN or missing).",
+            rule="A default applies only if you give one.",
+            hint="eps.Preferences(..., default=0.05)",
+        )
+    if epsilon <= 0:
+        raise PreferenceError(
+            f"An epsilon of {epsilon:.6g} is not allowed.",
+            rule="An epsilon is larger than zero; whoever grants nothing is not on the roster.",
+            hint="leave these people out",
+        )
+    if math.isinf(epsilon):
+        return None
+    if epsilon > LARGEST_EPSILON:
+        raise PreferenceError(
+            f"An epsilon of {epsilon:.6g} is not allowed.",
+            rule=f"A finite epsilon is at most {LARGEST_EPSILON:,}.",
+            hint="eps.PUBLIC for people who ask for no privacy",
+        )
+    nano = round(epsilon * NANO)
+    if nano / NANO > epsilon:
+        nano -= 1
+    if nano == 0:
+        raise PreferenceError(
+            f"An epsilon of {epsilon:.6g} rounds down to nothing.",
+            rule="The smallest epsilon is a billionth.",
+            hint="leave these people out",
+        )
+    return nano
+
+
+class Preferences:
+    """What each person asked for, before it is matched with data.
+
+    >>> Preferences({"ann": .1, "bob": PUBLIC}, default=.05).assign(["bob", "cy", "ann"]).levels.grants
+    (50000000, 100000000, None)
+    >>> Preferences.from_levels(["strict", "open"], {"strict": .05, "open": 1}).assign().levels.sizes
+    (1, 1)
+    """
+
+    def __init__(self, epsilons: Mapping[Any, float] | Sequence[float] | NDArray[Any], default: float | None = None):
+        self.default = default
+        self.names: dict[float, str] = {}
+        self._by_person = dict(epsilons) if isinstance(epsilons, Mapping) else None
+        self._aligned = None if isinstance(epsilons, Mapping) else epsilons
+
+    @classmethod
+    def from_array(cls, epsilons: Any, default: float | None = None) -> Preferences:
+        """One epsilon per person, in the order of the data; NaN takes the default."""
+        return cls(epsilons, default)
+
+    @classmethod
+    def from_levels(cls, names: Sequence[str], levels: Mapping[str, float], default: str | None = None) -> Preferences:
+        """One level name per person, in the order of the data; a missing name takes the default level."""
+        known = {name: to_nano(float(epsilon)) for name, epsilon in levels.items()}
+        if default is not None and default not in known:
+            raise PreferenceError(
+                f"The default level {default!r} is not one of the levels.", hint=f"one of {', '.join(known)}"
+            )
+        column = np.asarray(names, dtype=object)
+        epsilons = np.full(len(column), math.nan)
+        for name, nano in known.items():
+            epsilons[column == name] = to_epsilon(nano)
+        missing = np.array([name is None or name != name for name in column], dtype=bool)
+        unknown = sorted({str(name) for name in column[np.isnan(epsilons) & ~missing]})
+        if unknown:
+            raise PreferenceError(
+                f"Unknown privacy levels: {', '.join(unknown[:5])}.",
+                rule="Every level that people chose needs an epsilon.",
+                hint=f"one of {', '.join(known)}, or add the missing level",
+            )
+        preferences = cls(epsilons, None if default is None else float(levels[default]))
+        preferences.names = {to_epsilon(nano): name for name, nano in known.items()}
+        return preferences
+
+    def assign(self, people: Sequence[Any] | None = None) -> Roster:
+        """Match preferences with people: by id if they were given by id, else by position."""
+        if self._by_person is None:
+            roster = roster_of(self._aligned, self.default)
+        else:
+            if people is None:
+                raise PreferenceError(
+                    "These preferences are by person, and no people were named.",
+                    hint="preferences.assign(ids), with one id per value",
+                )
+            fallback = math.nan if self.default is None else self.default
+            roster = roster_of([self._by_person.get(person, fallback) for person in people], self.default)
+        levels = roster.levels
+        names = {e: n for e, n in self.names.items() if e in {to_epsilon(g) for g in levels.grants}}
+        return Roster(Levels(levels.grants, levels.sizes, names, levels.rounding_loss), roster.codes)
+
+
+def roster_of(epsilons: Any, default: float | None = None, people: int | None = None) -> Roster:
+    """The roster of an array of epsilons; one number serves for everyone when `people` is given.
+
+    Cost: two passes that look up each epsilon in a small table, no sorting, so it is cheaper than `numpy.unique`.
+    """
+    if isinstance(epsilons, Roster):
+        return epsilons
+    if isinstance(epsilons, Preferences):
+        return epsilons.assign()
+    array = _as_floats(epsilons)
+    if array.ndim == 0 and people is not None:
+        array = np.full(people, float(array))
+    if array.ndim != 1:
+        raise PreferenceError(
+            f"Epsilons come as a table of {array.ndim} dimensions.", rule="One epsilon per person.", hint="a flat list"
+        )
+    if default is not None:
+        array = np.where(np.isnan(array), float(default), array)
+    if len(array) == 0:
+        return Roster(Levels((), ()), np.empty(0, np.uint8))
+    distinct, codes = _encode(array)
+    if codes is None:
+        return _on_ladder(array, distinct)
+    return _merge_levels([to_nano(float(e)) for e in distinct], codes)
+
+
+def _as_floats(epsilons: Any) -> NDArray[np.float64]:
+    try:
+        raw = np.asarray(epsilons)
+        if raw.dtype.kind == "O":
+            raw = np.array([math.nan if e is None else e for e in raw.tolist()])
+        if raw.dtype.kind not in "fiu":
+            raise TypeError
+        return np.ascontiguousarray(raw, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise PreferenceError(
+            "Epsilons are not numbers.",
+            rule="One number per person; eps.PUBLIC for public.",
+            hint="eps.Preferences.from_levels(names, {'strict': 0.05, ...}) for named levels",
+        ) from None
+
+
+def _encode(array: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.uint8] | None]:
+    """The distinct values and each person's index among them; no codes when there are more than 256.
+
+    Distinct values are learned from the front of the array and from every chunk that shows a new one. A value's
+    bits are hashed to 16 bits by a multiplier under which the distinct values do not collide, and checked.
+    """
+    distinct = np.unique(array[:4096])
+    codes = np.empty(len(array), np.uint8)
+    start = 0
+    while len(distinct) <= MAX_LEVELS:
+        multiplier, table = _collision_free(distinct)
+        while start < len(array):
+            chunk = array[start : start + _CHUNK]
+            found = table[_hash(chunk, multiplier)]
+            strange = distinct[found] != chunk
+            if strange.any():
+                fresh = np.unique(chunk[strange])
+                if np.isnan(fresh).any():
+                    to_nano(math.nan)
+                before = distinct
+                distinct = np.union1d(distinct, fresh)
+                if len(distinct) > MAX_LEVELS:
+                    break
+                codes[:start] = np.searchsorted(distinct, before).astype(np.uint8)[codes[:start]]
+                break
+            codes[start : start + len(chunk)] = found
+            start += len(chunk)
+        else:
+            return distinct, codes
+    return np.unique(array), None
+
+
+def _hash(chunk: NDArray[np.float64], multiplier: np.uint64) -> NDArray[np.uint64]:
+    hashed: NDArray[np.uint64] = (chunk.view(np.uint64) * multiplier) >> np.uint64(48)
+    return hashed
+
+
+def _collision_free(distinct: NDArray[np.float64]) -> tuple[np.uint64, NDArray[np.uint8]]:
+    multiplier = 0x9E3779B97F4A7C15
+    while True:
+        slots = _hash(distinct, np.uint64(multiplier))
+        if len(np.unique(slots)) == len(distinct):
+            table = np.zeros(1 << 16, np.uint8)
+            table[slots] = np.arange(len(distinct), dtype=np.uint8)
+            return np.uint64(multiplier), table
+        multiplier = (multiplier * 0xD1342543DE82EF95 + 2) % 2**64 | 1
+
+
+def _merge_levels(nanos: list[int | None], codes: NDArray[np.uint8]) -> Roster:
+    """Two floats may round down to one nano-epsilon: they are then one level."""
+    grants = tuple(dict.fromkeys(nanos))
+    if len(grants) < len(nanos):
+        codes = np.array([grants.index(nano) for nano in nanos], np.uint8)[codes]
+    sizes = tuple(int(count) for count in count_codes(codes, len(grants)))
+    return Roster(Levels(grants, sizes), codes)
+
+
+def _on_ladder(array: NDArray[np.float64], distinct: NDArray[np.float64]) -> Roster:
+    for extreme in (distinct[0], distinct[-1], distinct[np.isfinite(distinct)][-1]):
+        to_nano(float(extreme))
+    rungs = np.array([rung / NANO for rung in LADDER] + [math.inf])
+    codes = np.empty(len(array), np.uint8)
+    lost, finite = 0.0, 0
+    for start in range(0, len(array), _CHUNK):
+        chunk = array[start : start + _CHUNK]
+        code = np.searchsorted(rungs, chunk, side="right") - 1
+        codes[start : start + len(chunk)] = code
+        private = np.isfinite(chunk)
+        lost += float(np.sum(1 - rungs[code[private]] / chunk[private]))
+        finite += int(private.sum())
+    counts = count_codes(codes, len(rungs))
+    used = np.flatnonzero(counts)
+    grants = tuple(None if code == len(LADDER) else LADDER[code] for code in used)
+    compact = np.zeros(len(rungs), np.uint8)
+    compact[used] = np.arange(len(used), dtype=np.uint8)
+    sizes = tuple(int(counts[code]) for code in used)
+    return Roster(Levels(grants, sizes, {}, lost / finite if finite else 0.0), compact[codes])
+
+
+def count_codes(codes: NDArray[np.uint8], levels: int) -> NDArray[np.int64]:
+    """People per level, in chunks, since `numpy.bincount` copies its input to eight bytes a person."""
+    counts = np.zeros(levels, np.int64)
+    for start in range(0, len(codes), _CHUNK):
+        counts += np.bincount(codes[start : start + _CHUNK], minlength=levels)
+    return counts

@@ -1,0 +1,255 @@
+"""An answer with its error, its promise and its price."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from epsilons.display import html_table, show, show_key
+from epsilons.errors import PlanError
+from epsilons.guarantee import (
+    NO_PROMISE,
+    PUBLIC_PEOPLE,
+    ROSTER_IS_PUBLIC,
+    SEEDED,
+    Guarantee,
+    to_epsilon,
+)
+from epsilons.mechanisms.base import Charges, Mechanism, charge_table
+from epsilons.mechanisms.errorbars import ErrorModel
+from epsilons.mechanisms.exact import exact_answer
+from epsilons.noise.entropy import Entropy
+from epsilons.preferences import Levels
+from epsilons.statistics.base import Additive, Moments
+from epsilons.statistics.people import People
+from epsilons.statistics.question import ASSUMPTIONS, Question
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+Number = int | float
+Value = Number | dict[Hashable, Number]
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Release:
+    """One released answer. Everything here is public: it comes from the noisy answer and from public facts."""
+
+    statistic: str
+    value: Any
+    error: float | None
+    mechanism: str
+    why: str
+    guarantee: Guarantee
+    charges: Mapping[float, float]
+    levels: Mapping[float, str]
+    assumption: str
+    models: tuple[ErrorModel, ...] | None = None
+    no_interval: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def private(self) -> bool:
+        """False when the randomness was seeded: such an answer protects nobody."""
+        return SEEDED not in self.guarantee.caveats
+
+    def interval(self, confidence: float = 0.95, target: str = "roster") -> Any:
+        """Where the statistic of the people on the roster lies; `target="population"` adds who happened to be asked.
+
+        For a table of numbers a dict of intervals, one for each key. Holds under `release.assumption`.
+        """
+        if not 0 < confidence < 1:
+            raise PlanError(f"A confidence of {confidence!r} is not allowed.", hint="release.interval(0.95)")
+        if target not in ("roster", "population"):
+            raise PlanError(f"Unknown target {target!r}.", hint='target="roster" or target="population"')
+        if self.models is None:
+            raise PlanError("There is no honest interval for this answer.", rule=self.no_interval)
+        population = target == "population"
+        if not isinstance(self.value, dict):
+            return self.models[0].interval(self.value, confidence, population)
+        pairs = zip(self.value.items(), self.models, strict=True)
+        return {key: model.interval(value, confidence, population) for (key, value), model in pairs}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that survive JSON, and `from_dict` undoes."""
+        value: Any = self.value
+        if isinstance(value, dict):
+            value = [[_plain(key), number] for key, number in value.items()]
+        return {
+            "format": FORMAT,
+            "statistic": self.statistic,
+            "value": value,
+            "error": self.error,
+            "mechanism": self.mechanism,
+            "why": self.why,
+            "guarantee": self.guarantee.to_dict(),
+            "charges": [[_finite(granted), spent] for granted, spent in self.charges.items()],
+            "levels": [[_finite(granted), name] for granted, name in self.levels.items()],
+            "assumption": self.assumption,
+            "models": None if self.models is None else [model.to_dict() for model in self.models],
+            "no_interval": self.no_interval,
+            "details": dict(self.details),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Release:
+        """The inverse of `to_dict`."""
+        if data.get("format") != FORMAT:
+            raise PlanError(f"This is not a release in format {FORMAT}.", hint="a dict made by release.to_dict()")
+        value = data["value"]
+        if isinstance(value, list):
+            value = {_key(key): number for key, number in value}
+        models = data["models"]
+        return cls(
+            statistic=data["statistic"],
+            value=value,
+            error=data["error"],
+            mechanism=data["mechanism"],
+            why=data["why"],
+            guarantee=Guarantee.from_dict(data["guarantee"]),
+            charges={_infinite(granted): spent for granted, spent in data["charges"]},
+            levels={_infinite(granted): name for granted, name in data["levels"]},
+            assumption=data["assumption"],
+            models=None if models is None else tuple(ErrorModel.from_dict(model) for model in models),
+            no_interval=data["no_interval"],
+            details=dict(data["details"]),
+        )
+
+    def to_arrow(self) -> pyarrow.Table:
+        """One row per key; a single number is one row without a key."""
+        import pyarrow as pa
+
+        if not isinstance(self.value, dict):
+            return pa.table({"value": [self.value]})
+        keys = list(self.value)
+        columns: dict[str, list[Any]]
+        if keys and all(isinstance(key, tuple) for key in keys):
+            names = ("low", "high") if self.statistic.startswith("histogram") else None
+            width = len(keys[0])
+            columns = {(names[i] if names else f"key{i + 1}"): [key[i] for key in keys] for i in range(width)}
+        else:
+            columns = {"key": keys}
+        return pa.table({**columns, "value": list(self.value.values())})
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The same as a pandas frame."""
+        return self.to_arrow().to_pandas()
+
+    def __str__(self) -> str:
+        if isinstance(self.value, dict):
+            shown = "{" + ", ".join(f"{show_key(k)}: {show(v)}" for k, v in list(self.value.items())[:6])
+            shown += ", ...}" if len(self.value) > 6 else "}"
+        else:
+            shown = show(self.value)
+        error = "" if self.error is None else f" ± {show(self.error)}"
+        warning = "" if self.private else " [NOT PRIVATE: seeded]"
+        return f"{self.statistic}: {shown}{error} ({self.mechanism}, {self.guarantee.kind}){warning}"
+
+    def _repr_html_(self) -> str:
+        notes = [self.why, str(self.guarantee)]
+        if isinstance(self.value, dict):
+            rows = [[show_key(key), show(number)] for key, number in self.value.items()]
+            return html_table(f"{self.statistic} ({self.mechanism})", ("key", "value"), rows, notes)
+        rows = [["value", show(self.value)], ["predicted error", show(self.error)], ["mechanism", self.mechanism]]
+        rows += [[f"charged at {self.levels[g]}", show(spent)] for g, spent in self.charges.items()][:8]
+        return html_table(self.statistic, (), rows, notes)
+
+
+def make_release(mechanism: Mechanism, question: Question, people: People, entropy: Entropy, why: str) -> Release:
+    """Draw one answer and put its error, promise and price beside it."""
+    levels = people.levels
+    charges = mechanism.charge(question, levels)
+    answer = mechanism.draw(question, people, entropy)
+    by_worst = question.assume == "nothing"
+    error = (mechanism.worst_error if by_worst else mechanism.predict_error)(question, levels)
+    models = _models(mechanism, question, levels, answer.value)
+    assumption = "nothing" if by_worst or mechanism.assumption == "nothing" else question.assume
+    return Release(
+        statistic=question.statistic.describe(),
+        value=answer.value,
+        error=error,
+        mechanism=mechanism.name,
+        why=why,
+        guarantee=_guarantee(mechanism, question, levels, charges, entropy.private),
+        charges=charge_table(levels, charges),
+        levels={to_epsilon(g): levels.name(g) for g in levels.grants},
+        assumption=ASSUMPTIONS[assumption],
+        models=models,
+        no_interval="" if models else mechanism.why_no_interval(question),
+        details=answer.details,
+    )
+
+
+def exact_release(question: Question, people: People) -> Release:
+    """The exact answer from people who all chose public, labelled so."""
+    levels = people.levels
+    return Release(
+        statistic=question.statistic.describe(),
+        value=exact_answer(question.statistic, people),
+        error=0.0,
+        mechanism="exact",
+        why="Everyone on the roster chose public, so the exact answer is released.",
+        guarantee=Guarantee(question.neighbors, ((None, None),), NO_PROMISE, (ROSTER_IS_PUBLIC, PUBLIC_PEOPLE)),
+        charges={math.inf: 0.0},
+        levels={math.inf: levels.name(None)},
+        assumption=ASSUMPTIONS["nothing"],
+        no_interval="The answer is exact.",
+    )
+
+
+def _guarantee(mechanism: Mechanism, question: Question, levels: Levels, charges: Charges, private: bool) -> Guarantee:
+    caveats = [] if private else [SEEDED]
+    caveats.append(ROSTER_IS_PUBLIC)
+    if None in levels.grants:
+        caveats.append(PUBLIC_PEOPLE)
+    if levels.rounding_loss > 0:
+        caveats.append(
+            "More than 256 distinct preferences were rounded down to a fixed ladder, "
+            f"by {levels.rounding_loss:.1%} on average."
+        )
+    return Guarantee(
+        neighbors=question.neighbors,
+        losses=tuple(zip(levels.grants, charges, strict=True)),
+        caveats=tuple(caveats),
+        imputes=mechanism.imputes,
+    )
+
+
+def _models(mechanism: Mechanism, question: Question, levels: Levels, value: Any) -> tuple[ErrorModel, ...] | None:
+    """Error bars for each number. What a count itself says about its density is public once it is released."""
+    statistic = question.statistic
+    if not isinstance(statistic, Additive):
+        return None
+    models = []
+    for number in value.values() if isinstance(value, dict) else [value]:
+        moments = statistic.moments(question.spread, question.density)
+        model = mechanism.error_model(question, levels, moments)
+        if model is not None and statistic.counts:
+            seen = (number * model.slope + model.shift) / levels.people
+            share = min(max(seen, 1 / (levels.people + 1)), levels.people / (levels.people + 1))
+            model = mechanism.error_model(question, levels, Moments(share, share * (1 - share)))
+        if model is None:
+            return None
+        models.append(model)
+    return tuple(models)
+
+
+def _plain(key: Hashable) -> Any:
+    return list(key) if isinstance(key, tuple) else key
+
+
+def _key(key: Any) -> Hashable:
+    return tuple(key) if isinstance(key, list) else key
+
+
+def _finite(granted: float) -> float | None:
+    return None if math.isinf(granted) else granted
+
+
+def _infinite(granted: float | None) -> float:
+    return math.inf if granted is None else granted

@@ -1,0 +1,1 @@
+"""What can be asked: one file per statistic, each with the summary it needs and its sensitivity."""

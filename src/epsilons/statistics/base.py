@@ -1,0 +1,201 @@
+"""The shape that every statistic has.
+
+A statistic is a frozen value that holds the public arguments of a question (bounds, grid, edges). It turns values
+into a summary per level, in integers, and says how far one person can move that summary. Two families exist:
+
+- `Additive`: the summary is one integer vector per part, added up over people (count, sum, mean, variance, histogram);
+- `Order`: the summary is the sorted grid cells of the values (median, quantile, minimum, maximum, k-th largest).
+
+Nothing here depends on a mechanism, and nothing raises because of a value: what is missing or not a number goes to
+the public default named in each file, what is out of bounds goes to the bound.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.errors import DataError, PlanError
+
+#: People are handled a quarter of a million at a time, so that temporary arrays stay small beside the input.
+CHUNK = 1 << 18
+
+#: numpy's kinds of plain numbers: bool, int, unsigned, float.
+NUMBER_KINDS = "biuf"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One integer vector of an additive statistic.
+
+    `reach` is how far one person can move it in L1: first when the person is absent, then when replaced.
+    `share` is the part of every person's epsilon that pays for it.
+    """
+
+    name: str
+    cells: int
+    reach: dict[str, int]
+    share: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What is publicly expected of one person's contribution, on the scale of the answer's sum.
+
+    `location` is how far off the expected mean may well be, for statistics of which no guess of the mean is asked.
+    """
+
+    mean: float
+    variance: float
+    location: float = 0.0
+
+
+class Statistic(ABC):
+    """A question's public arguments, and what they imply."""
+
+    name: ClassVar[str]
+    family: ClassVar[str]
+
+    @abstractmethod
+    def describe(self) -> str:
+        """A few words for titles: "mean in [0, 100]"."""
+
+
+class Additive(Statistic):
+    """A statistic whose summary adds up over people.
+
+    The weighted sum of a part over levels, noise included, is turned into an answer by `answer`; what publicly
+    known total weight stands behind it is passed along, since a mean divides by it.
+    """
+
+    family: ClassVar[str] = "additive"
+    #: Whether the summary counts people, so that sampling people is thinning counts.
+    counts: ClassVar[bool] = False
+    #: Whether an answer is an average, which divides by the weight behind it.
+    averages: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Part, ...]:
+        """The integer vectors released, each with its reach and its share of epsilon."""
+
+    @abstractmethod
+    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
+        """For each part an array (levels, cells) of exact integer sums."""
+
+    @abstractmethod
+    def answer(self, sums: Sequence[Sequence[Fraction]], weight: Fraction, people: int) -> Any:
+        """The answer from noisy weighted sums per part, `weight` people's worth of them, and the roster's size.
+
+        `weight` equals `people` when everyone counts in full. An average divides by `weight`; a total adds the
+        public centre of as many people as stand behind it.
+        """
+
+    @abstractmethod
+    def moments(self, spread: float | None, density: float | None) -> Moments:
+        """Public expectations of one person's contribution on the scale of the answer's sum."""
+
+    @abstractmethod
+    def extremes(self) -> tuple[float, float]:
+        """The least and the largest contribution of one person, on the scale of `moments`."""
+
+    @property
+    @abstractmethod
+    def units(self) -> tuple[float, ...]:
+        """What one integer step of each part is worth on the scale of `moments`."""
+
+    @property
+    def centre(self) -> float:
+        """The contribution of somebody of whom nothing is known, on the scale of `moments`."""
+        return 0.0
+
+    @property
+    def keys(self) -> tuple[Hashable, ...] | None:
+        """The keys of the answer when it is a table of numbers."""
+        return None
+
+
+def check_bounds(bounds: Any, statistic: str) -> tuple[float, float]:
+    """Public bounds, which are required and never read from the data."""
+    if bounds is None:
+        raise PlanError(
+            f"A {statistic} needs bounds.",
+            rule="Bounds are public facts; reading them from the data would leak it.",
+            hint=f"eps.{statistic}(values, epsilons, bounds=(0, 100))",
+        )
+    try:
+        low, high = (float(bound) for bound in bounds)
+    except (TypeError, ValueError):
+        raise PlanError(f"Bounds {bounds!r} are not a pair of numbers.", hint="bounds=(0, 100)") from None
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise PlanError(f"Bounds ({low}, {high}) are not finite.", hint="bounds=(0, 100)")
+    if low >= high:
+        raise PlanError(
+            f"Bounds ({low:g}, {high:g}) are reversed or empty.",
+            rule="The lower bound comes first.",
+            hint=f"bounds=({high:g}, {low:g})" if low > high else "bounds with room between them",
+        )
+    return low, high
+
+
+def check_values(values: Any, people: int) -> NDArray[Any]:
+    """One number per person; the type is a public fact of the table, the numbers are not looked at."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "US" and not hasattr(values, "dtype") and not all(isinstance(v, str) for v in values):
+            array = np.asarray(values, dtype=object)
+    except ValueError:
+        raise DataError("Values are not a flat list.", rule="One value per person.") from None
+    if array.ndim != 1:
+        raise DataError(
+            f"Values come in {array.ndim} dimensions.", rule="One value per person.", hint="a flat list or array"
+        )
+    if len(array) == 0 or people == 0:
+        raise DataError("There are no people.", rule="A statistic needs at least one person on the roster.")
+    if len(array) != people:
+        raise DataError(
+            f"{len(array)} values and {people} epsilons.", rule="values[i] belongs to the person of epsilons[i]."
+        )
+    return array
+
+
+def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers as they are. In an untyped (object) array whatever is not a number is missing; other types are refused.
+
+    The refusal depends on the array's type alone, which is a public fact, never on a value.
+    """
+    if values.dtype.kind in NUMBER_KINDS:
+        return values
+    if values.dtype.kind == "O":
+        return np.array([_as_float(value) for value in values], dtype=np.float64)
+    raise DataError(
+        f"Values are of type {values.dtype}, not numbers.",
+        rule="This statistic works on numbers.",
+        hint="eps.histogram(values, epsilons, categories=[...]) for words",
+    )
+
+
+def _as_float(value: Any) -> float:
+    if not isinstance(value, (bool, int, float, np.number, np.bool_)):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except TypeError:
+        return math.nan
+
+
+def sum_by_level(steps: NDArray[np.float64], codes: NDArray[np.uint8], levels: int) -> NDArray[np.int64]:
+    """Exact integer sums per level of one chunk of whole numbers of magnitude at most 2^31.
+
+    `numpy.bincount` adds in doubles; a chunk has 2^18 people, so no partial sum passes 2^49 and none is rounded.
+    """
+    return np.bincount(codes, weights=steps, minlength=levels).astype(np.int64)

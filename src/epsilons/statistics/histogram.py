@@ -1,0 +1,144 @@
+"""How many people fall into each bin or category."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.errors import PlanError
+from epsilons.statistics.base import CHUNK, Additive, Moments, Part, as_numbers
+
+MAX_CELLS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Histogram(Additive):
+    """People per bin [edge, next edge) (the last bin includes its end), or per category.
+
+    Outside the edges or categories, and missing: not counted; `outside="clip"` moves numbers into the end bins. One
+    person is in one bin: L1 reach 1 when absent, 2 when replaced, since then they can move from one bin to another.
+    """
+
+    edges: tuple[float, ...] | None = None
+    categories: tuple[Hashable, ...] | None = None
+    outside: str = "drop"
+
+    name: ClassVar[str] = "histogram"
+    counts: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if (self.edges is None) == (self.categories is None):
+            raise PlanError(
+                "A histogram needs either edges or categories.",
+                rule="Bins are public facts; reading them from the data would leak it.",
+                hint="eps.histogram(values, epsilons, edges=[0, 10, 20])",
+            )
+        if self.outside not in ("drop", "clip"):
+            raise PlanError(f"Unknown outside={self.outside!r}.", hint='outside="drop" or outside="clip"')
+        if self.edges is not None:
+            self._check_edges(self.edges)
+        if self.categories is not None:
+            categories = tuple(c.item() if isinstance(c, np.generic) else c for c in self.categories)
+            object.__setattr__(self, "categories", categories)
+            if not categories or len(set(categories)) < len(categories):
+                raise PlanError("Categories are empty or repeat.", hint='categories=["north", "south"]')
+            if self.outside == "clip":
+                raise PlanError("Categories have no ends to clip to.", hint='edges, or outside="drop"')
+        if self.cells > MAX_CELLS:
+            raise PlanError(f"A histogram of {self.cells:,} bins.", rule=f"At most {MAX_CELLS:,}.")
+
+    @classmethod
+    def of(cls, edges: Any, categories: Any, outside: str) -> Histogram:
+        """From whatever sequence the caller has."""
+        return cls(None if edges is None else tuple(edges), None if categories is None else tuple(categories), outside)
+
+    def _check_edges(self, given: Any) -> None:
+        try:
+            edges = tuple(float(edge) for edge in given)
+        except (TypeError, ValueError):
+            raise PlanError("Edges are not numbers.", hint="edges=[0, 10, 20]") from None
+        if len(edges) < 2 or any(math.isnan(e) for e in edges) or any(a >= b for a, b in pairwise(edges)):
+            raise PlanError(
+                "Edges are fewer than two, or do not increase.",
+                rule="Bins are [edge, next edge).",
+                hint="edges=[0, 10, 20]",
+            )
+        object.__setattr__(self, "edges", edges)
+
+    @property
+    def cells(self) -> int:
+        """How many bins there are."""
+        if self.edges is not None:
+            return len(self.edges) - 1
+        return len(self.categories or ())
+
+    @property
+    def keys(self) -> tuple[Hashable, ...]:
+        if self.edges is not None:
+            return tuple(pairwise(self.edges))
+        return self.categories or ()
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("bins", self.cells, {"absent": 1, "replace": 2}),)
+
+    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
+        counts = np.zeros(levels * self.cells, np.int64)
+        for start in range(0, len(values), CHUNK):
+            cell = self._cell(values[start : start + CHUNK])
+            inside = cell >= 0
+            place = codes[start : start + CHUNK][inside].astype(np.int64) * self.cells + cell[inside]
+            counts += np.bincount(place, minlength=len(counts))
+        return [counts.reshape(levels, self.cells)]
+
+    def _cell(self, chunk: NDArray[Any]) -> NDArray[np.int64]:
+        """Each person's bin, -1 for none."""
+        if self.edges is None:
+            index = {key: place for place, key in enumerate(self.keys)}
+            return np.fromiter((_lookup(index, v) for v in chunk.tolist()), np.int64, len(chunk))
+        numbers = as_numbers(chunk).astype(np.float64, copy=False)
+        missing = np.isnan(numbers)
+        if self.outside == "clip":
+            numbers = np.clip(numbers, self.edges[0], self.edges[-1])
+        cell = np.searchsorted(np.array(self.edges), numbers, side="right").astype(np.int64) - 1
+        cell[numbers == self.edges[-1]] = self.cells - 1
+        cell[(cell >= self.cells) | missing] = -1
+        return cell
+
+    def answer(self, sums: Sequence[Sequence[Fraction]], weight: Fraction, people: int) -> Any:
+        bins = (int(c) if c.denominator == 1 else float(c) for c in sums[0])
+        return dict(zip(self.keys, bins, strict=True))
+
+    def moments(self, spread: float | None, density: float | None) -> Moments:
+        """Of one bin, when people spread evenly over the bins."""
+        share = 1 / max(self.cells, 2) if density is None else density
+        return Moments(share, share * (1 - share))
+
+    def extremes(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    @property
+    def units(self) -> tuple[float, ...]:
+        return (1.0,)
+
+    @property
+    def centre(self) -> float:
+        return 1 / max(self.cells, 2)
+
+    def describe(self) -> str:
+        return f"histogram of {self.cells} bins"
+
+
+def _lookup(index: dict[Hashable, int], value: Any) -> int:
+    """A category's place; what cannot be a key is in no category."""
+    try:
+        return index.get(value, -1)
+    except TypeError:
+        return -1
