@@ -10,7 +10,6 @@ mechanism at a factor 1/2.
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from epsilons.guarantee import NANO, nano_up, to_epsilon
 from epsilons.mechanisms import accuracy, surrogate
 from epsilons.mechanisms.base import Answer, Charges, Mechanism
 from epsilons.mechanisms.errorbars import ErrorModel
+from epsilons.mechanisms.lattice import Axis, product_distribution
 from epsilons.mechanisms.outward import Cost, RankCost, WeightCost, outward
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
@@ -260,43 +260,14 @@ def weighted_sums(counts: NDArray[np.int64], weighting: Weighting) -> list[int]:
 
 
 def lattice_distribution(
-    question: Question,
-    weighting: Weighting,
-    mixture: list[tuple[float, list[NDArray[np.int64]]]],
-    people: int,
+    question: Question, weighting: Weighting, mixture: list[tuple[float, list[NDArray[np.int64]]]], people: int
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Log-probabilities of noisy weighted sums at points of their lattice, for a mixture of summaries.
-
-    Outcomes are tuples with one whole number per noisy sum, in steps of the lattice that are common to all data sets
-    on the roster; between them the probability changes geometrically, so the largest loss shows at these points.
-    """
+    """Log-probabilities of noisy weighted sums at points of their lattice, for a mixture of summaries."""
     statistic = question.statistic
     assert isinstance(statistic, Additive)
-    axes, scales = [], []
+    axes: list[Axis] = []
     for part in statistic.parts:
         inverse = weighting.inverse_scale(part, question.neighbors)
-        stride = max(1, weighting.one * part.reach["absent"] // 4)
-        reach = weighting.one * part.reach["absent"] * (people + 1) // stride + 1
-        cells = part.cells
-        axes += [[stride * k for k in range(-reach, reach + 1)]] * cells
-        scales += [inverse] * cells
-    outcomes = list(itertools.product(*axes))
-    if len(outcomes) > 2_000_000:
-        raise PlanError("Too many outcomes to list.", rule="Exact distributions are for a few people and cells.")
-    points = np.array(outcomes, dtype=object)
-    logs = []
-    for chance, parts in mixture:
-        exact = [s for counts in parts for s in weighted_sums(counts, weighting)]
-        total = np.full(len(points), math.log(chance) if chance > 0 else -math.inf)
-        for axis, (s, inverse) in enumerate(zip(exact, scales, strict=True)):
-            rate = float(inverse)
-            distance = np.array([float(abs(int(k) - s)) for k in points[:, axis]])
-            total += math.log(math.tanh(rate / 2)) - rate * distance
-        logs.append(total)
-    top = np.max(logs, axis=0)
-    mixed = top + np.log(np.sum(np.exp(np.array(logs) - top), axis=0))
-    labels = np.empty(len(outcomes) + 1, dtype=object)
-    labels[:-1] = outcomes
-    labels[-1] = "elsewhere"
-    elsewhere = math.log(max(1 - float(np.exp(mixed).sum()), 1e-300))
-    return labels, np.append(mixed, elsewhere)
+        axes += [Axis(weighting.one * part.reach["absent"], people, inverse)] * part.cells
+    centres = [(c, [s for counts in parts for s in weighted_sums(counts, weighting)]) for c, parts in mixture]
+    return product_distribution(axes, centres)

@@ -43,6 +43,24 @@ def quantile_error(question: Question, levels: Levels, used: Sequence[float], we
     return math.sqrt(spread + sampling + _grid_rounding(statistic))
 
 
+def mixed_quantile_error(question: Question, levels: Levels, shares: Floats) -> float:
+    """RMSE of one exponential mechanism per level, mixed with these shares."""
+    statistic = question.statistic
+    assert isinstance(statistic, Order)
+    assert statistic.q is not None
+    q = float(statistic.q)
+    points, widths, share, density, answer = _stand_in(question, q)
+    luck = q * (1 - q) / density**2
+    total = -luck / levels.people
+    for grant, size, mixed in zip(levels.grants, levels.sizes, shares, strict=True):
+        noise = 0.0
+        if grant is not None:
+            score = size * to_epsilon(grant) * np.abs(share - q)
+            noise = _second_moment(points - answer, widths, score / 2)
+        total += float(mixed) ** 2 * (luck / size + noise)
+    return math.sqrt(max(total, 0.0) + _grid_rounding(statistic))
+
+
 def rank_error(question: Question, levels: Levels) -> float | None:
     """RMSE of paper 1's exponential mechanism for a quantile: its cost on the stand-in."""
     statistic = question.statistic

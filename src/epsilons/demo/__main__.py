@@ -1,0 +1,7 @@
+"""`python -m epsilons.demo`"""
+
+import sys
+
+from epsilons.demo.command import main
+
+sys.exit(main())

