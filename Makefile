@@ -67,5 +67,5 @@ docs: $(ready)  ## build the documentation
 	$(py) docs/build.py $(ARGS)
 
 clean:  ## back to a fresh clone: remove .venv, caches and what was built
-	rm -rf .venv build dist docs/_build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv build dist docs/_site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -16,7 +16,7 @@ from epsilons.planner.plan import Plan, check_share
 from epsilons.preferences import Roster, roster_of
 from epsilons.release import Release, exact_release, make_release
 from epsilons.statistics import order
-from epsilons.statistics.base import Statistic
+from epsilons.statistics.base import Statistic, check_real
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
@@ -61,6 +61,7 @@ def _ask(
     entropy: Entropy | None = None,
 ) -> Release:
     question = Question(statistic, neighbors, assume, spread, density)
+    threshold = _check_options(mechanism, threshold, rescale, entropy)
     people = ArrayPeople.of(values, _roster(epsilons, values))
     source = system() if entropy is None else entropy
     if people.levels.all_public:
@@ -73,8 +74,34 @@ def _roster(epsilons: Any, values: Any) -> Roster:
     try:
         people = len(values)
     except TypeError:
-        raise DataError("Values are not a list or array.", rule="One value per person.") from None
+        raise DataError(
+            "Values are not a list or array.", rule="One value per person.", hint="a flat list or array"
+        ) from None
     return roster_of(epsilons, people=people)
+
+
+def _check_options(mechanism: Any, threshold: Any, rescale: Any, entropy: Any = None) -> float | str | None:
+    """Types only, since what a name or a number means is the mechanisms' affair; gives the threshold back."""
+    if not isinstance(mechanism, str):
+        raise PlanError(f"Unknown mechanism {mechanism!r}.", rule="Mechanisms go by name.", hint='mechanism="auto"')
+    if not isinstance(rescale, bool | None):
+        raise PlanError(f"rescale={rescale!r} is not allowed.", rule="It is True or False.", hint="rescale=True")
+    if not isinstance(entropy, Entropy | None):
+        raise PlanError(
+            f"entropy={entropy!r} is not a source of random bits.",
+            rule="Answers draw on the operating system; only tests draw on anything else.",
+            hint="epsilons.testing.seeded(7) in a test, else nothing",
+        )
+    if isinstance(threshold, str | None):
+        return threshold
+    try:
+        return check_real(threshold)
+    except TypeError:
+        raise PlanError(
+            f"Unknown threshold {threshold!r}.",
+            rule="A threshold is one epsilon.",
+            hint='a number, "max", "mean" or "best"',
+        ) from None
 
 
 def count(values: Any, epsilons: Any, **options: Unpack[Options]) -> Release:
@@ -187,6 +214,7 @@ def plan(
     weighted
     """
     question = Question(_statistic(statistic, arguments), neighbors, assume, spread, density)
+    threshold = _check_options("auto", threshold, rescale)
     levels = roster_of(epsilons).levels
     if levels.all_public:
         raise PlanError("There is nothing to plan.", rule="Everyone is public (or nobody is there): answers are exact.")
@@ -195,8 +223,8 @@ def plan(
 
 
 def _statistic(name: str, arguments: dict[str, Any]) -> Statistic:
-    if name not in _STATISTICS:
-        raise PlanError(f"Unknown statistic {name!r}.", hint=", ".join(_STATISTICS))
+    if not isinstance(name, str) or name not in _STATISTICS:
+        raise PlanError(f"Unknown statistic {name!r}.", rule="Statistics go by name.", hint=", ".join(_STATISTICS))
     needed, build = _STATISTICS[name]
     strange = sorted(set(arguments) - set(needed))
     if strange:

@@ -18,8 +18,13 @@ def show(number: float | None) -> str:
 def show_key(key: Hashable) -> str:
     """A bin as a range, anything else as it is."""
     if isinstance(key, tuple):
-        return "–".join(show(part) if isinstance(part, (int, float)) else str(part) for part in key)
-    return str(key)
+        return "–".join(show(part) if isinstance(part, (int, float)) else _printable(part) for part in key)
+    return _printable(key)
+
+
+def _printable(key: object) -> str:
+    """One line without control characters, which could rewrite a terminal."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in str(key))
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], wide: int | None = None) -> str:

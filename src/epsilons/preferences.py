@@ -171,6 +171,8 @@ class Preferences:
 
     def __init__(self, epsilons: Mapping[Any, float] | Sequence[float] | NDArray[Any], default: float | None = None):
         self.default = default
+        if default is not None:
+            _as_nano(default)
         self.names: dict[float, str] = {}
         self._by_person = dict(epsilons) if isinstance(epsilons, Mapping) else None
         self._aligned = None if isinstance(epsilons, Mapping) else epsilons
@@ -183,7 +185,7 @@ class Preferences:
     @classmethod
     def from_levels(cls, names: Sequence[str], levels: Mapping[str, float], default: str | None = None) -> Preferences:
         """One level name per person, in the order of the data; a missing name takes the default level."""
-        known = {name: to_nano(float(epsilon)) for name, epsilon in levels.items()}
+        known = {name: _as_nano(epsilon) for name, epsilon in levels.items()}
         if default is not None and default not in known:
             raise PreferenceError(
                 f"The default level {default!r} is not one of the levels.", hint=f"one of {', '.join(known)}"
@@ -201,7 +203,9 @@ class Preferences:
                 hint=f"one of {', '.join(known)}, or add the missing level",
             )
         preferences = cls(epsilons, None if default is None else float(levels[default]))
-        preferences.names = {to_epsilon(nano): name for name, nano in known.items()}
+        for name, nano in known.items():
+            same = preferences.names.get(to_epsilon(nano))
+            preferences.names[to_epsilon(nano)] = name if same is None else f"{same} or {name}"
         return preferences
 
     def assign(self, people: Sequence[Any] | None = None) -> Roster:
@@ -214,8 +218,13 @@ class Preferences:
                     "These preferences are by person, and no people were named.",
                     hint="preferences.assign(ids), with one id per value",
                 )
-            fallback = math.nan if self.default is None else self.default
-            roster = roster_of([self._by_person.get(person, fallback) for person in people], self.default)
+            try:
+                asked = [self._by_person.get(person, math.nan) for person in people]
+            except TypeError:
+                raise PreferenceError(
+                    "An id cannot be looked up.", rule="Preferences are found by id.", hint="a word or number as id"
+                ) from None
+            roster = roster_of(asked, self.default)
         levels = roster.levels
         names = {e: n for e, n in self.names.items() if e in {to_epsilon(g) for g in levels.grants}}
         return Roster(Levels(levels.grants, levels.sizes, names, levels.rounding_loss), roster.codes)
@@ -231,7 +240,13 @@ def roster_of(epsilons: Any, default: float | None = None, people: int | None = 
     if isinstance(epsilons, Preferences):
         return epsilons.assign()
     array = _as_floats(epsilons)
-    if array.ndim == 0 and people is not None:
+    if array.ndim == 0:
+        if people is None:
+            raise PreferenceError(
+                "One epsilon for everyone, and nobody says how many people there are.",
+                rule="One epsilon per person.",
+                hint="[0.5] * 1000 for a thousand people",
+            )
         array = np.full(people, float(array))
     if array.ndim != 1:
         raise PreferenceError(
@@ -254,7 +269,7 @@ def _as_floats(epsilons: Any) -> NDArray[np.float64]:
             raw = np.array([math.nan if e is None else e for e in raw.tolist()])
         if raw.dtype.kind not in "fiu":
             raise TypeError
-        return np.ascontiguousarray(raw, dtype=np.float64)
+        return np.asarray(raw, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise PreferenceError(
             "Epsilons are not numbers.",
@@ -263,13 +278,21 @@ def _as_floats(epsilons: Any) -> NDArray[np.float64]:
         ) from None
 
 
+def _as_nano(epsilon: Any) -> int | None:
+    """One epsilon that stands for many people: a default, or a level."""
+    array = _as_floats(epsilon)
+    if array.ndim:
+        raise PreferenceError("A level has a single epsilon.", hint="{'strict': 0.05, 'open': 1}")
+    return to_nano(float(array))
+
+
 def _encode(array: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.uint8] | None]:
     """The distinct values and each person's index among them; no codes when there are more than 256.
 
     Distinct values are learned from the front of the array and from every chunk that shows a new one. A value's
     bits are hashed to 16 bits by a multiplier under which the distinct values do not collide, and checked.
     """
-    distinct = np.unique(array[:4096])
+    distinct = _valid(np.unique(array[:4096]))
     codes = np.empty(len(array), np.uint8)
     start = 0
     while len(distinct) <= MAX_LEVELS:
@@ -279,11 +302,8 @@ def _encode(array: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
             found = table[_hash(chunk, multiplier)]
             strange = distinct[found] != chunk
             if strange.any():
-                fresh = np.unique(chunk[strange])
-                if np.isnan(fresh).any():
-                    to_nano(math.nan)
                 before = distinct
-                distinct = np.union1d(distinct, fresh)
+                distinct = np.union1d(distinct, _valid(np.unique(chunk[strange])))
                 if len(distinct) > MAX_LEVELS:
                     break
                 codes[:start] = np.searchsorted(distinct, before).astype(np.uint8)[codes[:start]]
@@ -292,7 +312,14 @@ def _encode(array: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
             start += len(chunk)
         else:
             return distinct, codes
-    return np.unique(array), None
+    return _valid(np.unique(array)), None
+
+
+def _valid(ascending: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same values, none of which is missing, zero or negative: the two zeros would share a level but not a hash."""
+    for extreme in (ascending[-1], ascending[0]):
+        to_nano(float(extreme))
+    return ascending
 
 
 def _hash(chunk: NDArray[np.float64], multiplier: np.uint64) -> NDArray[np.uint64]:

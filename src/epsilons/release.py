@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,8 @@ from epsilons.guarantee import (
     to_epsilon,
 )
 from epsilons.mechanisms.base import Charges, Mechanism, charge_table
-from epsilons.mechanisms.errorbars import ErrorModel
+from epsilons.mechanisms.countbar import CountBar
+from epsilons.mechanisms.errorbars import ErrorBar, ErrorModel
 from epsilons.mechanisms.exact import exact_answer
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
@@ -34,6 +35,10 @@ Number = int | float
 Value = Number | dict[Hashable, Number]
 
 FORMAT = 1
+_BARS: dict[str, Callable[[dict[str, Any]], ErrorBar]] = {
+    "ErrorModel": ErrorModel.from_dict,
+    "CountBar": CountBar.from_dict,
+}
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class Release:
     charges: Mapping[float, float]
     levels: Mapping[float, str]
     assumption: str
-    models: tuple[ErrorModel, ...] | None = None
+    models: tuple[ErrorBar, ...] | None = None
     no_interval: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
 
@@ -91,7 +96,7 @@ class Release:
             "charges": [[_finite(granted), spent] for granted, spent in self.charges.items()],
             "levels": [[_finite(granted), name] for granted, name in self.levels.items()],
             "assumption": self.assumption,
-            "models": None if self.models is None else [model.to_dict() for model in self.models],
+            "models": None if self.models is None else [[type(bar).__name__, bar.to_dict()] for bar in self.models],
             "no_interval": self.no_interval,
             "details": dict(self.details),
         }
@@ -115,7 +120,7 @@ class Release:
             charges={_infinite(granted): spent for granted, spent in data["charges"]},
             levels={_infinite(granted): name for granted, name in data["levels"]},
             assumption=data["assumption"],
-            models=None if models is None else tuple(ErrorModel.from_dict(model) for model in models),
+            models=None if models is None else tuple(_BARS[kind](bar) for kind, bar in models),
             no_interval=data["no_interval"],
             details=dict(data["details"]),
         )
@@ -220,23 +225,32 @@ def _guarantee(mechanism: Mechanism, question: Question, levels: Levels, charges
     )
 
 
-def _models(mechanism: Mechanism, question: Question, levels: Levels, value: Any) -> tuple[ErrorModel, ...] | None:
-    """Error bars for each number. What a count itself says about its density is public once it is released."""
+def _models(mechanism: Mechanism, question: Question, levels: Levels, value: Any) -> tuple[ErrorBar, ...] | None:
+    """Error bars for each number; what the released number itself says about people's values is public by now."""
     statistic = question.statistic
     if not isinstance(statistic, Additive):
         return None
-    models = []
+    bars = []
     for number in value.values() if isinstance(value, dict) else [value]:
         moments = statistic.moments(question.spread, question.density)
-        model = mechanism.error_model(question, levels, moments)
-        if model is not None and statistic.counts:
-            seen = (number * model.slope + model.shift) / levels.people
-            share = min(max(seen, 1 / (levels.people + 1)), levels.people / (levels.people + 1))
-            model = mechanism.error_model(question, levels, Moments(share, share * (1 - share)))
-        if model is None:
+        bar = mechanism.error_model(question, levels, moments)
+        if isinstance(bar, ErrorModel):
+            moments = _seen(statistic, moments, number * bar.slope + bar.shift, levels.people)
+            bar = mechanism.error_model(question, levels, moments)
+        if bar is None:
             return None
-        models.append(model)
-    return tuple(models)
+        bars.append(bar)
+    return tuple(bars)
+
+
+def _seen(statistic: Additive, guess: Moments, estimate: float, people: int) -> Moments:
+    """What a released estimate says about one person's contribution: a better guess than the one before."""
+    mean = estimate if statistic.averages else estimate / people
+    if statistic.counts:
+        mean = min(max(mean, 1 / (people + 1)), people / (people + 1))
+        return Moments(mean, mean * (1 - mean))
+    low, high = statistic.extremes()
+    return Moments(min(max(mean, low), high), guess.variance)
 
 
 def _plain(key: Hashable) -> Any:

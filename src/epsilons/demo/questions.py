@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ SCHOOL_BOUNDS = (0, 24)
 class Asked:
     """One question: a statistic of a column, with public bounds and public guesses.
 
-    `guess` steers weights and predictions. It was not read from the data: whoever guesses badly gets a poorer
-    prediction, never less privacy.
+    `guess` steers weights and predictions: a round number that anybody could name without the data. Whoever guesses
+    badly gets a poorer prediction, never less privacy.
     """
 
     name: str
@@ -33,8 +34,14 @@ class Asked:
     values: Callable[[Population], Any]
     truth: Callable[[Any], Any]
     arguments: dict[str, Any] = field(default_factory=dict)
-    guess: dict[str, float] = field(default_factory=dict)
+    guess: dict[str, Any] = field(default_factory=dict)
     remark: str = ""
+    sign: str = ""
+    digits: int = 0
+
+    def show(self, amount: float | None) -> str:
+        """An amount in the question's unit; a dash where there is none."""
+        return "–" if amount is None else f"{self.sign}{amount:,.{self.digits}f}"
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,11 @@ class Answered:
         """The answer of the mechanism that `mechanism="auto"` takes."""
         return self.answers[0]
 
+    @property
+    def praise(self) -> str:
+        """What to call the best answer: nothing can be best where nothing can be predicted."""
+        return "the default" if self.best.release.error is None else "best by the plan"
+
 
 def _wages(people: Population) -> Any:
     return people.column("wage")
@@ -81,7 +93,7 @@ def _wages(people: Population) -> Any:
 def _histogram(values: Any) -> dict[Hashable, int]:
     counts, _ = np.histogram(np.clip(values, *WAGE_BOUNDS), bins=np.array(WAGE_EDGES, float))
     edges = [float(edge) for edge in WAGE_EDGES]
-    return dict(zip(zip(edges, edges[1:], strict=False), counts.tolist(), strict=True))
+    return dict(zip(pairwise(edges), counts.tolist(), strict=True))
 
 
 QUESTIONS = (
@@ -93,7 +105,7 @@ QUESTIONS = (
         values=lambda people: people.column("parttime") == "yes",
         truth=lambda values: int(np.count_nonzero(values)),
         guess={"density": 0.1},
-        remark="Guessed beforehand: one person in ten.",
+        remark="Public guess given along: one person in ten.",
     ),
     Asked(
         name="mean wage",
@@ -104,7 +116,9 @@ QUESTIONS = (
         truth=lambda values: float(np.clip(values, *WAGE_BOUNDS).mean()),
         arguments={"bounds": WAGE_BOUNDS},
         guess={"spread": 400.0},
-        remark="Wages above the public bound of $2,000 count as $2,000. Guessed beforehand: a spread of $400.",
+        remark="Wages above the public bound of $2,000 count as $2,000. Public guess given along: a spread of $400.",
+        sign="$",
+        digits=2,
     ),
     Asked(
         name="median wage",
@@ -115,7 +129,9 @@ QUESTIONS = (
         truth=lambda values: round(float(np.sort(values)[len(values) // 2])),
         arguments={"bounds": WAGE_BOUNDS, "step": 1},
         guess={"spread": 400.0},
-        remark="Answers are whole dollars from $0 to $2,000.",
+        remark="Answers lie between the public bounds $0 and $2,000, in steps of a dollar.",
+        sign="$",
+        digits=2,
     ),
     Asked(
         name="longest schooling",
@@ -134,7 +150,7 @@ QUESTIONS = (
         name="wages by class",
         statistic="histogram",
         words="How many people earn what?",
-        unit="people in each class of $200",
+        unit="people per class of $200",
         values=_wages,
         truth=_histogram,
         arguments={"edges": WAGE_EDGES, "outside": "clip"},

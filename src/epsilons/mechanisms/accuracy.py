@@ -115,7 +115,7 @@ def _coins(effect: Effect, statistic: Additive, levels: Levels, moments: Moments
     """Expected variance of a sample's coins, on the answer's scale."""
     if not effect.sampled:
         return 0.0
-    square = moments.variance + (moments.mean - _coin_base(statistic)) ** 2 + moments.location**2
+    square = moments.variance + (moments.mean - _coin_base(statistic)) ** 2
     spread = float((effect.fractions * (1 - effect.fractions)) @ np.array(levels.sizes, float))
     return (effect.factor / _divisor(statistic, levels)) ** 2 * square * spread
 

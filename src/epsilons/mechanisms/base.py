@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
 from epsilons.guarantee import to_epsilon
-from epsilons.mechanisms.errorbars import ErrorModel
+from epsilons.mechanisms.errorbars import ErrorBar
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Moments
@@ -40,6 +40,8 @@ class Mechanism(ABC):
     """Turn people's values into one answer that keeps every person's own epsilon."""
 
     name: ClassVar[str]
+    #: One short clause on what it does, for plans.
+    gist: ClassVar[str] = ""
     #: In words, what the predicted error takes for granted.
     assumption: ClassVar[str] = "unrelated"
     #: Whether an absent person stands at a fixed public value, so that "replace" implies "absent".
@@ -73,7 +75,7 @@ class Mechanism(ABC):
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """(outcomes, natural logarithms of their probabilities) on small inputs, for audits and teaching."""
 
-    def error_model(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel | None:
+    def error_model(self, question: Question, levels: Levels, moments: Moments) -> ErrorBar | None:
         """What an honest error bar needs, given what people's contributions look like; None where there is none."""
         return None
 
@@ -88,7 +90,7 @@ class Mechanism(ABC):
 
     def explain(self, question: Question, levels: Levels) -> str:
         """One short clause on what the mechanism does with these people."""
-        return (self.__doc__ or "").strip().splitlines()[0].rstrip(".")
+        return self.gist
 
     def why_no_interval(self, question: Question) -> str:
         """One sentence for people who ask for an error bar that nobody can honestly give."""

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from epsilons.guarantee import NANO
 from epsilons.mechanisms import surrogate
 from epsilons.mechanisms.base import Answer, Charges, Mechanism, register
-from epsilons.mechanisms.errorbars import ErrorModel, condense
+from epsilons.mechanisms.countbar import CountBar
+from epsilons.mechanisms.errorbars import ErrorBar
 from epsilons.mechanisms.outward import RankCost, outward
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import Block, SegmentSampler
@@ -43,6 +44,7 @@ class Exponential(Mechanism):
     """
 
     name: ClassVar[str] = "exponential"
+    gist: ClassVar[str] = "an answer is likely if few and open people would make it true"
     imputes: ClassVar[bool] = True
 
     def refuses(self, question: Question, levels: Levels) -> str | None:
@@ -64,12 +66,10 @@ class Exponential(Mechanism):
             return max(surrogate.count_error(levels, density) for density in (0.0, 0.5, 1.0))
         return None
 
-    def error_model(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel | None:
+    def error_model(self, question: Question, levels: Levels, moments: Moments) -> ErrorBar | None:
         if not isinstance(question.statistic, Count):
             return None
-        error, chance = surrogate.count_distribution(levels, min(max(moments.mean, 0.0), 1.0))
-        population = (moments.variance * levels.people) ** 0.5
-        return ErrorModel(population=population, grid=1.0, table=condense(error, chance))
+        return CountBar(levels.grants, levels.sizes, (moments.variance * levels.people) ** 0.5)
 
     def sampler(self, question: Question, people: People) -> tuple[SegmentSampler, Count | Order]:
         """The answers as segments; for a count an outcome is the count, else a grid point."""

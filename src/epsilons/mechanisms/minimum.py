@@ -26,6 +26,7 @@ class Minimum(Linear):
     """
 
     name: ClassVar[str] = "minimum"
+    gist: ClassVar[str] = "everyone at the strictest epsilon"
     _one: ClassVar[int] = 1
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:

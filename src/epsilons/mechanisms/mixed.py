@@ -46,10 +46,11 @@ class Mixed(Mechanism):
     Guarantee:  eps_i-PDP, one person absent or replaced, as asked.
     Cost:       eps_i charged to each person.
     Error:      each level's sampling and noise, weighted; assumes that preferences say nothing about values. Every
-                level pays for a noise of its own, where `weighted` pays once; in return the levels' answers can be compared.
+                level pays for a noise of its own, where `weighted` pays once; in return levels can be compared.
     """
 
     name: ClassVar[str] = "mixed"
+    gist: ClassVar[str] = "each level answers for itself, then they are mixed"
 
     def refuses(self, question: Question, levels: Levels) -> str | None:
         statistic = question.statistic

@@ -94,7 +94,8 @@ class WeightCost(Cost):
 
     def at(self, left: Counts, upto: Counts) -> tuple[Costs, NDArray[np.bool_]]:
         whole, bottom = self._whole(), self.q.denominator
-        small = whole * bottom < _INT64_SAFE
+        # Also for nobody at all: how many have a value, or were sampled, must not decide whether this fits.
+        small = max(whole, *self.weights) * bottom < _INT64_SAFE
         prices = np.array([w * bottom for w in self.weights], np.int64 if small else object)
         aim = self.q.numerator * whole
         below = (left.astype(prices.dtype) * prices).sum(axis=1)
@@ -144,8 +145,10 @@ class _Side:
         self._before = cells.before(middle)
         #: The next grid point to list when going right; one past it when going left.
         self._frontier = int(cells.cells(middle, middle + 1)[0])
-        self.done = self.left_over == 0
-        self.edge = 0
+        #: Whether nothing with any probability is left, and a cost below which no unlisted point lies.
+        self.done, self.edge = False, 0
+        if not rightward:
+            self._look_outward()
 
     @property
     def left_over(self) -> int:
@@ -157,11 +160,17 @@ class _Side:
         first, count, left, upto = self._right(size) if self._rightward else self._left(size)
         price, possible = self._cost.at(left, upto)
         real = (count > 0) & possible
-        outermost = -1 if self._rightward else 0
-        self.edge = int(price[outermost])
-        # Once a point is impossible every point further out is: the rest of this side has no probability.
-        self.done = self.left_over == 0 or not possible[outermost]
+        self._look_outward()
         return first[real], count[real], price[real]
+
+    def _look_outward(self) -> None:
+        """Beyond the entries listed so far nothing is cheaper, or more possible, than the gap right after them.
+
+        A block without a single possible point is never listed: the side is done before it.
+        """
+        price, possible = self._cost.at(self._before[None, :], self._before[None, :])
+        self.edge = int(price[0])
+        self.done = self.left_over == 0 or not possible[0]
 
     def _right(self, size: int) -> tuple[Counts, Counts, Counts, Counts]:
         """Occupied points from the frontier on, each followed by the empty points up to the next one."""

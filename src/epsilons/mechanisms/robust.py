@@ -30,6 +30,7 @@ class Robust(Linear):
     """
 
     name: ClassVar[str] = "robust"
+    gist: ClassVar[str] = "everyone by their epsilon, the public centre for the rest; one noise"
     assumption: ClassVar[str] = "nothing"
     mean_of_the_weighted: ClassVar[bool] = False
     fills_with_centre: ClassVar[bool] = True

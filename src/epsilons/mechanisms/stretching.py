@@ -29,6 +29,7 @@ class Stretching(Linear):
     rescale: bool = False
 
     name: ClassVar[str] = "stretching"
+    gist: ClassVar[str] = "every value shrunk in proportion to its epsilon"
     mean_of_the_weighted: ClassVar[bool] = False
 
     def refuses(self, question: Question, levels: Levels) -> str | None:

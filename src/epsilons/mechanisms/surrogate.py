@@ -70,6 +70,8 @@ def rank_error(question: Question, levels: Levels) -> float | None:
     q = float(statistic.q)
     points, widths, share, _, answer = _stand_in(question, q)
     cost = _cheapest(levels, share, share - q) + _cheapest(levels, 1 - share, q - share)
+    if np.isinf(cost).all():  # so many are public that the stand-in's own people leave no answer possible
+        return None
     return math.sqrt(_second_moment(points - answer, widths, cost / 2) + _grid_rounding(statistic))
 
 

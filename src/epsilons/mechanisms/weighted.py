@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import zip_longest
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import register
 from epsilons.mechanisms.exponential import fill_outcomes
 from epsilons.mechanisms.linear import Linear, Weighting, proportional
-from epsilons.preferences import Levels, roster_of
+from epsilons.preferences import LARGEST_EPSILON, Levels, roster_of
 from epsilons.statistics.base import Additive
 from epsilons.statistics.order import Order, quantile
 from epsilons.statistics.people import ArrayPeople
@@ -27,8 +28,9 @@ class Weighted(Linear):
     """Weight each person by their epsilon up to a cap, and rescale.
 
     Definition: w_i proportional to min(eps_i, tau), sum w_i = 1, one noise of scale r * max w_i/eps_i; tau is the root
-                of sum_i eps_i * (tau - eps_i)+ = 2 r^2/sigma^2, at most the largest finite epsilon. Quantiles: density
-                proportional to exp(-score/2), score(r) = max(W(<r) - qW, qW - W(<=r), 0), right side 8/(q(1-q)).
+                of sum_i eps_i * (tau - eps_i)+ = 2 r^2/sigma^2 (at most the largest epsilon if nobody
+                is public). Quantiles: density proportional to exp(-score/2), score(r) = max(W(<r) - qW, qW - W(<=r), 0),
+                right side 8/(q(1-q)).
     Theorem:    one weighted sum with w_i <= s*eps_i and noise of scale s*r is eps_i-PDP for everyone; the weights
                 minimise sigma^2 sum w_i^2 + 2 (r max w_i/eps_i)^2 (docs/theory.md).
     Guarantee:  eps_i-PDP, one person absent or replaced, as asked.
@@ -49,21 +51,28 @@ class Weighted(Linear):
     def weigh(self, question: Question, levels: Levels) -> Weighting:
         return proportional(levels, saturation(levels, _right_side(question)))
 
+    def explain(self, question: Question, levels: Levels) -> str:
+        return f"everyone by their epsilon, up to {float(self.weighting(question, levels).rate) / NANO:.4g}; one noise"
+
 
 def saturation(levels: Levels, right_side: float) -> int:
-    """The cap tau in nano-epsilon: the root of sum_i e_i (tau - e_i)+ = right_side, capped at the largest epsilon.
+    """The cap tau in nano-epsilon: the root of sum_i e_i (tau - e_i)+ = right_side.
 
-    The left side is piecewise linear and grows with tau, so one pass over the sorted levels finds the root.
+    The left side is piecewise linear and grows with tau, so one pass over the sorted levels finds the root. Without
+    public people a root beyond the largest epsilon caps nobody, so that epsilon is taken. With them it matters: tau is
+    the weight of public people, who limit no noise, and the best weight may well lie above every finite epsilon.
     """
     goal = Fraction(right_side) * NANO * NANO
     slope, offset = 0, 0
     finite = [(g, n) for g, n in zip(levels.grants, levels.sizes, strict=True) if g is not None]
-    for (grant, size), (following, _) in pairwise(finite):
+    nexts = [grant for grant, _ in finite[1:]]
+    for (grant, size), following in zip_longest(finite, nexts):
         slope += grant * size
         offset += grant * grant * size
-        if slope * following - offset >= goal:
-            return max(levels.smallest, int((goal + offset) / slope))
-    return levels.largest
+        if following is None or slope * following - offset >= goal:
+            break
+    root = max(levels.smallest, math.floor((goal + offset) / slope))
+    return min(root, LARGEST_EPSILON * NANO if None in levels.grants else levels.largest)
 
 
 def _right_side(question: Question) -> float:

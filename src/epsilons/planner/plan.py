@@ -6,9 +6,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from epsilons.errors import PlanError
+from epsilons.guarantee import to_epsilon
 from epsilons.planner.choose import rank_mechanisms
 from epsilons.planner.floor import count_floor
 from epsilons.planner.rows import PlanRow
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHARE_STEPS = 40
+_MOVE = 'plan.what_if({"strict": ("standard", 0.2)})'
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,8 @@ class Plan:
 
     def reaching(self, error: float) -> Plan:
         """The plan with the smallest share whose best predicted error is at most `error`."""
-        if not (isinstance(error, (int, float)) and error > 0):
-            raise PlanError(f"An error of {error!r} is not allowed.", rule="It is a positive number.")
+        if isinstance(error, bool) or not isinstance(error, Real) or not error > 0:
+            raise PlanError(f"An error of {error!r} is not allowed.", rule="It is a positive number.", hint="error=0.5")
         whole = self.at(Fraction(1))
         reached = whole.best.judged_by(self.question.assume)
         if math.isinf(reached):
@@ -97,14 +100,20 @@ class Plan:
         `move={"strict": ("standard", .2)}` moves a fifth of the strict; levels by name or by epsilon.
         """
         sizes = dict(zip(self.levels.grants, self.levels.sizes, strict=True))
-        for source, (target, fraction) in move.items():
-            if not 0 <= fraction <= 1:
-                raise PlanError(f"A fraction of {fraction!r} cannot move.", rule="From 0 to 1.")
+        for source, target, fraction in _moves(move):
+            if isinstance(fraction, bool) or not isinstance(fraction, Real) or not 0 <= float(fraction) <= 1:
+                raise PlanError(f"A fraction of {fraction!r} cannot move.", rule="From 0 to 1.", hint=_MOVE)
             origin, aim = self._grant(source), self._grant(target)
-            people = round(dict(zip(self.levels.grants, self.levels.sizes, strict=True))[origin] * fraction)
+            people = round(dict(zip(self.levels.grants, self.levels.sizes, strict=True))[origin] * float(fraction))
             sizes[origin] -= people
             sizes[aim] += people
         kept = [(grant, size) for grant, size in sizes.items() if size > 0]
+        if all(grant is None for grant, _ in kept):
+            raise PlanError(
+                "There would be nothing to plan.",
+                rule="With everyone public answers are exact.",
+                hint="leave somebody at a finite level",
+            )
         moved = Levels(
             tuple(g for g, _ in kept), tuple(n for _, n in kept), self.levels.names, self.levels.rounding_loss
         )
@@ -112,16 +121,23 @@ class Plan:
 
     def _grant(self, level: str | float) -> int | None:
         for grant in self.levels.grants:
-            known = self.levels.name(grant)
-            if level == known or (not isinstance(level, str) and f"{float(level):.6g}" == known):
+            if level in (self.levels.name(grant), to_epsilon(grant)):
                 return grant
-            if not isinstance(level, str) and grant is None and math.isinf(level):
-                return grant
+        if isinstance(level, Real):
+            near = [grant for grant in self.levels.grants if f"{to_epsilon(grant):.6g}" == f"{float(level):.6g}"]
+            if len(near) == 1:
+                return near[0]
         names = ", ".join(self.levels.name(grant) for grant in self.levels.grants)
         raise PlanError(f"There is no level {level!r}.", hint=f"one of {names}")
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Error against the share of everybody's budget, one curve per mechanism."""
+        if math.isinf(self.best.judged_by(self.question.assume)):
+            raise PlanError(
+                f"No error can be predicted for a {self.question.statistic.name}.",
+                rule="A picture of a plan shows predicted errors.",
+                hint="print(plan)",
+            )
         from epsilons.plots import plot_plan
 
         shares = [Fraction(k, 20) for k in range(1, 21)]
@@ -147,6 +163,13 @@ class Plan:
     def assumption(self) -> str:
         """What the ranking takes for granted, in words."""
         return ASSUMPTIONS[self.question.assume]
+
+
+def _moves(move: Any) -> list[tuple[Any, Any, Any]]:
+    try:
+        return [(source, target, fraction) for source, (target, fraction) in move.items()]
+    except (AttributeError, TypeError, ValueError):
+        raise PlanError("Nobody can be moved this way.", rule="level: (other level, fraction).", hint=_MOVE) from None
 
 
 def check_share(share: Any) -> Fraction:

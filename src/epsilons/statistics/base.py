@@ -16,7 +16,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +31,11 @@ CHUNK = 1 << 18
 
 #: numpy's kinds of plain numbers: bool, int, unsigned, float.
 NUMBER_KINDS = "biuf"
+#: What a number may be where there is no array to tell.
+_NUMBERS: tuple[Any, ...] = (Real, Decimal, np.bool_)
+
+#: Public numbers (bounds, spread) are at most this large, and at least one over this: their powers stay within floats.
+LARGEST = 1e30
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,8 @@ class Part:
 class Moments:
     """What is publicly expected of one person's contribution, on the scale of the answer's sum.
 
-    `location` is how far off the expected mean may well be, for statistics of which no guess of the mean is asked.
+    `location` is how far off the expected mean may well be, for statistics of which no guess of the mean is asked: it
+    counts as bias for mechanisms that leave something out, so that nobody is told that shrinking to the centre is free.
     """
 
     mean: float
@@ -131,8 +139,8 @@ def check_bounds(bounds: Any, statistic: str) -> tuple[float, float]:
             hint=f"eps.{statistic}(values, epsilons, bounds=(0, 100))",
         )
     try:
-        low, high = (float(bound) for bound in bounds)
-    except (TypeError, ValueError):
+        low, high = (check_real(bound) for bound in bounds)
+    except (TypeError, ValueError):  # ValueError: not two of them
         raise PlanError(f"Bounds {bounds!r} are not a pair of numbers.", hint="bounds=(0, 100)") from None
     if not (math.isfinite(low) and math.isfinite(high)):
         raise PlanError(f"Bounds ({low}, {high}) are not finite.", hint="bounds=(0, 100)")
@@ -142,28 +150,69 @@ def check_bounds(bounds: Any, statistic: str) -> tuple[float, float]:
             rule="The lower bound comes first.",
             hint=f"bounds=({high:g}, {low:g})" if low > high else "bounds with room between them",
         )
+    if max(-low, high) > LARGEST or high - low < 1 / LARGEST:
+        raise PlanError(
+            f"Bounds ({low:g}, {high:g}) are out of scale.",
+            rule=f"They lie within {LARGEST:g} of zero and are at least {1 / LARGEST:g} apart.",
+            hint="other units for the values",
+        )
     return low, high
 
 
-def check_values(values: Any, people: int) -> NDArray[Any]:
-    """One number per person; the type is a public fact of the table, the numbers are not looked at."""
+def check_real(number: Any) -> float:
+    """A public argument as a float; TypeError for whatever is not a real number (words, complex, True)."""
+    if isinstance(number, (bool, np.bool_)) or not isinstance(number, _NUMBERS):
+        raise TypeError
     try:
-        array = np.asarray(values)
-        if array.dtype.kind in "US" and not hasattr(values, "dtype") and not all(isinstance(v, str) for v in values):
-            array = np.asarray(values, dtype=object)
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
     except ValueError:
-        raise DataError("Values are not a flat list.", rule="One value per person.") from None
+        raise TypeError from None
+
+
+def check_values(values: Any, people: int) -> NDArray[Any]:
+    """One value per person; the type of an array is a public fact of the table, the values are not looked at.
+
+    A plain list has no type of its own: one that numpy does not take for numbers becomes an untyped array, so that
+    nobody's value decides whether the question is refused.
+    """
+    array = _as_array(values)
     if array.ndim != 1:
         raise DataError(
             f"Values come in {array.ndim} dimensions.", rule="One value per person.", hint="a flat list or array"
         )
     if len(array) == 0 or people == 0:
-        raise DataError("There are no people.", rule="A statistic needs at least one person on the roster.")
+        raise DataError(
+            "There are no people.",
+            rule="A statistic needs at least one person on the roster.",
+            hint="one value and one epsilon per person",
+        )
     if len(array) != people:
         raise DataError(
-            f"{len(array)} values and {people} epsilons.", rule="values[i] belongs to the person of epsilons[i]."
+            f"{len(array)} values and {people} epsilons.",
+            rule="values[i] belongs to the person of epsilons[i].",
+            hint="lists of one length, or a single epsilon for everyone",
         )
     return array
+
+
+def _as_array(values: Any) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        untyped = np.array(values.data, dtype=object)
+        untyped[np.ma.getmaskarray(values)] = None
+        return untyped
+    plain = isinstance(values, (list, tuple))
+    try:
+        array = np.asarray(values)
+        if not plain or (array.ndim == 1 and array.dtype.kind in NUMBER_KINDS):
+            return array
+    except (TypeError, ValueError, OverflowError):
+        if not plain:
+            raise DataError(
+                "Values are not a list or array.", rule="One value per person.", hint="a flat list or array"
+            ) from None
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
@@ -172,6 +221,9 @@ def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
     The refusal depends on the array's type alone, which is a public fact, never on a value.
     """
     if values.dtype.kind in NUMBER_KINDS:
+        if values.dtype.itemsize > 8:  # long doubles: what no double can hold is infinite, and that is no news
+            with np.errstate(over="ignore", under="ignore"):
+                return values.astype(np.float64)
         return values
     if values.dtype.kind == "O":
         return np.array([_as_float(value) for value in values], dtype=np.float64)
@@ -183,14 +235,20 @@ def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _as_float(value: Any) -> float:
-    if not isinstance(value, (bool, int, float, np.number, np.bool_)):
+    if not isinstance(value, _NUMBERS) or isinstance(value, np.timedelta64):
         return math.nan
     try:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-    except TypeError:
+    except (TypeError, ValueError):
         return math.nan
+
+
+def as_doubles(numbers: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers as doubles, without a word about signalling NaNs: a warning would say that somebody has one."""
+    with np.errstate(all="ignore"):
+        return numbers.astype(np.float64, copy=False)
 
 
 def sum_by_level(steps: NDArray[np.float64], codes: NDArray[np.uint8], levels: int) -> NDArray[np.int64]:

@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
-from epsilons.statistics.base import CHUNK, Additive, Moments, Part, as_numbers
+from epsilons.statistics.base import CHUNK, Additive, Moments, Part, as_doubles, as_numbers, check_real
 
 MAX_CELLS = 1_000_000
+_NAMES = 'categories=["north", "south"]'
+_EDGES = "edges=[0, 10, 20]"
 
 
 @dataclass(frozen=True)
@@ -45,30 +47,39 @@ class Histogram(Additive):
         if self.edges is not None:
             self._check_edges(self.edges)
         if self.categories is not None:
-            categories = tuple(c.item() if isinstance(c, np.generic) else c for c in self.categories)
-            object.__setattr__(self, "categories", categories)
-            if not categories or len(set(categories)) < len(categories):
-                raise PlanError("Categories are empty or repeat.", hint='categories=["north", "south"]')
+            self._check_categories(self.categories)
             if self.outside == "clip":
                 raise PlanError("Categories have no ends to clip to.", hint='edges, or outside="drop"')
         if self.cells > MAX_CELLS:
-            raise PlanError(f"A histogram of {self.cells:,} bins.", rule=f"At most {MAX_CELLS:,}.")
+            raise PlanError(f"A histogram of {self.cells:,} bins.", rule=f"At most {MAX_CELLS:,}.", hint="wider bins")
 
     @classmethod
     def of(cls, edges: Any, categories: Any, outside: str) -> Histogram:
         """From whatever sequence the caller has."""
-        return cls(None if edges is None else tuple(edges), None if categories is None else tuple(categories), outside)
+        return cls(_listed(edges, "Edges", _EDGES), _listed(categories, "Categories", _NAMES), outside)
+
+    def _check_categories(self, given: tuple[Hashable, ...]) -> None:
+        categories = tuple(c.item() if isinstance(c, np.generic) else c for c in given)
+        try:
+            repeat = len(set(categories)) < len(categories)
+        except TypeError:
+            raise PlanError("A category cannot be a key.", rule="It is a word or a number.", hint=_NAMES) from None
+        if repeat or not categories:
+            raise PlanError("Categories are empty or repeat.", rule="Everyone is in one category.", hint=_NAMES)
+        if any(c != c for c in categories):
+            raise PlanError("NaN cannot be a category.", rule="What is missing is not counted.", hint=_NAMES)
+        object.__setattr__(self, "categories", categories)
 
     def _check_edges(self, given: Any) -> None:
         try:
-            edges = tuple(float(edge) for edge in given)
-        except (TypeError, ValueError):
-            raise PlanError("Edges are not numbers.", hint="edges=[0, 10, 20]") from None
+            edges = tuple(check_real(edge) for edge in given)
+        except TypeError:
+            raise PlanError("Edges are not numbers.", rule="Bins are [edge, next edge).", hint=_EDGES) from None
         if len(edges) < 2 or any(math.isnan(e) for e in edges) or any(a >= b for a, b in pairwise(edges)):
             raise PlanError(
                 "Edges are fewer than two, or do not increase.",
                 rule="Bins are [edge, next edge).",
-                hint="edges=[0, 10, 20]",
+                hint=_EDGES,
             )
         object.__setattr__(self, "edges", edges)
 
@@ -103,7 +114,7 @@ class Histogram(Additive):
         if self.edges is None:
             index = {key: place for place, key in enumerate(self.keys)}
             return np.fromiter((_lookup(index, v) for v in chunk.tolist()), np.int64, len(chunk))
-        numbers = as_numbers(chunk).astype(np.float64, copy=False)
+        numbers = as_doubles(as_numbers(chunk))
         missing = np.isnan(numbers)
         if self.outside == "clip":
             numbers = np.clip(numbers, self.edges[0], self.edges[-1])
@@ -137,8 +148,19 @@ class Histogram(Additive):
 
 
 def _lookup(index: dict[Hashable, int], value: Any) -> int:
-    """A category's place; what cannot be a key is in no category."""
+    """A category's place; what cannot be a key, for whatever reason, is in no category."""
     try:
         return index.get(value, -1)
-    except TypeError:
+    except Exception:  # an object's own message would carry its value
         return -1
+
+
+def _listed(given: Any, what: str, hint: str) -> tuple[Any, ...] | None:
+    if given is None:
+        return None
+    try:
+        if not isinstance(given, (str, bytes)):
+            return tuple(given)
+    except TypeError:
+        pass
+    raise PlanError(f"{what} are not a list.", rule="Bins are public facts, listed by the caller.", hint=hint)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,10 +20,12 @@ from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
 from epsilons.preferences import count_codes
-from epsilons.statistics.base import CHUNK, Statistic, as_numbers, check_bounds
+from epsilons.statistics.base import CHUNK, Statistic, as_doubles, as_numbers, check_bounds, check_real
 
 DEFAULT_STEPS = 65_536
 MAX_POINTS = 1 << 50
+#: Nearer to an end a quantile is the minimum or the maximum of any roster there is, and predictions underflow.
+NEAREST_Q = 1e-9
 _LEVEL_BITS = 8
 #: A weight is at most 10^15 nano-epsilon, so 4,096 of them add up within 64 bits.
 _STRIDE = 1 << 12
@@ -48,12 +51,16 @@ class Order(Statistic):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bounds", check_bounds(self.bounds, self.label))
-        if self.step is not None and not (isinstance(self.step, (int, float)) and 0 < self.step < math.inf):
-            raise PlanError(f"A step of {self.step!r} is not allowed.", rule="The grid's step is a positive number.")
+        if self.step is not None:
+            object.__setattr__(self, "step", _check_step(self.step))
         if self.points > MAX_POINTS:
             raise PlanError("The grid is too fine.", rule=f"At most {MAX_POINTS:,} points.", hint="a larger step")
         if self.points < 2:
-            raise PlanError("The grid has a single point.", hint="a step smaller than the width of the bounds")
+            raise PlanError(
+                "The grid has a single point.",
+                rule="Answers lie on the grid lo, lo+step, ..., hi.",
+                hint="a step smaller than the width of the bounds",
+            )
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -105,7 +112,7 @@ class Order(Statistic):
         missing = np.zeros(levels, np.int64)
         filled = 0
         for start in range(0, len(numbers), CHUNK):
-            chunk = numbers[start : start + CHUNK].astype(np.float64, copy=False)
+            chunk = as_doubles(numbers[start : start + CHUNK])
             code = codes[start : start + CHUNK]
             absent = np.isnan(chunk)
             if absent.any():
@@ -204,6 +211,18 @@ def _weigh(counts: NDArray[np.int64], weights: list[int]) -> int:
     return sum(int(count) * weight for count, weight in zip(counts, weights, strict=True))
 
 
+def _check_step(step: Any) -> float:
+    try:
+        number = check_real(step)
+    except TypeError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise PlanError(
+            f"A step of {step!r} is not allowed.", rule="The grid's step is a positive number.", hint="step=1"
+        )
+    return number
+
+
 def median(bounds: Any, step: float | None = None) -> Order:
     """The value of rank floor(n/2)."""
     return Order(bounds, step, q=Fraction(1, 2), label="median")
@@ -211,9 +230,19 @@ def median(bounds: Any, step: float | None = None) -> Order:
 
 def quantile(q: float, bounds: Any, step: float | None = None) -> Order:
     """The value of rank floor(q*n)."""
-    if not isinstance(q, (int, float, Fraction)) or not 0 <= q <= 1:
+    try:
+        number = check_real(q)
+    except TypeError:
+        number = math.nan
+    if not 0 <= number <= 1:
         raise PlanError(f"A quantile of {q!r} is not allowed.", rule="q is a number from 0 to 1.", hint="q=0.9")
-    return Order(bounds, step, q=Fraction(q) if isinstance(q, (int, Fraction)) else exact(q), label="quantile")
+    if not (NEAREST_Q <= number <= 1 - NEAREST_Q or number in (0, 1)):
+        raise PlanError(
+            f"A quantile of {q!r} is not allowed.",
+            rule=f"q is 0, 1, or at least {NEAREST_Q:g} away from both.",
+            hint="eps.min or eps.max",
+        )
+    return Order(bounds, step, q=q if isinstance(q, Fraction) else exact(q), label="quantile")
 
 
 def minimum(bounds: Any, step: float | None = None) -> Order:
@@ -228,6 +257,6 @@ def maximum(bounds: Any, step: float | None = None) -> Order:
 
 def kth_largest(k: int, bounds: Any, step: float | None = None) -> Order:
     """The k-th largest value; k=1 is the maximum."""
-    if not isinstance(k, int) or k < 1:
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
         raise PlanError(f"k={k!r} is not allowed.", rule="k is a whole number from 1.", hint="k=2")
-    return Order(bounds, step, from_high=k - 1, label="kth_largest")
+    return Order(bounds, step, from_high=int(k) - 1, label="kth_largest")

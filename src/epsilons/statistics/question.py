@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from epsilons.errors import PlanError
 from epsilons.guarantee import NEIGHBORS
-from epsilons.statistics.base import Statistic
+from epsilons.statistics.base import LARGEST, Statistic, check_real
 
 ASSUMPTIONS = {
     "unrelated": "people's preferences say nothing about their values",
@@ -32,15 +33,25 @@ class Question:
     def __post_init__(self) -> None:
         if self.neighbors not in NEIGHBORS:
             raise PlanError(f"Unknown neighbors={self.neighbors!r}.", hint='neighbors="absent" or neighbors="replace"')
-        if self.assume not in ASSUMPTIONS:
+        if not isinstance(self.assume, str) or self.assume not in ASSUMPTIONS:
             raise PlanError(f"Unknown assume={self.assume!r}.", hint='assume="unrelated" or assume="nothing"')
-        if self.spread is not None and not (self.spread > 0 and math.isfinite(self.spread)):
-            raise PlanError(
-                f"spread={self.spread!r} is not allowed.",
-                rule="The spread is a public guess of the standard deviation, a positive number.",
-            )
-        if self.density is not None and not 0 <= self.density <= 1:
-            raise PlanError(
-                f"density={self.density!r} is not allowed.",
-                rule="The density is a public guess of the fraction of ones, from 0 to 1.",
-            )
+        if self.spread is not None:
+            object.__setattr__(self, "spread", _check_guess("spread", self.spread, 1 / LARGEST, LARGEST))
+        if self.density is not None:
+            object.__setattr__(self, "density", _check_guess("density", self.density, 0.0, 1.0))
+
+
+_GUESSES = {
+    "spread": "The spread is a public guess of the standard deviation, a positive number.",
+    "density": "The density is a public guess of the fraction of ones, from 0 to 1.",
+}
+
+
+def _check_guess(name: str, guess: Any, low: float, high: float) -> float:
+    try:
+        number = check_real(guess)
+    except TypeError:
+        number = math.nan
+    if not low <= number <= high:
+        raise PlanError(f"{name}={guess!r} is not allowed.", rule=_GUESSES[name], hint=f"leave {name} out if unknown")
+    return number

@@ -15,7 +15,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.statistics.base import CHUNK, Additive, Moments, Part, as_numbers, check_bounds, sum_by_level
+from epsilons.statistics.base import (
+    CHUNK,
+    Additive,
+    Moments,
+    Part,
+    as_doubles,
+    as_numbers,
+    check_bounds,
+    sum_by_level,
+)
 
 STEPS = 1 << 30
 
@@ -95,8 +104,8 @@ class Mean(Centred):
 def unit_scale(numbers: NDArray[Any], bounds: tuple[float, float]) -> NDArray[np.float64]:
     """(x - c)/h in [-1, 1]; out of bounds goes to the bound, not a number goes to 0."""
     low, high = bounds
-    clipped = np.clip(numbers.astype(np.float64, copy=False), low, high)
     with np.errstate(all="ignore"):
+        clipped = np.clip(as_doubles(numbers), low, high)
         scaled = (clipped - (low / 2 + high / 2)) / (high / 2 - low / 2)
     np.nan_to_num(scaled, copy=False, nan=0.0, posinf=1.0, neginf=-1.0)
     return np.clip(scaled, -1.0, 1.0)

@@ -1,0 +1,287 @@
+"""Check the documentation, then render it to docs/_site: `make docs`.
+
+- every block of code marked `python` or `pycon` in README.md and docs/*.md runs, page by page in one namespace; what a
+  `pycon` block shows must be what comes out;
+- every public name of the package is mentioned;
+- every link to a file of the repository leads somewhere;
+- the table of mechanisms says what the mechanisms themselves say.
+
+    python docs/build.py            check, then render
+    python docs/build.py --check    check only
+    python docs/build.py --write    write the table of mechanisms anew, check, render
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import doctest
+import io
+import re
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+import epsilons as eps
+from epsilons.mechanisms.base import registered
+
+ROOT = Path(__file__).resolve().parent.parent
+SITE = ROOT / "docs" / "_site"
+
+#: The parts of a page that `--write` fills in.
+TABLE_START = "<!-- table of mechanisms: written by docs/build.py -->"
+TABLE_END = "<!-- end of table -->"
+
+#: Statistics side by side in the table, with arguments that every one of them could be asked with.
+COLUMNS: dict[str, dict[str, dict[str, Any]]] = {
+    "count": {"count": {}},
+    "sum, mean": {"sum": {"bounds": (0, 1)}, "mean": {"bounds": (0, 1)}},
+    "variance": {"variance": {"bounds": (0, 1)}},
+    "median, quantile": {"median": {"bounds": (0, 1)}, "quantile": {"q": 0.9, "bounds": (0, 1)}},
+    "min, max, kth_largest": {
+        "min": {"bounds": (0, 1)},
+        "max": {"bounds": (0, 1)},
+        "kth_largest": {"k": 2, "bounds": (0, 1)},
+    },
+    "histogram": {"histogram": {"edges": (0, 1, 2)}},
+}
+
+SOURCES = {
+    "minimum": "Jorgensen et al. 2015",
+    "threshold": "Jorgensen et al. 2015",
+    "sample": "Jorgensen et al. 2015",
+    "stretching": "Alaggan et al. 2015",
+    "exponential": "Jorgensen et al. 2015",
+    "mixed": "Ferrando et al. 2021",
+    "weighted": "this project",
+    "robust": "this project",
+}
+
+_markdown = MarkdownIt("commonmark").enable("table")
+
+
+def pages() -> list[Path]:
+    """The front page and everything in docs."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+# Checks --------------------------------------------------------------------------------------------------------------
+
+
+def code_blocks(page: Path) -> Iterator[tuple[str, int, str]]:
+    """(language, line, code) of every fenced block."""
+    for token in _markdown.parse(page.read_text(encoding="utf-8")):
+        if token.type == "fence" and token.map is not None:
+            yield token.info.strip(), token.map[0] + 2, token.content
+
+
+def run_blocks(page: Path) -> list[str]:
+    """What goes wrong when a page is read aloud to Python, from top to bottom."""
+    faults, namespace = [], {"__name__": "__main__"}
+    for language, line, code in code_blocks(page):
+        where = f"{page.relative_to(ROOT)}:{line}"
+        said = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(said):
+                if language == "python":
+                    exec(compile(code, where, "exec"), namespace)
+                elif language == "pycon":
+                    _run_session(code, namespace, where)
+        except _SessionError as mismatch:
+            faults.append(str(mismatch))
+        except Exception:
+            faults.append(f"{where}: {traceback.format_exc(limit=-1)}")
+    return faults
+
+
+class _SessionError(Exception):
+    """A session shows something else than what comes out."""
+
+
+def _run_session(code: str, namespace: dict[str, Any], where: str) -> None:
+    test = doctest.DocTestParser().get_doctest(code, {}, where, where, 0)
+    test.globs = namespace
+    told = io.StringIO()
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    runner.run(test, out=told.write, clear_globs=False)
+    if runner.failures:
+        raise _SessionError(told.getvalue())
+
+
+def unmentioned_names() -> list[str]:
+    """Public names that no page mentions as `eps.name` or in backticks."""
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages())
+    return [name for name in eps.__all__ if not re.search(rf"\beps\.{name}\b|`{name}[`(]", text)]
+
+
+def broken_links(page: Path) -> list[str]:
+    """Links to files of the repository, or to headings of pages, that lead nowhere."""
+    faults = []
+    for target in _links(page):
+        if re.match(r"[a-z]+:", target):
+            continue
+        file, _, heading = target.partition("#")
+        aim = (page.parent / file).resolve() if file else page
+        if not aim.exists():
+            faults.append(f"{page.relative_to(ROOT)}: {target} is not there")
+        elif heading and heading not in headings(aim):
+            faults.append(f"{page.relative_to(ROOT)}: {target} has no such heading")
+    return faults
+
+
+def _links(page: Path) -> Iterator[str]:
+    for token in _markdown.parse(page.read_text(encoding="utf-8")):
+        for child in token.children or ():
+            if child.type == "link_open":
+                yield str(child.attrGet("href"))
+
+
+def headings(page: Path) -> list[str]:
+    """The anchors of a page."""
+    return [anchor for anchor, _ in _headings(_markdown.parse(page.read_text(encoding="utf-8")))]
+
+
+def _headings(tokens: Sequence[Token]) -> Iterator[tuple[str, Token]]:
+    for place, token in enumerate(tokens):
+        if token.type == "heading_open":
+            words = re.sub(r"[^\w\s-]", "", tokens[place + 1].content.lower())
+            yield re.sub(r"\s", "-", words.strip()), token
+
+
+def mechanism_table() -> str:
+    """Which mechanism serves which statistic, by asking for a plan of each."""
+    serving = {}
+    for column, statistics in COLUMNS.items():
+        found = [frozenset(_serving(name, arguments)) for name, arguments in statistics.items()]
+        if len(set(found)) > 1:
+            raise ValueError(f"The statistics of the column {column!r} differ.")
+        serving[column] = found[0]
+    missing = sorted(set(registered()) - set(SOURCES))
+    if missing:
+        raise ValueError(f"Say in SOURCES where {', '.join(missing)} come from.")
+    lines = [
+        "| mechanism | from | " + " | ".join(f"`{'`, `'.join(column.split(', '))}`" for column in COLUMNS) + " |",
+        "|---|---|" + ":-:|" * len(COLUMNS),
+    ]
+    for name in (name for name in SOURCES if name in registered()):
+        cells = ["yes" if name in serving[column] else "" for column in COLUMNS]
+        lines.append(f"| `{name}` | {SOURCES[name]} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _serving(statistic: str, arguments: dict[str, Any]) -> list[str]:
+    return [row.mechanism for row in eps.plan(statistic, [0.1, 1.0], **arguments).rows]
+
+
+def tables(page: Path) -> list[str]:
+    """The tables of mechanisms that stand on a page."""
+    pattern = re.escape(TABLE_START) + r"\n\n(.*?)\n\n" + re.escape(TABLE_END)
+    return re.findall(pattern, page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def write_tables() -> None:
+    """Write the table anew wherever it stands."""
+    table = f"{TABLE_START}\n\n{mechanism_table()}\n\n{TABLE_END}"
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        pattern = re.escape(TABLE_START) + r".*?" + re.escape(TABLE_END)
+        renewed = re.sub(pattern, lambda _: table, text, flags=re.DOTALL)
+        if renewed != text:
+            page.write_text(renewed, encoding="utf-8")
+
+
+def check() -> list[str]:
+    """Everything that is wrong with the documentation."""
+    faults = [f"`{name}` is a public name that no page mentions" for name in unmentioned_names()]
+    table = mechanism_table()
+    for page in pages():
+        faults += run_blocks(page) + broken_links(page)
+        if any(found != table for found in tables(page)):
+            faults.append(f"{page.relative_to(ROOT)}: the table of mechanisms is out of date; docs/build.py --write")
+    return faults
+
+
+# Rendering -----------------------------------------------------------------------------------------------------------
+
+_STYLE = """\
+:root { color-scheme: light dark; --line: #8886; --soft: #8882; }
+body { max-width: 52rem; margin: 2rem auto; padding: 0 1.25rem; font: 17px/1.6 system-ui, sans-serif; }
+nav { margin-bottom: 2rem; } nav a { margin-right: 1rem; }
+pre { padding: .8rem 1rem; background: var(--soft); border-radius: 8px; overflow-x: auto; font-size: .87em; }
+code { font-size: .93em; } pre code { font-size: 1em; }
+table { display: block; overflow-x: auto; border-collapse: collapse; font-size: .93em; }
+th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: left; }
+"""
+
+
+def site_name(page: Path) -> str:
+    """The file that a page becomes."""
+    return f"{page.stem.lower()}.html"
+
+
+def render() -> list[Path]:
+    """Write the site, one file per page, and say which."""
+    SITE.mkdir(exist_ok=True)
+    sources = [*pages(), ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]
+    order = sorted(sources, key=lambda page: (page.stem != "index", page.stem != "README", page.stem))
+    bar = "".join(f'<a href="{site_name(page)}">{escape(page.stem.lower())}</a>' for page in order)
+    written = []
+    for page in sources:
+        tokens = _markdown.parse(page.read_text(encoding="utf-8"))
+        for anchor, token in _headings(tokens):
+            token.attrSet("id", anchor)
+        for token in tokens:
+            for child in token.children or ():
+                if child.type == "link_open":
+                    child.attrSet("href", _site_link(page, str(child.attrGet("href")), sources))
+        body = _markdown.renderer.render(tokens, _markdown.options, {})
+        title = escape(
+            next((tokens[i + 1].content for i, t in enumerate(tokens) if t.type == "heading_open"), page.stem)
+        )
+        out = SITE / site_name(page)
+        out.write_text(
+            f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            f"<style>\n{_STYLE}</style>\n</head>\n<body>\n<nav>{bar}</nav>\n<main>\n{body}</main>\n</body>\n</html>\n",
+            encoding="utf-8",
+        )
+        written.append(out)
+    return written
+
+
+def _site_link(page: Path, target: str, sources: Sequence[Path]) -> str:
+    """A link between pages becomes one between files of the site; other files stay where they are."""
+    file, mark, heading = target.partition("#")
+    if not file or re.match(r"[a-z]+:", target):
+        return target
+    aim = (page.parent / file).resolve()
+    if aim in sources:
+        return f"{site_name(aim)}{mark}{heading}"
+    return f"../../{aim.relative_to(ROOT)}{mark}{heading}"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check and render; 1 if anything is wrong."""
+    parser = argparse.ArgumentParser(description="Check the documentation and render it to docs/_site.")
+    parser.add_argument("--check", action="store_true", help="check only")
+    parser.add_argument("--write", action="store_true", help="write the table of mechanisms anew first")
+    options = parser.parse_args(arguments)
+    if options.write:
+        write_tables()
+    faults = check()
+    if faults:
+        print("\n".join(faults), file=sys.stderr)
+        return 1
+    if not options.check:
+        print(f"{len(render())} pages in {SITE.relative_to(ROOT)}; start with index.html")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

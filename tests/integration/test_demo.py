@@ -1,0 +1,209 @@
+"""The demo as its users run it: a command, its document and its report."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import shlex
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from epsilons.demo.people import GROUPS, make_preferences
+from epsilons.mechanisms.base import registered
+
+COMMAND = [sys.executable, "-W", "error", "-m", "epsilons.demo"]
+
+
+def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+class Page(HTMLParser):
+    """What the tests look at: elements, attributes, ids and plain text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, str]:
+    """(document, report, stderr) of one run."""
+    folder = tmp_path_factory.mktemp("demo")
+    done = run("--json", "--out", "report.html", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in folder.iterdir()] == ["report.html"]
+    return json.loads(done.stdout), (folder / "report.html").read_text(encoding="utf-8"), done.stderr
+
+
+def test_stderr_is_quiet_when_it_is_not_a_terminal(made: tuple[dict[str, Any], str, str]) -> None:
+    assert made[2] == ""
+
+
+def test_the_document_says_who_was_asked(made: tuple[dict[str, Any], str, str]) -> None:
+    document = made[0]
+    assert document["data"]["people"] == 28_155
+    assert document["preferences"]["simulated"] is True
+    sizes = {group["name"]: group["people"] for group in document["preferences"]["groups"]}
+    assert sizes == {"conservative": 15_204, "moderate": 10_417, "liberal": 2_534}
+
+
+def test_every_mechanism_answers_something_with_error_and_price(made: tuple[dict[str, Any], str, str]) -> None:
+    questions = {question["statistic"]: question for question in made[0]["questions"]}
+    assert list(questions) == ["count", "mean", "median", "max", "histogram"]
+    seen = set()
+    for question in questions.values():
+        errors = [answer["predicted_error"] for answer in question["answers"]]
+        assert question["best"] == question["answers"][0]["mechanism"]
+        if question["statistic"] == "max":
+            assert set(errors) == {None}
+        else:
+            assert errors == sorted(errors)
+        for answer in question["answers"]:
+            seen.add(answer["mechanism"])
+            assert answer["private"] is True
+            assert 0 < answer["people_used"] <= 1
+            assert 0 <= answer["charged"]["lowest"] <= answer["charged"]["highest"] <= 1
+            assert answer["true_error_for_comparison_only"] >= 0
+    assert seen == set(registered())
+
+
+def test_true_errors_are_what_was_predicted(made: tuple[dict[str, Any], str, str]) -> None:
+    """Within 20 times the predicted root mean square: a Laplace error passes that once in 10^12."""
+    for question in made[0]["questions"]:
+        for answer in question["answers"]:
+            if answer["predicted_error"] is not None:
+                assert answer["true_error_for_comparison_only"] <= 20 * answer["predicted_error"]
+
+
+def test_the_truth_is_the_truth(made: tuple[dict[str, Any], str, str]) -> None:
+    truths = {question["statistic"]: question["truth_for_comparison_only"] for question in made[0]["questions"]}
+    assert truths["count"] == 2_524
+    assert math.isclose(truths["mean"], 595.1125771621381)
+    assert truths["median"] == 522
+    assert truths["max"] == 18
+    assert sum(row[2] for row in truths["histogram"]) == 28_155
+
+
+def test_all_answers_together_cost_more_than_anyone_granted(made: tuple[dict[str, Any], str, str]) -> None:
+    rows = made[0]["all_answers_together"]
+    assert len(rows) == 100
+    assert all(row["spent"] > row["granted"] for row in rows)
+
+
+def test_the_report_needs_nothing_from_elsewhere(made: tuple[dict[str, Any], str, str]) -> None:
+    text = made[1]
+    page = Page(text)
+    assert re.findall(r"https?:", text) == []
+    assert re.findall(r"@import|url\((?!#)", text) == []
+    assert not {tag for tag, _ in page.elements} & {"script", "link", "img", "iframe", "object", "embed", "image"}
+    for _, attributes in page.elements:
+        for name in ("src", "href", "xlink:href"):
+            assert attributes.get(name, "#").startswith("#")
+
+
+def test_the_report_has_its_charts_each_in_words_too(made: tuple[dict[str, Any], str, str]) -> None:
+    page = Page(made[1])
+    charts = page.all("svg")
+    assert len(charts) == 4
+    for chart in charts:
+        assert chart["role"] == "img"
+        assert len(chart["aria-label"]) > 60
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    used = re.findall(r'(?:href="#|url\(#)([^")]+)', made[1])
+    assert set(used) <= set(ids)
+
+
+def test_the_report_has_promise_caveats_prices_and_words(made: tuple[dict[str, Any], str, str]) -> None:
+    document, text, _ = made
+    page = Page(text)
+    assert page.all("html") == [{"lang": "en"}]
+    plain = re.sub(r"\s+", " ", page.text)
+    assert document["guarantee"]["neighbors"] == "absent"
+    for sentence in (document["guarantee"]["in_words"], *document["guarantee"]["caveats"]):
+        assert sentence in plain
+    assert "The roster (who was asked, with which preference) is public and is not protected." in plain
+    assert "The preferences are simulated" in plain
+    assert "A demo may look; an analyst could not." in plain
+    for heading in ("Who paid what", "What is promised, and what is not", "Words"):
+        assert heading in plain
+    for question in document["questions"]:
+        assert question["question"] in plain
+
+
+def test_tables_fit_and_have_no_colours_in_a_pipe(tmp_path: Path) -> None:
+    done = run(cwd=tmp_path, COLUMNS="80")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "epsilons-demo.html").exists()
+    assert "\x1b" not in done.stdout
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+    assert "weighted *" in done.stdout
+    assert "true error" in done.stdout
+    assert "epsilons-demo.html" in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_terminal_without_greek_is_no_error(tmp_path: Path) -> None:
+    done = run(cwd=tmp_path, PYTHONIOENCODING="ascii:strict")
+    assert done.returncode == 0, done.stderr
+    assert "weighted *" in done.stdout
+
+
+def test_the_example_of_the_help_works_as_pasted(tmp_path: Path) -> None:
+    told = run("--help", cwd=tmp_path).stdout
+    command = told.split("example:")[1].strip()
+    assert command.startswith("python -m epsilons.demo")
+    pasted = command.replace("python", shlex.quote(sys.executable), 1)
+    done = subprocess.run(pasted, shell=True, cwd=tmp_path, timeout=120, check=False)
+    assert done.returncode == 0
+    assert json.loads((tmp_path / "wages.json").read_text(encoding="utf-8"))["report"] == "wages.html"
+    assert (tmp_path / "wages.html").exists()
+
+
+def test_a_report_that_cannot_be_written_is_said_plainly(tmp_path: Path) -> None:
+    done = run("--out", "no/such/folder/report.html", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("The report cannot be written to no/such/folder/report.html")
+    assert "Traceback" not in done.stderr
+
+
+def test_preferences_follow_the_recipe_and_never_change() -> None:
+    epsilons, groups = make_preferences(10_000)
+    again, _ = make_preferences(10_000)
+    assert np.array_equal(epsilons, again)
+    for place, group in enumerate(GROUPS):
+        chosen = epsilons[groups == place]
+        assert len(chosen) == round(group.share * 10_000)
+        assert chosen.min() >= group.low
+        assert chosen.max() <= group.high
+        assert np.allclose(chosen * 100, np.round(chosen * 100))

@@ -1,0 +1,616 @@
+"""Bugs on purpose. Each is a small change to a mechanism or a statistic that breaks somebody's promise; an audit that
+does not refute every one of them is no audit.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.audit import ABSENT, LossBound, bound_loss
+from epsilons.guarantee import NANO
+from epsilons.mechanisms.base import Charges, Mechanism
+from epsilons.mechanisms.exponential import Exponential, count_block
+from epsilons.mechanisms.lattice import Axis, product_distribution
+from epsilons.mechanisms.linear import Linear, Weighting
+from epsilons.mechanisms.minimum import Minimum
+from epsilons.mechanisms.mixed import Mixed
+from epsilons.mechanisms.outward import Cost, RankCost, outward
+from epsilons.mechanisms.robust import Robust
+from epsilons.mechanisms.sample import Sample
+from epsilons.mechanisms.stretching import Stretching
+from epsilons.mechanisms.threshold import Threshold
+from epsilons.mechanisms.weighted import Weighted
+from epsilons.noise.bernoulli import bernoulli
+from epsilons.noise.entropy import Entropy
+from epsilons.noise.laplace import discrete_laplace_many
+from epsilons.noise.segments import SegmentSampler
+from epsilons.preferences import Levels, roster_of
+from epsilons.statistics import order
+from epsilons.statistics.base import Part
+from epsilons.statistics.count import Count
+from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.people import ALWAYS, ArrayPeople, People
+from epsilons.statistics.question import Question
+from epsilons.statistics.total import STEPS, Sum, unit_scale
+from epsilons.statistics.variance import Variance
+from epsilons.testing import seeded
+from small_worlds import Pair, audit_exactly, charged
+
+Law = tuple[NDArray[Any], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A mechanism, a question and people: "nobody loses more than they are charged"."""
+
+    mechanism: Mechanism
+    question: Question
+    epsilons: tuple[float, ...]
+    domain: tuple[float, ...]
+
+    def holds(self) -> bool:
+        """By exact enumeration."""
+        return audit_exactly(self.mechanism, self.question, self.epsilons, self.domain).holds
+
+    def bound(self, pair: Pair, draws: int, seed: int = 7) -> tuple[LossBound, float]:
+        """(a lower bound on the loss from draws, what the person is charged)."""
+        roster, entropy = roster_of(list(self.epsilons)), seeded(seed)
+
+        def draw(values: Sequence[float], size: int) -> NDArray[np.float64]:
+            return self.mechanism.simulate(self.question, ArrayPeople.of(values, roster), entropy, size)
+
+        bound = bound_loss(lambda size: draw(pair.data, size), lambda size: draw(pair.neighbour, size), draws=draws)
+        return bound, charged(self.mechanism, self.question, roster)[pair.person]
+
+
+@dataclass(frozen=True)
+class RationalClaim(Claim):
+    """The same, by rational arithmetic on weights and noise: for errors of rounding, which no float shows."""
+
+    def holds(self) -> bool:
+        assert isinstance(self.mechanism, Linear)
+        levels = roster_of(list(self.epsilons)).levels
+        losses = self.mechanism.weighting(self.question, levels).losses()
+        charges = self.mechanism.charge(self.question, levels)
+        rows = zip(losses, charges, levels.grants, strict=True)
+        return all(loss <= charge <= grant for loss, charge, grant in rows if charge is not None and grant is not None)
+
+
+@dataclass(frozen=True)
+class Plant:
+    """One bug: an honest claim, the same claim broken, and, where draws can see it, the pair and how many to draw."""
+
+    name: str
+    honest: Claim
+    broken: Claim
+    pair: Pair | None = None
+    draws: int = 1_000_000
+
+    def __str__(self) -> str:
+        return self.name
+
+
+# --- additive mechanisms ---------------------------------------------------------------------------------------
+
+
+class SmallScale(Minimum):
+    """Noise of nine tenths of the scale."""
+
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        honest = super().weigh(question, levels)
+        return replace(honest, rate=honest.rate * 10 / 9)
+
+    def charge(self, question: Question, levels: Levels) -> Charges:
+        return Minimum().charge(question, levels)
+
+
+class AlphaOfTheData(Minimum):
+    """The strictest among those who are in the data, not on the roster."""
+
+    def distribution(self, question: Question, people: People) -> Law:
+        return _Frozen(self._alpha(people)).distribution(question, people)
+
+    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> NDArray[np.float64]:
+        return _Frozen(self._alpha(people)).simulate(question, people, entropy, size)
+
+    def _alpha(self, people: People) -> int:
+        assert isinstance(people, ArrayPeople)
+        grants = people.levels.grants
+        there = [grants[code] for code, x in zip(people.roster.codes, people.values, strict=True) if not math.isnan(x)]
+        return min((g for g in there if g is not None), default=people.levels.largest)
+
+
+@dataclass(frozen=True)
+class _Frozen(Minimum):
+    rate: int = NANO
+
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        return Weighting((1,) * len(levels.grants), 1, Fraction(self.rate))
+
+
+class OffByOneThreshold(Threshold):
+    """Keeps whoever granted more than the next level below the threshold, and charges as if it did not."""
+
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        honest = super().weigh(question, levels)
+        first = honest.weights.index(1)
+        return replace(honest, weights=tuple(1 if i >= first - 1 else 0 for i in range(len(honest.weights))))
+
+    def charge(self, question: Question, levels: Levels) -> Charges:
+        return Threshold(self.threshold).charge(question, levels)
+
+
+class ForgottenWeights(Stretching):
+    """The noise of stretching, on values that were not shrunk."""
+
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        honest = super().weigh(question, levels)
+        return replace(honest, weights=(honest.one,) * len(honest.weights))
+
+    def charge(self, question: Question, levels: Levels) -> Charges:
+        return Stretching().charge(question, levels)
+
+
+class RoundedUpWeights(Weighted):
+    """Fixed-point weights rounded up, so that the loss passes the grant by less than a billionth."""
+
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        honest = super().weigh(question, levels)
+        exact = (1 if g is None else min(Fraction(1), g / honest.rate) for g in levels.grants)
+        return replace(honest, weights=tuple(math.ceil(honest.one * weight) for weight in exact))
+
+
+class RoundedDownCharge(Robust):
+    """A charge cut to the nano-epsilon below the loss."""
+
+    def charge(self, question: Question, levels: Levels) -> Charges:
+        losses = self.weighting(question, levels).losses()
+        return tuple(None if g is None else math.floor(loss) for g, loss in zip(levels.grants, losses, strict=True))
+
+
+class CapPassed(Weighted):
+    """People above the cap are charged the cap and weigh their whole epsilon."""
+
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        honest = super().weigh(question, levels)
+        weights = (honest.one if g is None else math.floor(honest.one * g / honest.rate) for g in levels.grants)
+        return replace(honest, weights=tuple(weights))
+
+    def charge(self, question: Question, levels: Levels) -> Charges:
+        return Weighted().charge(question, levels)
+
+
+class OneLevelsNoiseForAll(Mixed):
+    """Every level's sum gets the noise of the most open level."""
+
+    def _inverse(self, question: Question, grant: int) -> Fraction:
+        return super()._inverse(question, NANO)
+
+
+# --- statistics with the wrong reach ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SumWithoutReplacement(Sum):
+    """r = h although a value may move from one bound to the other (paper 4's mistake)."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("centred sum", 1, {"absent": STEPS, "replace": STEPS}),)
+
+
+@dataclass(frozen=True)
+class HistogramWithoutReplacement(Histogram):
+    """L1 reach 1 although a person may move from one bin to another."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("bins", self.cells, {"absent": 1, "replace": 1}),)
+
+
+@dataclass(frozen=True)
+class VariancePaidOnce(Variance):
+    """Two sums, each at the whole epsilon."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return tuple(replace(part, share=Fraction(1)) for part in super().parts)
+
+
+@dataclass(frozen=True)
+class UnclampedSum(Sum):
+    """Values beyond the bounds go into the sum as they are."""
+
+    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
+        scaled = np.nan_to_num((values - float(self.middle)) / float(self.half))
+        sums = np.zeros((levels, 1), np.int64)
+        np.add.at(sums[:, 0], codes, np.rint(scaled * STEPS).astype(np.int64))
+        return [sums]
+
+
+@dataclass(frozen=True)
+class MissingAtTheLowerBound(Sum):
+    """Missing people stand at the lower bound: twice the declared reach from the upper one."""
+
+    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
+        return Sum(self.bounds).tally(np.nan_to_num(values, nan=self.bounds[0]), codes, levels)
+
+
+@dataclass(frozen=True)
+class BoundsOfTheData(Sum):
+    """Clipped to the least and largest value that occur."""
+
+    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
+        there = values[~np.isnan(values)]
+        low, high = (there.min(), there.max()) if len(there) else self.bounds
+        scaled = unit_scale(values, (low, high) if low < high else self.bounds)
+        sums = np.zeros((levels, 1), np.int64)
+        np.add.at(sums[:, 0], codes, np.rint(scaled * STEPS).astype(np.int64))
+        return [sums]
+
+
+# --- exponential mechanisms ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tampered(Exponential):
+    """The exponential mechanism with its joints laid open; as it stands it is honest."""
+
+    factor: Fraction = Fraction(1, 2)
+
+    def sampler(self, question: Question, people: People) -> tuple[SegmentSampler, Count | Order]:
+        statistic, unit = question.statistic, self.factor / NANO
+        if isinstance(statistic, Count):
+            ones = people.tally(statistic)[0][:, 0]
+            return SegmentSampler([count_block(ones, people.levels)], unit), statistic
+        assert isinstance(statistic, Order)
+        cells = self.place_missing(statistic, people.cells(statistic))
+        cost = self.cost(people.levels.grants, cells, statistic.rank(max(cells.people, 1)))
+        return SegmentSampler(outward(statistic, cells, cost), unit), statistic
+
+    def place_missing(self, statistic: Order, cells: SortedCells) -> SortedCells:
+        return cells.with_missing_at(statistic.default_cell)
+
+    def cost(self, grants: tuple[int | None, ...], cells: SortedCells, rank: int) -> Cost:
+        return RankCost(grants, cells.totals, rank)
+
+
+class DroppedMissing(Tampered):
+    """People without a value are left out, so n and the rank depend on who is there."""
+
+    def place_missing(self, statistic: Order, cells: SortedCells) -> SortedCells:
+        return cells
+
+
+class MissingAtTheDatasMiddle(Tampered):
+    """People without a value stand where the others' median is: one person moves all of them."""
+
+    def place_missing(self, statistic: Order, cells: SortedCells) -> SortedCells:
+        if cells.people == 0:
+            return super().place_missing(statistic, cells)
+        middle = cells.people // 2
+        return cells.with_missing_at(int(cells.cells(middle, middle + 1)[0]))
+
+
+class PositionCost(RankCost):
+    """The distance in ranks between the first place of r and the rank asked for, paid by the people beyond r."""
+
+    def at(self, left: Any, upto: Any) -> Any:
+        right, position = self.totals - upto, left.sum(axis=1)
+        from_left, left_ok = self._cheapest(left, np.maximum(position - self.rank, 0))
+        from_right, right_ok = self._cheapest(right, np.maximum(self.rank - position, 0))
+        return from_left + from_right, left_ok & right_ok
+
+
+class RankedWithoutTies(Tampered):
+    """A cost by position in the sorted list, which is right until two people have the same value."""
+
+    def cost(self, grants: tuple[int | None, ...], cells: SortedCells, rank: int) -> Cost:
+        return PositionCost(grants, cells.totals, rank)
+
+
+class EveryoneAtTheLargest(Tampered):
+    """Changing a person costs the most open person's epsilon, whoever they are."""
+
+    def cost(self, grants: tuple[int | None, ...], cells: SortedCells, rank: int) -> Cost:
+        largest = max(g for g in grants if g is not None)
+        return RankCost(tuple(None if g is None else largest for g in grants), cells.totals, rank)
+
+
+class WithoutHalf(Weighted):
+    """The weighted quantile without the 1/2 in its exponent."""
+
+    def _cost(self, question: Question, levels: Levels, cells: SortedCells) -> tuple[Cost, Fraction]:
+        cost, unit = super()._cost(question, levels, cells)
+        return cost, 2 * unit
+
+
+# --- sampling --------------------------------------------------------------------------------------------------
+
+
+class GreedySample(Sample):
+    """Keeps people a tenth more often than their epsilon allows."""
+
+    def chances(self, question: Question, levels: Levels) -> list[int]:
+        return [min(ALWAYS, chance * 11 // 10) for chance in super().chances(question, levels)]
+
+
+class ProportionalSample(Sample):
+    """Keeps people with chance eps/t instead of expm1(eps)/expm1(t)."""
+
+    def chances(self, question: Question, levels: Levels) -> list[int]:
+        t = self.weighting(question, levels).rate
+        return [ALWAYS if g is None else min(ALWAYS, math.floor(ALWAYS * g / t)) for g in levels.grants]
+
+
+@dataclass(frozen=True)
+class SampleTwice(Sample):
+    """Two noisy counts, seen together and charged twice: each from a sample of its own, or both from one."""
+
+    reuse: bool = False
+
+    def charge(self, question: Question, levels: Levels) -> Charges:
+        return tuple(None if c is None else 2 * c for c in super().charge(question, levels))
+
+    def distribution(self, question: Question, people: People) -> Law:
+        axis = Axis(1, people.levels.people, self._inverse(question, people))
+        labels, given = [], []
+        for weight, centre in self._samples(question, people):
+            labels, logs = product_distribution([axis], [(1.0, [centre])])
+            given.append((weight, np.exp(logs)))
+        once = sum(w * law for w, law in given)
+        joint = sum(w * np.outer(law, law) for w, law in given) if self.reuse else np.outer(once, once)
+        pairs = np.empty(joint.size, object)
+        pairs[:] = list(itertools.product(labels, repeat=2))
+        return pairs, np.log(joint.reshape(-1))
+
+    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> NDArray[np.float64]:
+        noises = [discrete_laplace_many(entropy, self._inverse(question, people), size) for _ in range(2)]
+        coins = [self._kept_ones(question, people, entropy, size) for _ in range(1 if self.reuse else 2)]
+        first, second = (np.clip(coins[-i % len(coins)] + noise, -40, 40) for i, noise in enumerate(noises))
+        return np.asarray(first * 100 + second, float)
+
+    def _inverse(self, question: Question, people: People) -> Fraction:
+        return self.weighting(question, people.levels).rate / NANO
+
+    def _chances(self, question: Question, people: People) -> Iterator[int]:
+        assert isinstance(people, ArrayPeople)
+        chances = self.chances(question, people.levels)
+        return (chances[code] for code, x in zip(people.roster.codes, people.values, strict=True) if x == 1)
+
+    def _samples(self, question: Question, people: People) -> Iterator[tuple[float, int]]:
+        """(chance, kept ones) of every sample."""
+        chances = [c / ALWAYS for c in self._chances(question, people)]
+        for kept in itertools.product((False, True), repeat=len(chances)):
+            yield math.prod(c if k else 1 - c for c, k in zip(chances, kept, strict=True)), sum(kept)
+
+    def _kept_ones(self, question: Question, people: People, entropy: Entropy, size: int) -> NDArray[np.int64]:
+        kept = np.zeros(size, np.int64)
+        for chance in self._chances(question, people):
+            kept += bernoulli(entropy, chance, size)
+        return kept
+
+
+class SampleThatTellsItsSize(SampleTwice):
+    """One noisy count, and exactly how many people were kept for it."""
+
+    def charge(self, question: Question, levels: Levels) -> Charges:
+        return Sample(self.threshold).charge(question, levels)
+
+    def distribution(self, question: Question, people: People) -> Law:
+        axis = Axis(1, people.levels.people, self._inverse(question, people))
+        everything: dict[Any, float] = {}
+        for weight, centre in self._samples(question, people):
+            for label, log in zip(*product_distribution([axis], [(1.0, [centre])]), strict=True):
+                everything[(centre, label)] = everything.get((centre, label), 0.0) + weight * math.exp(log)
+        labels = np.empty(len(everything), object)
+        labels[:] = list(everything)
+        with np.errstate(divide="ignore"):
+            return labels, np.log(list(everything.values()))
+
+
+# --- the list --------------------------------------------------------------------------------------------------
+
+BITS = (0.0, 1.0, ABSENT)
+SPREAD = (-1.0, 0.5, 2.0, ABSENT)
+#: Few people at the left end of a long grid: where one person moves, almost all of the probability moves the other way.
+LONG = order.Order((0.0, 2000.0), 1, from_low=1, label="quantile")
+LONG_DOMAIN = (0.0, 1.0, 2000.0)
+TWENTY = order.median((0.0, 200.0), 1)
+
+
+def _plant(
+    name: str,
+    honest: Mechanism,
+    broken: Mechanism | None,
+    question: Question,
+    epsilons: tuple[float, ...],
+    domain: tuple[float, ...],
+    *,
+    instead: Any = None,
+    claim: type[Claim] = Claim,
+    pair: Pair | None = None,
+    draws: int = 1_000_000,
+) -> Plant:
+    """A bug in the mechanism (`broken`) or in the statistic (`instead`)."""
+    asked = question if instead is None else replace(question, statistic=instead)
+    return Plant(
+        name,
+        claim(honest, question, epsilons, domain),
+        claim(honest if broken is None else broken, asked, epsilons, domain),
+        pair,
+        draws,
+    )
+
+
+COUNT, SUM = Question(Count()), Question(Sum((-1.0, 2.0)))
+HISTOGRAM = Histogram(edges=(0.0, 1.0, 2.0))
+ALIKE, MIXED = (0.5, 0.5, 0.5), (0.1, 1.5, 1.5)
+
+PLANTS: tuple[Plant, ...] = (
+    _plant(
+        "noise scale 10% small",
+        Minimum(),
+        SmallScale(),
+        COUNT,
+        ALIKE,
+        BITS,
+        pair=Pair((1, 1, 1), (1, 1, ABSENT)),
+    ),
+    _plant("noise scale 10% small, at a tiny epsilon", Minimum(), SmallScale(), COUNT, (0.01, 0.02), BITS),
+    _plant(
+        "alpha over the data instead of the roster",
+        Minimum(),
+        AlphaOfTheData(),
+        COUNT,
+        (0.5, 3.0, 3.0),
+        BITS,
+        pair=Pair((0, 1, 1), (ABSENT, 1, 1)),
+        draws=400_000,
+    ),
+    _plant(
+        "threshold keeps people below it",
+        Threshold("max"),
+        OffByOneThreshold("max"),
+        COUNT,
+        (0.5, 1.0, 2.0),
+        BITS,
+        pair=Pair((1, 1, 1), (1, ABSENT, 1)),
+        draws=100_000,
+    ),
+    _plant("weights forgotten", Stretching(), ForgottenWeights(), SUM, MIXED, SPREAD),
+    _plant("weights rounded up", Weighted(), RoundedUpWeights(), COUNT, (0.1, 0.7, 1.3), BITS, claim=RationalClaim),
+    _plant("charge rounded down", Robust(), RoundedDownCharge(), COUNT, (0.1, 0.7, 1.3), BITS, claim=RationalClaim),
+    _plant("cap charged but passed", Weighted(), CapPassed(), COUNT, (2.0, 3.0, 30.0), BITS),
+    _plant("one level's noise for all levels", Mixed(), OneLevelsNoiseForAll(), COUNT, (0.2, 0.5, 1.0), BITS),
+    _plant(
+        "half the width under replace",
+        Minimum(),
+        None,
+        replace(SUM, neighbors="replace"),
+        ALIKE,
+        SPREAD,
+        instead=SumWithoutReplacement((-1.0, 2.0)),
+        pair=Pair((2, 2, 2), (2, 2, -1)),
+        draws=100_000,
+    ),
+    _plant(
+        "histogram reach of 1 under replace",
+        Minimum(),
+        None,
+        Question(HISTOGRAM, "replace"),
+        ALIKE,
+        (0.0, 2.0, ABSENT),
+        instead=HistogramWithoutReplacement(edges=HISTOGRAM.edges),
+    ),
+    _plant(
+        "variance paid once for two sums",
+        Weighted(),
+        None,
+        Question(Variance((-1.0, 2.0))),
+        MIXED,
+        SPREAD,
+        instead=VariancePaidOnce((-1.0, 2.0)),
+    ),
+    _plant("values not clamped", Robust(), None, SUM, MIXED, (*SPREAD, 9.0), instead=UnclampedSum((-1.0, 2.0))),
+    _plant(
+        "missing people at the lower bound",
+        Stretching(),
+        None,
+        SUM,
+        MIXED,
+        SPREAD,
+        instead=MissingAtTheLowerBound((-1.0, 2.0)),
+    ),
+    _plant(
+        "bounds read from the data",
+        Minimum(),
+        None,
+        SUM,
+        (0.5,) * 4,
+        (0.4, 2.0, ABSENT),
+        instead=BoundsOfTheData((-1.0, 2.0)),
+    ),
+    _plant(
+        "missing 1/2 in the exponential mechanism",
+        Exponential(),
+        Tampered(factor=Fraction(1)),
+        replace(COUNT, neighbors="replace"),
+        (1.0,) * 6,
+        (0.0, 1.0),
+        pair=Pair((0, 0, 0, 0, 0, 0), (1, 0, 0, 0, 0, 0)),
+        draws=200_000,
+    ),
+    _plant(
+        "exponential mechanism 10% too sharp",
+        Exponential(),
+        Tampered(factor=Fraction(10, 18)),
+        Question(LONG, "replace"),
+        (1.0,) * 3,
+        LONG_DOMAIN,
+    ),
+    _plant(
+        "missing 1/2 in the weighted quantile",
+        Weighted(),
+        WithoutHalf(),
+        Question(TWENTY, "replace"),
+        (1.0,) * 3,
+        (0.0, 1.0, 200.0),
+        pair=Pair((0, 1, 1), (200, 1, 1)),
+        draws=400_000,
+    ),
+    _plant(
+        "cost by position, wrong on ties",
+        Exponential(),
+        RankedWithoutTies(),
+        Question(order.median((0.0, 4.0), 1), "replace"),
+        MIXED,
+        (0.0, 2.0, 4.0),
+    ),
+    _plant(
+        "missing people dropped by the exponential mechanism",
+        Exponential(),
+        DroppedMissing(),
+        Question(order.median((0.0, 4.0), 1)),
+        (0.05, 2.0, 2.0),
+        (0.0, 2.0, 4.0, ABSENT),
+    ),
+    _plant(
+        "missing people where the data's middle is",
+        Exponential(),
+        MissingAtTheDatasMiddle(),
+        Question(order.median((0.0, 4.0), 1), "replace"),
+        MIXED,
+        (0.0, 2.0, 4.0, ABSENT),
+    ),
+    _plant(
+        "everyone changed at the largest epsilon",
+        Exponential(),
+        EveryoneAtTheLargest(),
+        Question(order.minimum((0.0, 4.0), 1), "replace"),
+        MIXED,
+        (0.0, 2.0, 4.0),
+    ),
+    _plant("sample keeps 10% too often", Sample("max"), GreedySample("max"), COUNT, (0.5, 1.0, 2.0), BITS),
+    _plant("sample keeps in proportion", Sample("max"), ProportionalSample("max"), COUNT, (0.5, 1.0, 2.0), BITS),
+    _plant(
+        "one sample for two releases",
+        SampleTwice("max"),
+        SampleTwice("max", reuse=True),
+        COUNT,
+        (0.5, 2.0),
+        BITS,
+        pair=Pair((1, 1), (ABSENT, 1)),
+        draws=400_000,
+    ),
+    _plant("sample tells its size", Sample("max"), SampleThatTellsItsSize("max"), COUNT, (0.5, 1.0), BITS),
+)

@@ -1,0 +1,91 @@
+"""Promises add up in any order, and a composed promise never says less than its parts lost."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epsilons.guarantee import KINDS, NANO, PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Guarantee
+
+grants = st.one_of(st.none(), st.integers(1, 10**15))
+
+
+@st.composite
+def guarantees(draw: st.DrawFn, neighbors: str | None = None) -> Guarantee:
+    levels = draw(st.lists(grants, max_size=4, unique=True))
+    losses = tuple((g, None if g is None else draw(st.integers(0, g))) for g in levels)
+    caveats = draw(st.lists(st.sampled_from([ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, SEEDED]), max_size=3, unique=True))
+    return Guarantee(
+        neighbors or draw(st.sampled_from(["absent", "replace"])),
+        losses,
+        draw(st.sampled_from(KINDS)),
+        tuple(caveats),
+        draw(st.booleans()),
+    )
+
+
+def same(one: Guarantee, two: Guarantee) -> bool:
+    """Alike but for the order of what is said."""
+    return (one.neighbors, dict(one.losses), one.kind, one.imputes, {SEEDED} & set(one.caveats)) == (
+        two.neighbors,
+        dict(two.losses),
+        two.kind,
+        two.imputes,
+        {SEEDED} & set(two.caveats),
+    )
+
+
+@given(guarantees(), guarantees())
+def test_the_order_of_two_does_not_matter(one: Guarantee, two: Guarantee) -> None:
+    assert same(one.compose(two), two.compose(one))
+    assert same(one.compose_parallel(two), two.compose_parallel(one))
+
+
+@given(st.sampled_from(["absent", "replace"]), st.data())
+def test_the_grouping_of_three_does_not_matter(neighbors: str, data: st.DataObject) -> None:
+    a, b, c = (data.draw(guarantees(neighbors)) for _ in range(3))
+    assert same(a.compose(b).compose(c), a.compose(b.compose(c)))
+    assert same(a.compose_parallel(b).compose_parallel(c), a.compose_parallel(b.compose_parallel(c)))
+
+
+@given(guarantees(), guarantees(), guarantees())
+def test_whatever_the_neighbours_no_loss_is_lost(a: Guarantee, b: Guarantee, c: Guarantee) -> None:
+    """Grouping may then cost a factor (a step to "replace" doubles), but never hides what a part has lost."""
+    for whole in (a.compose(b).compose(c), a.compose(b.compose(c))):
+        losses = dict(whole.losses)
+        for part in (a, b, c):
+            if part.neighbors == "replace" and whole.neighbors == "absent":
+                assert part.imputes
+        for granted in losses:
+            parts = [dict(part.losses).get(granted, 0) for part in (a, b, c)]
+            if granted is None:
+                assert losses[granted] is None
+            else:
+                doubled = [
+                    loss * (2 if part.neighbors == "absent" and whole.neighbors == "replace" else 1)
+                    for part, loss in zip((a, b, c), parts, strict=True)
+                    if loss is not None
+                ]
+                assert (losses[granted] or 0) >= sum(doubled)
+        assert whole.kind == max((a.kind, b.kind, c.kind), key=KINDS.index)
+        assert (SEEDED in whole.caveats) == any(SEEDED in part.caveats for part in (a, b, c))
+
+
+@given(guarantees(), guarantees())
+def test_parallel_is_never_worse_than_one_after_the_other(one: Guarantee, two: Guarantee) -> None:
+    serial, parallel = dict(one.compose(two).losses), dict(one.compose_parallel(two).losses)
+    assert all(a is None or (b is not None and a <= b) for a, b in ((parallel[g], serial[g]) for g in serial))
+
+
+@given(guarantees())
+def test_json_and_back(guarantee: Guarantee) -> None:
+    assert Guarantee.from_dict(json.loads(json.dumps(guarantee.to_dict(), allow_nan=False))) == guarantee
+
+
+@given(guarantees())
+def test_levels_come_in_order_and_nothing_is_added_to_nobody(guarantee: Guarantee) -> None:
+    nothing = Guarantee(guarantee.neighbors, (), guarantee.kind, (), guarantee.imputes)
+    composed = guarantee.compose(nothing)
+    assert dict(composed.losses) == dict(guarantee.losses)
+    order = [NANO**9 if g is None else g for g, _ in composed.losses]
+    assert order == sorted(order)

@@ -1,0 +1,125 @@
+"""Small inputs on which every loss can be computed: statistics with their domains, rosters, mechanisms with options."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from epsilons.audit import ABSENT, Verdict, all_datasets, enumerate_losses
+from epsilons.guarantee import to_epsilon
+from epsilons.mechanisms.base import Mechanism, create, registered
+from epsilons.preferences import Roster, roster_of
+from epsilons.statistics import order
+from epsilons.statistics.base import Statistic
+from epsilons.statistics.count import Count
+from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.people import ArrayPeople
+from epsilons.statistics.question import Question
+from epsilons.statistics.total import Mean, Sum
+from epsilons.statistics.variance import Variance
+
+PUBLIC = math.inf
+NEIGHBORS = ("absent", "replace")
+BOUNDS = (-1.0, 2.0)
+GRID = (0.0, 4.0)
+
+#: A statistic, and values that hold both bounds, the middle, a stranger, and nobody.
+WORLDS: dict[str, tuple[Statistic, tuple[float, ...]]] = {
+    "count": (Count(), (0.0, 1.0, 7.0, ABSENT)),
+    "sum": (Sum(BOUNDS), (-1.0, 0.5, 2.0, 9.0, ABSENT)),
+    "mean": (Mean(BOUNDS), (-1.0, 0.5, 2.0, ABSENT)),
+    "variance": (Variance(BOUNDS), (-1.0, 0.5, 2.0, ABSENT)),
+    "histogram": (Histogram(edges=(0.0, 1.0, 2.0)), (0.0, 2.0, 7.0, ABSENT)),
+    "median": (order.median(GRID, 1), (0.0, 2.0, 4.0, ABSENT)),
+    "quantile": (order.quantile(0.3, GRID, 1), (0.0, 2.0, 4.0, ABSENT)),
+    "min": (order.minimum(GRID, 1), (0.0, 2.0, 4.0, ABSENT)),
+    "max": (order.maximum(GRID, 1), (0.0, 2.0, 4.0, ABSENT)),
+    "kth_largest": (order.kth_largest(2, GRID, 1), (0.0, 2.0, 4.0, ABSENT)),
+}
+
+#: Three people: all alike, all different, two of a kind, very different, one public, two public.
+ROSTERS: tuple[tuple[float, ...], ...] = (
+    (0.7, 0.7, 0.7),
+    (0.2, 0.5, 1.0),
+    (0.05, 1.5, 1.5),
+    (0.3, PUBLIC, 1.0),
+    (PUBLIC, 0.4, PUBLIC),
+)
+
+
+def variants(name: str, epsilons: Sequence[float]) -> Iterator[Mechanism]:
+    """A mechanism with each of its options: thresholds by rule and by number, rescaled or not."""
+    fields = getattr(registered()[name], "__dataclass_fields__", {})
+    finite = sorted(e for e in epsilons if math.isfinite(e))
+    choices: list[list[tuple[str, Any]]] = []
+    if "threshold" in fields:
+        between = round((finite[0] + finite[-1]) / 2, 3)
+        choices.append([("threshold", t) for t in ("max", "mean", between)])
+    if "rescale" in fields:
+        choices.append([("rescale", r) for r in (False, True)])
+    for options in itertools.product(*choices):
+        yield create(name, **dict(options))
+
+
+def serving(name: str) -> Iterator[tuple[str, Question, tuple[float, ...], Mechanism]]:
+    """Everything a registered mechanism serves here: (statistic's name, question, epsilons, mechanism)."""
+    for kind, neighbors, epsilons in itertools.product(WORLDS, NEIGHBORS, ROSTERS):
+        question, levels = Question(WORLDS[kind][0], neighbors), roster_of(epsilons).levels
+        for mechanism in variants(name, epsilons):
+            if mechanism.refuses(question, levels) is None:
+                yield kind, question, epsilons, mechanism
+
+
+def laws(name: str, kind: str) -> Iterator[tuple[Question, tuple[float, ...], Mechanism]]:
+    """The same for one statistic, without mechanisms whose noise is the same: rescaling is post-processing, and two
+    thresholds may come to one number."""
+    seen = set()
+    for served, question, epsilons, mechanism in serving(name):
+        options = mechanism.options(question, roster_of(epsilons).levels)
+        law = (question.neighbors, epsilons, options.get("threshold"))
+        if served == kind and law not in seen:
+            seen.add(law)
+            yield question, epsilons, mechanism
+
+
+def served_pairs() -> list[tuple[str, str]]:
+    """(mechanism, statistic) for all that some mechanism serves."""
+    return [(name, kind) for name in sorted(registered()) for kind in WORLDS if any(laws(name, kind))]
+
+
+def charged(mechanism: Mechanism, question: Question, roster: Roster) -> list[float]:
+    """What each person is charged; infinite for public people, for whom nothing is promised."""
+    charges = mechanism.charge(question, roster.levels)
+    return [to_epsilon(charges[code]) for code in roster.codes]
+
+
+def audit_exactly(
+    mechanism: Mechanism, question: Question, epsilons: Sequence[float], domain: Sequence[float]
+) -> Verdict:
+    """Every loss of every person over all data sets, held to what the person is charged (not merely to the grant)."""
+    roster = roster_of(list(epsilons))
+    return enumerate_losses(
+        lambda values: mechanism.distribution(question, ArrayPeople.of(values, roster)),
+        all_datasets(domain, len(epsilons)),
+        charged(mechanism, question, roster),
+        domain=domain,
+        neighbors=question.neighbors,  # type: ignore[arg-type]
+        log=True,
+    )
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two data sets that differ in one person."""
+
+    data: tuple[float, ...]
+    neighbour: tuple[float, ...]
+
+    @property
+    def person(self) -> int:
+        """Whose value differs (a missing value differs from every other)."""
+        both = zip(self.data, self.neighbour, strict=True)
+        return next(i for i, (x, y) in enumerate(both) if x != y and not (math.isnan(x) and math.isnan(y)))

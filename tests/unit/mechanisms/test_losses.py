@@ -1,0 +1,165 @@
+"""Exact enumeration: over all small data sets nobody loses more than they are charged."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from epsilons.audit import ABSENT
+from epsilons.guarantee import NANO, to_epsilon
+from epsilons.mechanisms.base import registered
+from epsilons.mechanisms.linear import Linear
+from epsilons.preferences import roster_of
+from epsilons.statistics.count import Count
+from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.people import ArrayPeople
+from epsilons.statistics.question import Question
+from epsilons.testing import seeded
+from small_worlds import NEIGHBORS, ROSTERS, WORLDS, audit_exactly, laws, served_pairs, serving, variants
+
+MECHANISMS = sorted(registered())
+LINEAR = [name for name in MECHANISMS if issubclass(registered()[name], Linear)]
+
+
+@pytest.mark.parametrize(("name", "kind"), served_pairs())
+def test_nobody_loses_more_than_they_are_charged(name: str, kind: str) -> None:
+    for question, epsilons, mechanism in laws(name, kind):
+        verdict = audit_exactly(mechanism, question, epsilons, WORLDS[kind][1])
+        assert verdict.worst is not None
+        assert verdict.holds, f"{mechanism} {question} {epsilons}: {verdict}"
+
+
+def test_every_registered_mechanism_serves_something_here() -> None:
+    assert {name for name, _ in served_pairs()} == set(registered())
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_four_people_lose_no_more_than_three(name: str) -> None:
+    epsilons = (0.1, 0.6, 0.6, 1.3)
+    for neighbors in NEIGHBORS:
+        question = Question(Count(), neighbors)
+        for mechanism in variants(name, epsilons):
+            if mechanism.refuses(question, roster_of(list(epsilons)).levels) is None:
+                verdict = audit_exactly(mechanism, question, epsilons, (0.0, 1.0, ABSENT))
+                assert verdict.holds, f"{mechanism}: {verdict}"
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_nobody_is_charged_more_than_they_granted(name: str) -> None:
+    for _, question, epsilons, mechanism in serving(name):
+        levels = roster_of(list(epsilons)).levels
+        for grant, charge in zip(levels.grants, mechanism.charge(question, levels), strict=True):
+            if grant is None:
+                assert charge is None
+            else:
+                assert charge is not None
+                assert 0 <= charge <= grant
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_the_loss_implied_by_weights_and_noise_is_within_the_charge_to_the_last_digit(name: str) -> None:
+    """Rational arithmetic, since a rounding that goes the wrong way is far below what an enumeration in floats sees."""
+    strange = (0.1, 1 / 3, math.pi, 0.123456789, 7e-9)
+    for kind, question, epsilons, mechanism in serving(name):
+        for roster in (epsilons, strange):
+            levels = roster_of(list(roster)).levels
+            assert isinstance(mechanism, Linear)
+            if isinstance(getattr(mechanism, "threshold", None), float) and roster is strange:
+                continue
+            weighting, charges = mechanism.weighting(question, levels), mechanism.charge(question, levels)
+            for weight, charge, grant in zip(weighting.weights, charges, levels.grants, strict=True):
+                if charge is None:
+                    continue
+                assert charge <= (grant or 0)
+                if kind in ("median", "quantile", "min", "max", "kth_largest"):
+                    continue
+                parts = question.statistic.parts  # type: ignore[attr-defined]
+                loss = sum(
+                    weight * p.reach[question.neighbors] * weighting.inverse_scale(p, question.neighbors) for p in parts
+                )
+                if not mechanism.samples:
+                    assert loss * NANO <= charge
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_a_level_above_the_cap_is_charged_only_what_it_really_loses(name: str) -> None:
+    """The charge is tight for additive statistics: somebody at every charged level really can lose all of it."""
+    epsilons, domain = (0.2, 0.5, 1.0), (0.0, 1.0, ABSENT)
+    question = Question(Count())
+    for mechanism in variants(name, epsilons):
+        levels = roster_of(list(epsilons)).levels
+        for person, charge in enumerate(mechanism.charge(question, levels)):
+            alone = [math.inf] * 3
+            alone[person] = to_epsilon(charge)
+            if not charge:
+                continue
+            verdict = audit_exactly(_Charging(mechanism, tuple(alone)), question, epsilons, domain)
+            assert verdict.worst is not None
+            assert verdict.worst.person == person
+            assert verdict.worst.ratio == pytest.approx(1, abs=1e-6)
+
+
+class _Charging:
+    """A mechanism of which only some people's charges are looked at."""
+
+    def __init__(self, mechanism: Linear, epsilons: tuple[float, ...]) -> None:
+        self.distribution = mechanism.distribution
+        self._charges = tuple(None if math.isinf(e) else round(e * NANO) for e in epsilons)
+
+    def charge(self, question: Question, levels: object) -> tuple[int | None, ...]:
+        return self._charges
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+@pytest.mark.parametrize("name", LINEAR)
+def test_the_noise_asked_for_never_depends_on_the_values(
+    name: str, neighbors: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a draw really hands to the noise room: one call per cell, at reach/rate, whatever the data."""
+    asked: list[Fraction] = []
+    monkeypatch.setattr(
+        "epsilons.mechanisms.linear.discrete_laplace", lambda entropy, inverse: asked.append(inverse) or 0
+    )
+    for kind in ("count", "sum", "mean", "variance", "histogram"):
+        question = Question(WORLDS[kind][0], neighbors)
+        for epsilons in ROSTERS:
+            roster = roster_of(list(epsilons))
+            for mechanism in variants(name, epsilons):
+                if mechanism.refuses(question, roster.levels) is not None:
+                    continue
+                assert isinstance(mechanism, Linear)
+                weighting = mechanism.weighting(question, roster.levels)
+                expected = []
+                for part in question.statistic.parts:  # type: ignore[attr-defined]
+                    scale = weighting.one * part.reach[neighbors] / (part.share * weighting.rate / NANO)
+                    expected += [1 / scale] * part.cells
+                for values in ((0.0, 0.0, 0.0), (2.0, 1.0, ABSENT), (ABSENT,) * 3):
+                    asked.clear()
+                    mechanism.draw(question, ArrayPeople.of(values, roster), seeded(1))
+                    assert asked == expected
+
+
+def test_a_histogram_of_people_who_move_costs_twice_one_of_people_who_leave() -> None:
+    """A row can move: L1 reach 2, seen as an exact loss of the whole charge in both relations."""
+    statistic, domain = Histogram(categories=(1.0, 2.0)), (1.0, 2.0, ABSENT)
+    for neighbors in NEIGHBORS:
+        verdict = audit_exactly(registered()["minimum"](), Question(statistic, neighbors), (0.5, 0.5), domain)
+        assert verdict.worst is not None
+        assert verdict.worst.ratio == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize(("name", "kind"), served_pairs())
+def test_a_distribution_lists_the_same_answers_whatever_private_people_have(name: str, kind: str) -> None:
+    """An answer possible on one data set only would be an infinite loss."""
+    domain = WORLDS[kind][1]
+    for question, epsilons, mechanism in laws(name, kind):
+        roster, public = roster_of(list(epsilons)), np.isinf(epsilons)
+        support = set()
+        for values in (np.full(3, domain[0]), np.full(3, domain[2]), np.full(3, ABSENT)):
+            mixed = np.where(public, domain[1], values)
+            outcomes, logs = mechanism.distribution(question, ArrayPeople.of(mixed, roster))
+            support.add(tuple(sorted(map(str, np.asarray(outcomes, object)[np.isfinite(logs)]))))
+        assert len(support) == 1

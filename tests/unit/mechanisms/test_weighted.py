@@ -1,0 +1,120 @@
+"""The weights against a numeric optimum, and the weighted quantile against its formula."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import epsilons as eps
+from brute_force import best_weights, exponential_pmf, quantile_score, weighted_objective
+from epsilons.guarantee import NANO
+from epsilons.mechanisms.linear import ONE
+from epsilons.mechanisms.weighted import Weighted, saturation
+from epsilons.preferences import roster_of
+from epsilons.statistics import order
+from epsilons.statistics.count import Count
+from epsilons.statistics.question import Question
+from epsilons.statistics.total import Mean, Sum
+
+PUBLIC = math.inf
+ROSTERS: list[tuple[float, ...]] = [
+    (1.0, 1.0, 1.0),
+    (0.1, 0.5, 2.0),
+    (2.0, 3.0, 30.0),
+    (0.5, 4.0, 4.0, 9.0),
+    (1.0, 2.0, 5.0, 20.0, 21.0),
+    (2.0, 3.0, 30.0, PUBLIC),
+]
+
+
+def people_weights(question: Question, epsilons: tuple[float, ...]) -> np.ndarray:
+    """Each person's weight, with sum 1."""
+    roster = roster_of(list(epsilons))
+    weights = np.array(Weighted().weighting(question, roster.levels).weights, float)[roster.codes]
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize("neighbors", ["absent", "replace"])
+@pytest.mark.parametrize("epsilons", ROSTERS)
+@pytest.mark.parametrize("spread", [None, 0.3, 2.0])
+def test_weights_of_a_mean_are_the_numeric_optimum(
+    epsilons: tuple[float, ...], spread: float | None, neighbors: str
+) -> None:
+    question = Question(Mean((0.0, 2.0)), neighbors, spread=spread)
+    variance, reach = (1.0 if spread is None else spread) ** 2, 1.0 if neighbors == "absent" else 2.0
+    ours, best = people_weights(question, epsilons), best_weights(np.array(epsilons), variance, reach)
+    arguments = (np.array(epsilons), variance, reach)
+    if PUBLIC in epsilons and saturation(roster_of(list(epsilons)).levels, 2 * reach**2 / variance) == 30 * NANO:
+        # Public people weigh as much as the most open finite level, which is less than the optimum would give them.
+        assert weighted_objective(ours, *arguments) >= weighted_objective(best, *arguments) - 1e-9
+        return
+    assert weighted_objective(ours, *arguments) == pytest.approx(weighted_objective(best, *arguments), rel=1e-7)
+    np.testing.assert_allclose(ours, best, atol=2e-4)
+
+
+@pytest.mark.parametrize("density", [None, 0.1, 0.02])
+@pytest.mark.parametrize("epsilons", ROSTERS[:5])
+def test_weights_of_a_count_are_the_numeric_optimum(epsilons: tuple[float, ...], density: float | None) -> None:
+    p = 0.5 if density is None else density
+    ours = people_weights(Question(Count(), density=density), epsilons)
+    arguments = (np.array(epsilons), p * (1 - p), 1.0)
+    best = best_weights(*arguments)
+    assert weighted_objective(ours, *arguments) == pytest.approx(weighted_objective(best, *arguments), rel=1e-7)
+
+
+@pytest.mark.parametrize("epsilons", ROSTERS[1:])
+@pytest.mark.parametrize("right_side", [0.01, 1.0, 8.0, 32.0, 1e6])
+def test_the_cap_is_the_root_of_its_equation(epsilons: tuple[float, ...], right_side: float) -> None:
+    """sum e_i (tau - e_i)+ = right side, or the largest finite epsilon where the root lies beyond it."""
+    finite = np.array([e for e in epsilons if math.isfinite(e)])
+    tau = saturation(roster_of(list(epsilons)).levels, right_side) / NANO
+    left_side = float((finite * np.maximum(tau - finite, 0)).sum())
+    if tau < finite.max():
+        assert left_side == pytest.approx(right_side, rel=1e-6)
+    else:
+        assert tau == finite.max()
+        assert left_side <= right_side * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("statistic", [Count(), Sum((0.0, 100.0)), order.median((0, 4), 1)])
+@pytest.mark.parametrize("epsilons", ROSTERS)
+def test_people_are_charged_their_epsilon_up_to_the_cap(statistic: object, epsilons: tuple[float, ...]) -> None:
+    question, levels = Question(statistic), roster_of(list(epsilons)).levels  # type: ignore[arg-type]
+    weighting = Weighted().weighting(question, levels)
+    tau = weighting.rate
+    for grant, weight, charge in zip(
+        levels.grants, weighting.weights, Weighted().charge(question, levels), strict=True
+    ):
+        if grant is None:
+            assert (weight, charge) == (ONE, None)
+        else:
+            assert 0 <= min(Fraction(grant), tau) - Fraction(weight, ONE) * tau < 1  # rounded down, by less than 1 nano
+            assert charge == math.ceil(Fraction(weight, ONE) * tau) <= min(grant, math.ceil(tau))
+
+
+@pytest.mark.parametrize("q", [0.5, 0.3, 0.9])
+@pytest.mark.parametrize("epsilons", [r for r in ROSTERS if len(r) <= 4])
+def test_the_quantile_follows_its_formula(epsilons: tuple[float, ...], q: float) -> None:
+    """Density proportional to exp(-score/2) on all data sets, people who are missing left out."""
+    grid, exact_q = range(4), Fraction(str(q))
+    roster = roster_of(list(epsilons))
+    losses = Weighted().weighting(Question(order.quantile(q, (0, 3), 1)), roster.levels).losses()
+    weights = [Fraction(math.floor(losses[code]), NANO) for code in roster.codes]
+    everything = itertools.product((*grid, math.nan), repeat=len(epsilons))
+    for data in itertools.islice(everything, 0, None, 1 if len(epsilons) < 4 else 7):
+        present = [(x, w) for x, w in zip(data, weights, strict=True) if not math.isnan(x)]
+        values, own = [x for x, _ in present], [w for _, w in present]
+        scores = np.array([float(quantile_score(values, own, exact_q, r)) for r in grid])
+        found = eps.mechanisms.weighted.quantile_pmf(data, epsilons, q, bounds=(0, 3), step=1)
+        np.testing.assert_allclose(found[1], exponential_pmf(scores), rtol=0, atol=1e-12, err_msg=str(data))
+
+
+def test_saturated_people_weigh_the_same_and_less_open_people_weigh_their_epsilon() -> None:
+    """2(tau-2) + 3(tau-3) = 32 gives tau = 9: weights 2, 3, 9, and 9 for a public person."""
+    question = Question(order.median((0, 3), 1))
+    weights = people_weights(question, (2.0, 3.0, 30.0, PUBLIC))
+    np.testing.assert_allclose(weights, np.array([2, 3, 9, 9]) / 23, rtol=1e-9)

@@ -1,0 +1,213 @@
+"""Plans: what every mechanism would cost and err, before anything is spent."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import epsilons as eps
+from epsilons.mechanisms.base import create, registered
+from epsilons.planner.choose import choose, rank_mechanisms
+from epsilons.preferences import roster_of
+from epsilons.statistics.question import ASSUMPTIONS, Question
+from epsilons.statistics.total import Mean
+
+LEVELS = {"strict": 0.05, "standard": 0.2, "open": 1.0, "public": eps.PUBLIC}
+NAMES = ["strict"] * 600 + ["standard"] * 300 + ["open"] * 100
+PEOPLE = eps.Preferences.from_levels(NAMES, LEVELS)
+QUESTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("count", {}),
+    ("count", {"density": 0.1}),
+    ("sum", {"bounds": (0, 100)}),
+    ("mean", {"bounds": (0, 100), "spread": 15}),
+    ("variance", {"bounds": (0, 100)}),
+    ("median", {"bounds": (0, 100)}),
+    ("quantile", {"bounds": (0, 100), "q": 0.9, "step": 1}),
+    ("min", {"bounds": (0, 100)}),
+    ("max", {"bounds": (0, 100)}),
+    ("kth_largest", {"bounds": (0, 100), "k": 3}),
+    ("histogram", {"edges": [0, 50, 100]}),
+    ("histogram", {"categories": ["a", "b"]}),
+]
+
+
+@pytest.fixture(params=QUESTIONS, ids=lambda question: question[0])
+def question(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
+    asked: tuple[str, dict[str, Any]] = request.param
+    return asked
+
+
+@pytest.mark.parametrize("assume", ASSUMPTIONS)
+@pytest.mark.parametrize("neighbors", ["absent", "replace"])
+def test_rows_stand_best_first_and_keep_within_the_grants(
+    question: tuple[str, dict[str, Any]], assume: str, neighbors: str
+) -> None:
+    statistic, arguments = question
+    plan = eps.plan(statistic, PEOPLE, assume=assume, neighbors=neighbors, **arguments)
+    judged = [row.judged_by(assume) for row in plan.rows]
+    assert judged == sorted(judged)
+    assert plan.best is plan.rows[0]
+    assert plan.assumption == ASSUMPTIONS[assume]
+    assert {row.mechanism for row in plan.rows} == {
+        name for name in registered() if create(name).refuses(plan.question, plan.levels) is None
+    }
+    for row in plan.rows:
+        assert list(row.charges) == [0.05, 0.2, 1.0]
+        assert all(0 <= spent <= granted for granted, spent in row.charges.items())
+        assert 0 < row.used <= 1
+        assert row.reason
+        assert row.assumption in ASSUMPTIONS.values()
+        for error in (row.error, row.worst_error):
+            assert error is None or 0 < error < math.inf
+
+
+def test_auto_takes_the_best_row_of_the_plan() -> None:
+    values = [50.0] * 1000
+    for assume in ASSUMPTIONS:
+        plan = eps.plan("mean", PEOPLE, bounds=(0, 100), spread=15, assume=assume)
+        release = eps.mean(values, PEOPLE, bounds=(0, 100), spread=15, assume=assume)
+        assert release.mechanism == plan.best.mechanism
+        assert release.error == plan.best.judged_by(assume)
+        assert dict(release.charges) == dict(plan.best.charges)
+
+
+def test_a_plan_needs_no_values_and_says_the_same_twice() -> None:
+    first, second = (eps.plan("mean", PEOPLE, bounds=(0, 100), spread=15) for _ in range(2))
+    assert first.rows == second.rows
+    assert str(first) == str(second)
+
+
+def test_a_share_costs_no_more_than_itself_and_errs_more() -> None:
+    whole = eps.plan("mean", PEOPLE, bounds=(0, 100), spread=15)
+    tenth = eps.plan("mean", PEOPLE, bounds=(0, 100), spread=15, share=0.1)
+    assert (whole.share, tenth.share) == (1, Fraction(1, 10))
+    assert tenth.best.judged_by("unrelated") > whole.best.judged_by("unrelated")
+    for row in tenth.rows:
+        assert all(spent <= granted for granted, spent in row.charges.items())
+        assert max(row.charges.values()) <= 0.1
+    assert whole.at(Fraction(1, 10)).rows == tenth.rows
+    assert eps.plan("count", PEOPLE, share=Fraction(1, 3)).share == Fraction(1, 3)
+    assert eps.plan("count", PEOPLE, share=1).share == 1
+
+
+def test_options_reach_the_mechanisms_that_take_them() -> None:
+    plan = eps.plan("count", PEOPLE, threshold=0.2, rescale=True)
+    options = {row.mechanism: dict(row.options) for row in plan.rows}
+    assert options["sample"] == {"threshold": 0.2, "rescale": True}
+    assert options["threshold"] == {"threshold": 0.2, "rescale": True}
+    assert "threshold" not in options["minimum"]
+
+
+# The smallest share that reaches an error ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [0.7, 1, 3, 20, math.inf])
+def test_the_smallest_share_that_reaches_an_error(error: float) -> None:
+    plan = eps.plan("mean", PEOPLE, bounds=(0, 100), spread=15, error=error)
+    assert 0 < plan.share <= 1
+    assert plan.best.judged_by("unrelated") <= error
+    if plan.share < 1 and math.isfinite(error):
+        assert plan.at(plan.share * Fraction(99, 100)).best.judged_by("unrelated") > error * 0.99
+
+
+def test_the_error_of_the_whole_grant_needs_the_whole_grant_at_most() -> None:
+    whole = eps.plan("count", PEOPLE)
+    assert whole.reaching(whole.best.judged_by("unrelated")).share <= 1
+    assert whole.reaching(10**9).share < Fraction(1, 1000)
+
+
+def test_out_of_reach_says_what_is_within() -> None:
+    whole = eps.plan("mean", PEOPLE, bounds=(0, 100))
+    best = whole.best.judged_by("unrelated")
+    with pytest.raises(eps.PlanError) as caught:
+        whole.reaching(best / 2)
+    assert f"An error of {best / 2:g} is out of reach." in caught.value.what
+    assert f"Everybody's whole grant gives {best:.4g}." in caught.value.rule
+    assert eps.plan("mean", PEOPLE, bounds=(0, 100), error=float(caught.value.hint.removeprefix("error=")))
+
+
+# What consent is worth ----------------------------------------------------------------------------------------------
+
+
+def test_more_openness_errs_less() -> None:
+    plan = eps.plan("mean", PEOPLE, bounds=(0, 100), spread=15)
+    moved = plan.what_if({"strict": ("open", 0.5)})
+    assert moved.levels.sizes == (300, 300, 400)
+    assert moved.levels.grants == plan.levels.grants
+    assert moved.best.judged_by("unrelated") < plan.best.judged_by("unrelated")
+    assert plan.levels.sizes == (600, 300, 100)
+
+
+def test_levels_move_by_name_or_by_epsilon_all_at_once() -> None:
+    plan = eps.plan("count", PEOPLE)
+    by_name = plan.what_if({"strict": ("standard", 0.2), "open": ("strict", 1)})
+    by_epsilon = plan.what_if({0.05: (0.2, 0.2), 1: (0.05, 1)})
+    assert by_name.levels.sizes == by_epsilon.levels.sizes == (580, 420)
+    assert by_name.levels.grants == (50_000_000, 200_000_000)
+    assert plan.what_if({}).rows == plan.rows
+
+
+def test_people_move_to_public_and_back() -> None:
+    people = eps.Preferences.from_levels([*NAMES, "public"], LEVELS)
+    plan = eps.plan("count", people)
+    for public in ("public", math.inf):
+        assert plan.what_if({"open": (public, 1)}).levels.sizes == (600, 300, 101)
+        assert plan.what_if({public: ("open", 1)}).levels.sizes == (600, 300, 101)
+
+
+def test_a_share_is_kept_when_people_move() -> None:
+    plan = eps.plan("count", PEOPLE, share=0.1, threshold="mean")
+    moved = plan.what_if({"strict": ("open", 0.1)})
+    assert (moved.share, moved.threshold) == (plan.share, "mean")
+
+
+@pytest.mark.parametrize(
+    ("move", "text"),
+    [
+        ({"lax": ("open", 0.5)}, "There is no level 'lax'. Try: one of strict, standard, open"),
+        ({"strict": ("lax", 0.5)}, "There is no level 'lax'."),
+        ({0.3: ("open", 0.5)}, "There is no level 0.3."),
+        ({"strict": ("open", 1.5)}, "A fraction of 1.5 cannot move. From 0 to 1."),
+        ({"strict": ("open", -0.1)}, "A fraction of -0.1 cannot move."),
+        ({"strict": ("open", math.nan)}, "A fraction of nan cannot move."),
+        ({"strict": ("open", "half")}, "A fraction of 'half' cannot move."),
+        ({"strict": "open"}, "Nobody can be moved this way."),
+        ({"strict": 0.5}, "Nobody can be moved this way."),
+        ([("strict", "open", 0.5)], "Nobody can be moved this way."),
+        ("strict", "Nobody can be moved this way."),
+    ],
+)
+def test_moves_that_cannot_be_are_refused(move: Any, text: str) -> None:
+    with pytest.raises(eps.PlanError) as caught:
+        eps.plan("count", PEOPLE).what_if(move)
+    assert text in str(caught.value)
+    assert "Try: " in str(caught.value)
+
+
+def test_with_everyone_public_there_is_nothing_to_plan() -> None:
+    with pytest.raises(eps.PlanError, match="There is nothing to plan"):
+        eps.plan("count", [eps.PUBLIC] * 3)
+    with pytest.raises(eps.PlanError, match="There is nothing to plan"):
+        eps.plan("count", [])
+    plan = eps.plan("count", [0.5, 1.0, eps.PUBLIC])
+    with pytest.raises(eps.PlanError, match="There would be nothing to plan"):
+        plan.what_if({0.5: (eps.PUBLIC, 1), 1.0: (eps.PUBLIC, 1)})
+
+
+# Choosing -----------------------------------------------------------------------------------------------------------
+
+
+def test_ranking_is_remembered_and_choosing_agrees_with_it() -> None:
+    question, levels = Question(Mean((0, 100))), roster_of([0.1, 1.0]).levels
+    assert rank_mechanisms(question, levels) is rank_mechanisms(question, levels)
+    mechanism, why = choose("auto", question, levels)
+    assert mechanism == rank_mechanisms(question, levels)[0].chosen
+    assert why.startswith("Least predicted error of all, assuming that people's preferences say nothing")
+
+
+@pytest.mark.parametrize(("assume", "fallback"), [("unrelated", "sample"), ("nothing", "exponential")])
+def test_where_nothing_can_be_predicted_there_is_a_default(assume: str, fallback: str) -> None:
+    plan = eps.plan("max", PEOPLE, bounds=(0, 100), assume=assume)
+    assert plan.best.mechanism == fallback
+    assert plan.best.error is None

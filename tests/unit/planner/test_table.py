@@ -1,0 +1,52 @@
+"""A plan as a table: in a terminal and in a notebook."""
+
+import re
+
+import pytest
+
+import epsilons as eps
+
+PEOPLE = [0.05] * 60 + [0.2] * 30 + [1.0] * 10 + [eps.PUBLIC] * 2
+
+
+def test_a_row_per_mechanism_in_the_plan_s_order() -> None:
+    plan = eps.plan("count", PEOPLE)
+    lines = str(plan).splitlines()
+    assert lines[0] == "Plan for a count of ones, 102 people at 4 levels, share 1"
+    assert lines[2].split() == ["mechanism", "error", "worst", "error", "people", "used", "charges", "how"]
+    assert [line.split()[0] for line in lines[4 : 4 + len(plan.rows)]] == [row.mechanism for row in plan.rows]
+    assert set(lines[3]) == {"─", " "}
+
+
+def test_it_says_what_it_takes_for_granted() -> None:
+    text = str(eps.plan("count", PEOPLE))
+    assert "Best first, by error." in text
+    assert "if people's preferences say nothing about their values" in text
+    assert re.search(r"No personalized mechanism can promise a worst error below [\d.]+\.", text)
+    assert "Best first, by worst error." in str(eps.plan("count", PEOPLE, assume="nothing"))
+
+
+def test_a_dash_stands_for_what_cannot_be_predicted() -> None:
+    text = str(eps.plan("max", PEOPLE, bounds=(0, 10)))
+    assert "A dash: it cannot be predicted without looking at the data." in text
+    assert " – " in text
+    assert "A dash" not in str(eps.plan("mean", PEOPLE, bounds=(0, 10)))
+
+
+def test_charges_show_their_range() -> None:
+    text = str(eps.plan("count", PEOPLE, share=0.5))
+    minimum = next(line for line in text.splitlines() if line.startswith("minimum"))
+    assert " 0.025 " in minimum
+    stretching = next(line for line in text.splitlines() if line.startswith("stretching"))
+    assert "0.025…0.5" in stretching
+    assert "share 0.5" in text
+
+
+@pytest.mark.parametrize("statistic", ["count", "mean", "median", "max"])
+def test_a_notebook_shows_the_same(statistic: str) -> None:
+    arguments = {} if statistic == "count" else {"bounds": (0, 10)}
+    plan = eps.plan(statistic, PEOPLE, **arguments)
+    page = plan._repr_html_()
+    assert page.count("<tr>") == 1 + len(plan.rows)
+    assert all(f">{row.mechanism}</td>" in page for row in plan.rows)
+    assert page.count("<table>") == page.count("</table>") == 1

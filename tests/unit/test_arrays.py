@@ -1,0 +1,409 @@
+"""The borders of the statistics on arrays: every wrong argument has its own words, and no value has any say."""
+
+import math
+import threading
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import epsilons as eps
+from epsilons.mechanisms.base import create, registered
+from epsilons.preferences import roster_of
+from epsilons.statistics import order
+from epsilons.statistics.base import Statistic
+from epsilons.statistics.count import Count
+from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.question import Question
+from epsilons.statistics.total import Mean, Sum
+from epsilons.statistics.variance import Variance
+from epsilons.testing import seeded
+
+VALUES, EPSILONS, BOUNDS = [1, 2, 3], [0.5, 1.0, 2.0], (0, 10)
+
+
+def count(**options: Any) -> Callable[[], eps.Release]:
+    return lambda: eps.count(VALUES, EPSILONS, **options)
+
+
+def mean(values: Any = VALUES, epsilons: Any = EPSILONS, **options: Any) -> Callable[[], eps.Release]:
+    return lambda: eps.mean(values, epsilons, **{"bounds": BOUNDS, **options})
+
+
+def plan(statistic: Any = "count", **arguments: Any) -> Callable[[], eps.Plan]:
+    return lambda: eps.plan(statistic, EPSILONS, **arguments)
+
+
+# (what is asked, the error, its code, what happened, what to try)
+REFUSED: dict[str, tuple[Callable[[], Any], type[eps.EpsilonsError], str, str]] = {
+    # Values
+    "lengths differ": (mean([1, 2]), eps.DataError, "2 values and 3 epsilons.", "lists of one length"),
+    "no values": (mean([]), eps.DataError, "There are no people.", "one value and one epsilon per person"),
+    "nobody at all": (mean([], []), eps.DataError, "There are no people.", "one value and one epsilon"),
+    "nobody, one epsilon": (mean([], 0.5), eps.DataError, "There are no people.", "one value and one epsilon"),
+    "no epsilons": (mean([1], []), eps.DataError, "There are no people.", "one value and one epsilon"),
+    "a single value": (mean(1), eps.DataError, "Values are not a list or array.", "a flat list or array"),
+    "a generator": (mean(iter(VALUES)), eps.DataError, "Values are not a list or array.", "a flat list or array"),
+    "no list": (mean(None), eps.DataError, "Values are not a list or array.", "a flat list or array"),
+    "a word": (mean("abc"), eps.DataError, "Values come in 0 dimensions.", "a flat list or array"),
+    "a dictionary": (mean({1: 1, 2: 2, 3: 3}), eps.DataError, "Values come in 0 dimensions.", "a flat list"),
+    "a matrix": (mean(np.ones((3, 2))), eps.DataError, "Values come in 2 dimensions.", "a flat list or array"),
+    "words": (mean(np.array(["a", "b", "c"])), eps.DataError, "Values are of type <U1, not numbers.", "eps.histogram("),
+    "bytes": (mean(np.array([b"a"] * 3)), eps.DataError, "Values are of type |S1, not numbers.", "eps.histogram("),
+    "dates": (
+        mean(np.array(["2020-01-01"] * 3, "datetime64[D]")),
+        eps.DataError, "Values are of type datetime64[D], not numbers.", "eps.histogram(",
+    ),
+    "durations": (
+        mean(np.array([1, 2, 3], "timedelta64[s]")),
+        eps.DataError, "Values are of type timedelta64[s], not numbers.", "eps.histogram(",
+    ),
+    "complex numbers": (
+        mean(np.array([1j, 2, 3])), eps.DataError, "Values are of type complex128, not numbers.", "eps.histogram(",
+    ),
+    # Epsilons (test_preferences.py has them all)
+    "epsilon zero": (mean(epsilons=[0.5, 0, 1]), eps.PreferenceError, "An epsilon of 0 is not allowed.", "leave these"),
+    "epsilon words": (mean(epsilons=["a"] * 3), eps.PreferenceError, "Epsilons are not numbers.", "from_levels"),
+    # Bounds
+    "no bounds": (mean(bounds=None), eps.PlanError, "A mean needs bounds.", "eps.mean(values, epsilons, bounds="),
+    "no bounds, sum": (lambda: eps.sum(VALUES, EPSILONS), eps.PlanError, "A sum needs bounds.", "eps.sum("),
+    "no bounds, max": (lambda: eps.max(VALUES, EPSILONS), eps.PlanError, "A max needs bounds.", "eps.max("),
+    "no bounds, rank": (
+        lambda: eps.kth_largest(VALUES, EPSILONS, 2), eps.PlanError, "A kth_largest needs bounds.", "eps.kth_largest(",
+    ),
+    "reversed bounds": (mean(bounds=(10, 0)), eps.PlanError, "Bounds (10, 0) are reversed or empty.", "bounds=(0, 10)"),
+    "equal bounds": (mean(bounds=(5, 5)), eps.PlanError, "Bounds (5, 5) are reversed or empty.", "room between them"),
+    "NaN bounds": (mean(bounds=(0, math.nan)), eps.PlanError, "Bounds (0.0, nan) are not finite.", "bounds=(0, 100)"),
+    "endless bounds": (mean(bounds=(-math.inf, 0)), eps.PlanError, "(-inf, 0.0) are not finite.", "bounds=(0, 100)"),
+    "too large an integer": (mean(bounds=(0, 10**400)), eps.PlanError, "are not finite.", "bounds=(0, 100)"),
+    "word bounds": (mean(bounds=("a", "b")), eps.PlanError, "Bounds ('a', 'b') are not a pair", "bounds=(0, 100)"),
+    "digit bounds": (mean(bounds="19"), eps.PlanError, "Bounds '19' are not a pair of numbers.", "bounds=(0, 100)"),
+    "three bounds": (mean(bounds=(1, 2, 3)), eps.PlanError, "(1, 2, 3) are not a pair of numbers.", "bounds=(0, 100)"),
+    "one bound": (mean(bounds=5), eps.PlanError, "Bounds 5 are not a pair of numbers.", "bounds=(0, 100)"),
+    "true bounds": (mean(bounds=(False, True)), eps.PlanError, "are not a pair of numbers.", "bounds=(0, 100)"),
+    "complex bounds": (mean(bounds=(0, 1j)), eps.PlanError, "are not a pair of numbers.", "bounds=(0, 100)"),
+    "vast bounds": (mean(bounds=(0, 1e31)), eps.PlanError, "Bounds (0, 1e+31) are out of scale.", "other units"),
+    "tight bounds": (mean(bounds=(0, 1e-31)), eps.PlanError, "Bounds (0, 1e-31) are out of scale.", "other units"),
+    # Names
+    "mechanism": (count(mechanism="magic"), eps.PlanError, "Unknown mechanism 'magic'.", "auto, exponential"),
+    "no name": (count(mechanism=None), eps.PlanError, "Unknown mechanism None.", 'mechanism="auto"'),
+    "a list of names": (count(mechanism=["sample"]), eps.PlanError, "Unknown mechanism ['sample'].", "auto"),
+    "neighbors": (count(neighbors="add"), eps.PlanError, "Unknown neighbors='add'.", 'neighbors="absent"'),
+    "assume": (count(assume="all"), eps.PlanError, "Unknown assume='all'.", 'assume="unrelated"'),
+    "assume a list": (count(assume=[]), eps.PlanError, "Unknown assume=[].", 'assume="unrelated"'),
+    "statistic": (plan("mode"), eps.PlanError, "Unknown statistic 'mode'.", "count, sum, mean"),
+    "statistic a list": (plan(["mean"]), eps.PlanError, "Unknown statistic ['mean'].", "count, sum, mean"),
+    "argument": (plan(bounds=BOUNDS), eps.PlanError, "A count takes no 'bounds'.", "no arguments at all"),
+    "argument of a median": (plan("median", q=0.5), eps.PlanError, "A median takes no 'q'.", "bounds, step"),
+    "no q": (plan("quantile", bounds=BOUNDS), eps.PlanError, "A quantile of None is not allowed.", "q=0.9"),
+    "no k": (plan("kth_largest", bounds=BOUNDS), eps.PlanError, "k=None is not allowed.", "k=2"),
+    # Options
+    "threshold word": (count(threshold="median"), eps.PlanError, "Unknown threshold 'median'.", '"max", "mean" or'),
+    "threshold list": (count(threshold=[1]), eps.PlanError, "Unknown threshold [1].", '"max", "mean" or "best"'),
+    "threshold true": (
+        count(mechanism="sample", threshold=True), eps.PlanError, "Unknown threshold True.", '"max", "mean" or "best"',
+    ),
+    "threshold for minimum": (
+        count(mechanism="minimum", threshold=1), eps.PlanError, "'minimum' takes no 'threshold'.", "one of sample",
+    ),
+    "rescale for robust": (
+        count(mechanism="robust", rescale=True), eps.PlanError, "'robust' takes no 'rescale'.", "one of sample",
+    ),
+    "rescale word": (count(rescale="yes"), eps.PlanError, "rescale='yes' is not allowed.", "rescale=True"),
+    "spread zero": (mean(spread=0), eps.PlanError, "spread=0 is not allowed.", "leave spread out"),
+    "spread negative": (mean(spread=-1), eps.PlanError, "spread=-1 is not allowed.", "leave spread out"),
+    "spread NaN": (mean(spread=math.nan), eps.PlanError, "spread=nan is not allowed.", "leave spread out"),
+    "spread endless": (mean(spread=math.inf), eps.PlanError, "spread=inf is not allowed.", "leave spread out"),
+    "spread word": (mean(spread="x"), eps.PlanError, "spread='x' is not allowed.", "leave spread out"),
+    "spread vast": (mean(spread=1e200), eps.PlanError, "spread=1e+200 is not allowed.", "leave spread out"),
+    "density negative": (count(density=-0.1), eps.PlanError, "density=-0.1 is not allowed.", "leave density out"),
+    "density above 1": (count(density=1.1), eps.PlanError, "density=1.1 is not allowed.", "leave density out"),
+    "density NaN": (count(density=math.nan), eps.PlanError, "density=nan is not allowed.", "leave density out"),
+    "density word": (count(density="x"), eps.PlanError, "density='x' is not allowed.", "leave density out"),
+    "entropy": (count(entropy=7), eps.PlanError, "entropy=7 is not a source of random bits.", "testing.seeded(7)"),
+    # Plans
+    "share 0": (plan(share=0), eps.PlanError, "A share of 0 is not allowed.", "share=0.1"),
+    "share negative": (plan(share=-0.1), eps.PlanError, "A share of -0.1 is not allowed.", "share=0.1"),
+    "share above 1": (plan(share=1.01), eps.PlanError, "A share of 1.01 is not allowed.", "share=0.1"),
+    "share NaN": (plan(share=math.nan), eps.PlanError, "A share of nan is not allowed.", "share=0.1"),
+    "share word": (plan(share="all"), eps.PlanError, "A share of 'all' is not allowed.", "share=0.1"),
+    "share true": (plan(share=True), eps.PlanError, "A share of True is not allowed.", "share=0.1"),
+    "error 0": (plan(error=0), eps.PlanError, "An error of 0 is not allowed.", "error=0.5"),
+    "error NaN": (plan(error=math.nan), eps.PlanError, "An error of nan is not allowed.", "error=0.5"),
+    "error word": (plan(error="small"), eps.PlanError, "An error of 'small' is not allowed.", "error=0.5"),
+    "error out of reach": (plan(error=1e-6), eps.PlanError, "An error of 1e-06 is out of reach.", "error="),
+    "error of a maximum": (
+        plan("max", bounds=BOUNDS, error=1), eps.PlanError, "No error can be predicted for a max.", "share=",
+    ),
+    "one epsilon for nobody knows how many": (
+        lambda: eps.plan("count", 0.5), eps.PreferenceError, "nobody says how many people", "[0.5] * 1000",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_wrong_argument_is_told_what_happened_and_what_to_try(case: str) -> None:
+    asked, kind, what, hint = REFUSED[case]
+    with pytest.raises(kind) as caught:
+        asked()
+    error = caught.value
+    assert type(error) is kind
+    assert what in error.what
+    assert hint in error.hint
+    assert str(error) == " ".join(part for part in (error.what, error.rule, f"Try: {error.hint}") if part)
+
+
+@pytest.mark.parametrize("threshold", [0.49, 2.01, 0, -1, math.inf, -math.inf])
+@pytest.mark.parametrize("mechanism", ["threshold", "sample", "auto"])
+def test_a_threshold_lies_within_the_finite_preferences(threshold: float, mechanism: str) -> None:
+    with pytest.raises(eps.PlanError) as caught:
+        eps.count([1, 0, 1, 1], [0.5, 1, 2, eps.PUBLIC], mechanism=mechanism, threshold=threshold)
+    assert f"A threshold of {threshold:g} lies outside the preferences." in str(caught.value)
+    assert "0.5 and 2" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "threshold", [0.5, 0.7, 1, 2, np.float32(1.5), np.int64(2), Fraction(3, 2), "max", "mean", "best"]
+)
+def test_thresholds_within_the_preferences_serve(threshold: Any) -> None:
+    for mechanism in ("threshold", "sample"):
+        release = eps.count(VALUES, EPSILONS, mechanism=mechanism, threshold=threshold)
+        assert max(release.charges.values()) <= 2
+
+
+@pytest.mark.parametrize("mechanism", registered())
+def test_a_mechanism_that_cannot_serve_lists_those_that_can(mechanism: str) -> None:
+    levels = roster_of(EPSILONS).levels
+    for statistic in (Variance(BOUNDS), order.maximum(BOUNDS), Histogram.of([0, 1], None, "drop"), Mean(BOUNDS)):
+        question = Question(statistic)
+        if create(mechanism).refuses(question, levels) is None:
+            continue
+        able = sorted(m for m in registered() if create(m).refuses(question, levels) is None)
+        with pytest.raises(eps.PlanError) as caught:
+            ask(statistic, VALUES, EPSILONS, mechanism=mechanism)
+        assert f"{mechanism!r} cannot serve a {statistic.name}: " in str(caught.value)
+        assert caught.value.hint == f'one of {", ".join(able)}, or "auto"'
+
+
+def test_an_unknown_keyword_is_python_s_own_affair() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'bound'"):
+        eps.mean(VALUES, EPSILONS, bounds=BOUNDS, bound=BOUNDS)  # type: ignore[call-arg]
+
+
+# No value has any say -----------------------------------------------------------------------------------------------
+
+
+def ask(statistic: Statistic, values: Any, epsilons: Any, **options: Any) -> eps.Release:
+    match statistic:
+        case Count():
+            return eps.count(values, epsilons, **options)
+        case Histogram(edges=edges, categories=categories, outside=outside):
+            return eps.histogram(values, epsilons, edges=edges, categories=categories, outside=outside, **options)
+        case Variance(bounds=bounds):
+            return eps.variance(values, epsilons, bounds=bounds, **options)
+        case Sum(bounds=bounds):
+            return eps.sum(values, epsilons, bounds=bounds, **options)
+        case Mean(bounds=bounds):
+            return eps.mean(values, epsilons, bounds=bounds, **options)
+        case order.Order(bounds=bounds, step=step, q=q, from_low=low, from_high=high):
+            if q is not None:
+                return eps.quantile(values, epsilons, q, bounds=bounds, step=step, **options)
+            if low is not None:
+                return eps.min(values, epsilons, bounds=bounds, step=step, **options)
+            if high == 0:
+                return eps.max(values, epsilons, bounds=bounds, step=step, **options)
+            return eps.kth_largest(values, epsilons, (high or 0) + 1, bounds=bounds, step=step, **options)
+    raise AssertionError(statistic)
+
+
+ASKED: dict[str, Statistic] = {
+    "count": Count(),
+    "sum": Sum((-5, 10)),
+    "mean": Mean((-5, 10)),
+    "variance": Variance((-5, 10)),
+    "median": order.median((-5, 10)),
+    "whole quantile": order.quantile(0.9, (-5, 10), 1),
+    "min": order.minimum((-5, 10), 0.1),
+    "max": order.maximum((-5, 10)),
+    "third largest": order.kth_largest(3, (-5, 10)),
+    "bins": Histogram.of([-5, 0, 0.5, 10], None, "drop"),
+    "clipped bins": Histogram.of([-5, 0, 10], None, "clip"),
+    "categories": Histogram.of(None, ["a", 1, None], "drop"),
+}
+SERVED = [
+    (name, mechanism)
+    for name, statistic in ASKED.items()
+    for mechanism in ("auto", *registered())
+    if mechanism == "auto" or create(mechanism).refuses(Question(statistic), roster_of(EPSILONS).levels) is None
+]
+
+numbers = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.integers(-(2**70), 2**70),
+    st.sampled_from([0, 1, 1.0, True, 10**400, -(10**400), -(2**63), 2**63, -0.0, 5e-324]),
+)
+hostile = st.one_of(
+    numbers,
+    st.none(),
+    st.text(max_size=3),
+    st.binary(max_size=2),
+    st.complex_numbers(),
+    st.decimals(),
+    st.fractions(),
+    st.dates(),
+    st.lists(st.integers(), max_size=2),
+    st.dictionaries(st.text(max_size=1), st.none(), max_size=1),
+    st.builds(object),
+)
+typed = st.one_of(
+    st.sampled_from(["float16", "float32", "float64", "longdouble"]).flatmap(
+        lambda kind: st.lists(st.floats(width=16), min_size=1, max_size=8).map(lambda v: np.array(v, kind))
+    ),
+    st.lists(st.integers(-128, 127), min_size=1, max_size=8).map(lambda v: np.array(v, np.int8)),
+    st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=8).map(lambda v: np.array(v, np.uint64)),
+    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=8).map(lambda v: np.array(v, np.int64)),
+    st.lists(st.booleans(), min_size=1, max_size=8).map(np.array),
+    st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=8).map(lambda v: np.array(v, np.uint32).view(np.float32)),
+    st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=8).map(lambda v: np.array(v, np.uint64).view(np.float64)),
+    st.lists(hostile, min_size=1, max_size=8),
+    st.lists(hostile, min_size=1, max_size=8).map(tuple),
+    st.lists(hostile, min_size=1, max_size=8).map(lambda v: np.fromiter(v, object, len(v))),
+)
+granted = st.sampled_from([1e-9, 0.01, 0.1, 0.5, 1.0, 3.0, 50.0, 1e6, math.inf])
+
+
+def possible(statistic: Statistic, mechanism: str, people: int) -> tuple[float, float]:
+    """The range of answers, where there is one."""
+    if isinstance(statistic, order.Order):
+        return statistic.bounds
+    if isinstance(statistic, Variance):
+        return 0, 7.5**2
+    if mechanism == "exponential":
+        return 0, people
+    return -math.inf, math.inf
+
+
+@pytest.mark.parametrize(("name", "mechanism"), SERVED)
+@settings(max_examples=12)
+@given(values=typed, data=st.data())
+def test_no_value_raises_or_warns_and_answers_stay_in_range(
+    name: str, mechanism: str, values: Any, data: st.DataObject
+) -> None:
+    statistic = ASKED[name]
+    epsilons = data.draw(st.lists(granted, min_size=len(values), max_size=len(values)))
+    neighbors = data.draw(st.sampled_from(["absent", "replace"]))
+    release = ask(statistic, values, epsilons, mechanism=mechanism, neighbors=neighbors)
+    low, high = possible(statistic, release.mechanism, len(values))
+    for value in release.value.values() if isinstance(release.value, dict) else [release.value]:
+        assert math.isfinite(value)
+        assert low <= value <= high
+    assert release.error is None or math.isfinite(release.error)
+    assert all(spent <= grant for grant, spent in release.charges.items())
+    assert "\n" not in str(release)
+
+
+@settings(max_examples=40)
+@given(values=st.lists(hostile, min_size=3, max_size=3), other=hostile)
+def test_a_neighbour_is_refused_or_served_alike(values: list[Any], other: Any) -> None:
+    """With the same coins, whether one person has this value or that never decides whether there is an answer."""
+    for statistic in ASKED.values():
+        served = [
+            ask(statistic, people, EPSILONS, entropy=seeded(1)).charges for people in (values, [other, *values[1:]])
+        ]
+        assert served[0] == served[1]
+
+
+@settings(max_examples=80)
+@given(
+    low=st.one_of(st.just(0.0), st.floats(-1e30, 9e29)),
+    width=st.floats(-30, 29).map(lambda exponent: 10**exponent),
+    spread=st.none() | st.floats(1e-30, 1e30) | st.floats(-30, 30).map(lambda e: min(max(10**e, 1e-30), 1e30)),
+    density=st.none() | st.floats(0, 1),
+    q=st.sampled_from([0.0, 1.0]) | st.floats(1e-9, 1 - 1e-9),
+    epsilons=st.lists(granted, min_size=3, max_size=3),
+    mechanism=st.sampled_from(["auto", *registered()]),
+)
+def test_public_arguments_of_any_scale_give_finite_answers(
+    low: float,
+    width: float,
+    spread: float | None,
+    density: float | None,
+    q: float,
+    epsilons: list[float],
+    mechanism: str,
+) -> None:
+    bounds = (low, low + width)
+    if bounds[1] - bounds[0] < 1e-30:
+        return
+    values = [low, low + width / 2, math.nan]
+    for statistic in (Sum(bounds), Mean(bounds), Variance(bounds), order.quantile(q, bounds), order.maximum(bounds)):
+        levels = roster_of(epsilons).levels
+        if mechanism != "auto" and create(mechanism).refuses(Question(statistic), levels) is not None:
+            continue
+        release = ask(statistic, values, epsilons, mechanism=mechanism, spread=spread, density=density)
+        assert math.isfinite(release.value)
+        assert release.error is None or math.isfinite(release.error)
+        low_end, high_end = possible(statistic, release.mechanism, 3)
+        assert isinstance(statistic, Variance) or low_end <= release.value <= high_end
+
+
+@pytest.mark.parametrize("mechanism", ["auto", *registered()])
+def test_a_quantile_of_nobody_s_values_is_an_answer_too(mechanism: str) -> None:
+    """A q with sixteen digits makes large integers, and how many people have a value must not decide what they fit."""
+    for values in ([None] * 3, [1.0, None, None], [1.0, 2.0, 3.0]):
+        try:
+            release = eps.quantile(values, [1e-9, 1.0, 1e6], 0.4773353155325203, bounds=BOUNDS, mechanism=mechanism)
+        except eps.PlanError as error:
+            assert "cannot serve" in error.what  # noqa: PT017
+        else:
+            assert 0 <= release.value <= 10
+
+
+@pytest.mark.parametrize("q", [0.7, 0.9, 0.999999])
+def test_a_quantile_that_mostly_public_people_decide_is_an_answer_too(q: float) -> None:
+    """The predicted error is unknown where the public stand-in leaves no answer possible."""
+    release = eps.quantile([0, 0, 0], [1e-9, eps.PUBLIC, eps.PUBLIC], q, bounds=(-5, 10), mechanism="exponential")
+    assert release.error is None or math.isfinite(release.error)
+
+
+def test_a_refusal_contains_no_value() -> None:
+    secret = "sécret-7741"
+    for values in (np.array([secret] * 3), [[secret]] * 2, np.array([[secret]] * 3)):
+        with pytest.raises(eps.DataError) as caught:
+            eps.mean(values, EPSILONS, bounds=BOUNDS)
+        assert "7741" not in str(caught.value)
+
+
+# Several at once ----------------------------------------------------------------------------------------------------
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    """The interval arithmetic below keeps one precision for the whole process."""
+    rng = np.random.default_rng(5)
+    values, epsilons = rng.normal(5, 2, 200), rng.choice([0.01, 0.1, 1.0, 5.0], 200)
+
+    def answers(seed: int) -> list[Any]:
+        found: list[Any] = []
+        for k in range(6):
+            entropy = seeded(100 * seed + k)
+            found.append(eps.median(values, epsilons, bounds=(0, 10), mechanism="exponential", entropy=entropy).value)
+            found.append(eps.count(values > 5, epsilons, mechanism="sample", entropy=entropy).value)
+            found.append(eps.mean(values, epsilons, bounds=(0, 10), mechanism="weighted", entropy=entropy).value)
+        return found
+
+    alone = [answers(seed) for seed in range(4)]
+    together: list[Any] = [None] * 4
+
+    def work(seed: int) -> None:
+        together[seed] = answers(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert together == alone

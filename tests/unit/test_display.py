@@ -1,0 +1,75 @@
+"""Numbers, keys and tables for people."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from epsilons.display import html_table, show, show_key, text_table
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (None, "–"),
+        (0, "0"),
+        (-0.0, "0"),
+        (7, "7"),
+        (1234567, "1,234,567"),
+        (1e6, "1,000,000"),
+        (-12.0, "-12"),
+        (3.14159265, "3.142"),
+        (-0.00012345678, "-0.0001235"),
+        (9999.87, "1e+04"),
+        (12345.678, "12,346"),
+        (1e-300, "1e-300"),
+        (10**20, "100,000,000,000,000,000,000"),
+        (np.float64(2.5), "2.5"),
+        (math.inf, "inf"),
+        (-math.inf, "-inf"),
+        (math.nan, "nan"),
+    ],
+)
+def test_numbers(number: float | None, text: str) -> None:
+    assert show(number) == text
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("north", "north"),
+        ("", ""),
+        (3, "3"),
+        (None, "None"),
+        ((0.0, 10.0), "0–10"),
+        ((-math.inf, 0.5), "-inf–0.5"),
+        (("a", 2), "a–2"),
+        ("two\nlines", "two\\nlines"),
+        ("\x1b[2J\r", "\\x1b[2J\\r"),
+        (("a\tb", 1), "a\\tb–1"),
+        ("Ünïcode ß 東", "Ünïcode ß 東"),
+    ],
+)
+def test_keys_stand_on_one_line(key: Any, text: str) -> None:
+    assert show_key(key) == text
+
+
+def test_a_text_table_is_aligned() -> None:
+    table = text_table(("name", "error", "how"), [("a", "1", "short"), ("longer", "22.5", "x")])
+    assert table.splitlines() == [
+        "name    error  how",
+        "──────  ─────  ─────",
+        "a           1  short",
+        "longer   22.5  x",
+    ]
+    assert all(len(line) <= 9 for line in text_table(("name", "x"), [("abcdefgh", "12345")], wide=9).splitlines())
+    assert text_table(("a", "b"), []).splitlines() == ["a  b", "─  ─"]
+
+
+def test_an_html_table_escapes_everything() -> None:
+    bad = "<script>alert('x')</script> & \"q\""
+    page = html_table(bad, (bad,), [(bad,)], (bad,))
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;") == 4
+    assert "<thead>" not in html_table("t", (), [("a", "b")])

@@ -1,0 +1,148 @@
+"""What is promised, and how promises add up."""
+
+import json
+import math
+from fractions import Fraction
+
+import pytest
+
+import epsilons as eps
+from epsilons.errors import PlanError
+from epsilons.guarantee import (
+    INDIVIDUAL,
+    NANO,
+    NO_PROMISE,
+    PERSONALIZED,
+    PUBLIC_PEOPLE,
+    RELATION,
+    ROSTER_IS_PUBLIC,
+    SEEDED,
+    Guarantee,
+    nano_up,
+    to_epsilon,
+)
+
+TENTH, FIFTH, ONE = NANO // 10, NANO // 5, NANO
+ABSENT = Guarantee("absent", ((TENTH, TENTH), (ONE, FIFTH)))
+IMPUTING = Guarantee("replace", ((TENTH, TENTH), (ONE, ONE)), imputes=True)
+PLAIN_REPLACE = Guarantee("replace", ((TENTH, TENTH), (ONE, ONE)))
+
+
+def test_epsilons_are_read_as_numbers_and_public_as_infinite() -> None:
+    guarantee = Guarantee("absent", ((TENTH, TENTH), (None, None)))
+    assert guarantee.epsilons == {0.1: 0.1, math.inf: math.inf}
+    assert (to_epsilon(700_000_000), to_epsilon(None)) == (0.7, math.inf)
+
+
+def test_charges_round_up() -> None:
+    assert [nano_up(Fraction(n, 3)) for n in (3, 4, 5, 6)] == [1, 2, 2, 2]
+
+
+def test_losses_of_two_releases_add_up() -> None:
+    both = ABSENT.compose(Guarantee("absent", ((ONE, TENTH), (2 * ONE, ONE))))
+    assert both.losses == ((TENTH, TENTH), (ONE, FIFTH + TENTH), (2 * ONE, ONE))
+    assert both.neighbors == "absent"
+
+
+def test_public_people_stay_public() -> None:
+    public = Guarantee("absent", ((None, None),), caveats=(ROSTER_IS_PUBLIC, PUBLIC_PEOPLE))
+    both = ABSENT.compose(public)
+    assert both.losses == ((TENTH, TENTH), (ONE, FIFTH), (None, None))
+    assert both.caveats == (ROSTER_IS_PUBLIC, PUBLIC_PEOPLE)
+
+
+def test_disjoint_groups_lose_the_larger_and_say_why_that_holds() -> None:
+    both = ABSENT.compose_parallel(Guarantee("absent", ((TENTH, NANO // 20), (ONE, ONE))))
+    assert both.losses == ((TENTH, TENTH), (ONE, ONE))
+    assert "sound only because the groups are defined by public facts of the roster" in str(both)
+
+
+def test_against_a_replacement_the_loss_doubles() -> None:
+    other = ABSENT.with_neighbors("replace")
+    assert other.neighbors == "replace"
+    assert other.losses == ((TENTH, 2 * TENTH), (ONE, 2 * FIFTH))
+    assert Guarantee("absent", ((None, None),)).with_neighbors("replace").losses == ((None, None),)
+    assert ABSENT.with_neighbors("absent") is ABSENT
+
+
+def test_the_way_back_is_free_for_mechanisms_that_impute_only() -> None:
+    assert IMPUTING.with_neighbors("absent").losses == IMPUTING.losses
+    with pytest.raises(PlanError) as caught:
+        PLAIN_REPLACE.with_neighbors("absent")
+    assert "This promise against 'replace' says nothing against 'absent'." in str(caught.value)
+    assert 'Try: ask again with neighbors="absent"' in str(caught.value)
+
+
+def test_mixed_neighbours_compose_against_absence_where_all_impute() -> None:
+    for both in (ABSENT.compose(IMPUTING), IMPUTING.compose(ABSENT)):
+        assert both.neighbors == "absent"
+        assert both.losses == ((TENTH, 2 * TENTH), (ONE, FIFTH + ONE))
+        assert not both.imputes
+
+
+def test_mixed_neighbours_compose_against_replacement_otherwise() -> None:
+    for both in (ABSENT.compose(PLAIN_REPLACE), PLAIN_REPLACE.compose(ABSENT)):
+        assert both.neighbors == "replace"
+        assert both.losses == ((TENTH, 3 * TENTH), (ONE, 2 * FIFTH + ONE))
+
+
+def test_of_two_kinds_the_weaker_remains_and_says_so() -> None:
+    weak = Guarantee("absent", ((TENTH, TENTH),), kind=INDIVIDUAL)
+    for both in (ABSENT.compose(weak), weak.compose(ABSENT), ABSENT.compose_parallel(weak)):
+        assert both.kind == INDIVIDUAL
+        assert "the weaker kind is all that remains" in str(both)
+        assert "not DP" in str(both)
+    assert ABSENT.compose(ABSENT).kind == PERSONALIZED
+    assert "weaker" not in str(ABSENT.compose(ABSENT))
+
+
+def test_public_data_does_not_weaken_a_promise() -> None:
+    public = Guarantee("absent", ((None, None),), kind=NO_PROMISE)
+    assert public.compose(ABSENT).kind == ABSENT.compose(public).kind == PERSONALIZED
+
+
+def test_caveats_survive_composition_once_each() -> None:
+    seeded = Guarantee("absent", ((TENTH, TENTH),), caveats=(SEEDED, ROSTER_IS_PUBLIC))
+    both = ABSENT.compose(seeded).compose(seeded)
+    assert sorted(both.caveats) == sorted((SEEDED, ROSTER_IS_PUBLIC))
+    assert "NOT PRIVATE" in str(both)
+
+
+@pytest.mark.parametrize(
+    "guarantee", [ABSENT, IMPUTING, PLAIN_REPLACE, Guarantee("absent", ((None, None),), NO_PROMISE)]
+)
+def test_a_promise_always_names_its_neighbours_and_caveats(guarantee: Guarantee) -> None:
+    text = str(guarantee)
+    assert RELATION[guarantee.neighbors] in text
+    assert guarantee.kind in text
+    assert all(caveat in text for caveat in guarantee.caveats)
+    assert ROSTER_IS_PUBLIC in text
+    for granted, loss in guarantee.epsilons.items():
+        assert math.isinf(granted) or f"{loss:.6g} to those who granted {granted:.6g}" in text
+
+
+def test_a_promise_survives_json() -> None:
+    rich = Guarantee("replace", ((TENTH, 1), (None, None)), INDIVIDUAL, (ROSTER_IS_PUBLIC, "<b>"), imputes=True)
+    for guarantee in (ABSENT, IMPUTING, rich):
+        assert Guarantee.from_dict(json.loads(json.dumps(guarantee.to_dict(), allow_nan=False))) == guarantee
+
+
+@pytest.mark.parametrize("neighbors", ["add", "", None, "Absent"])
+def test_unknown_neighbours_are_refused(neighbors: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        Guarantee(neighbors, ())
+    assert f"Unknown neighbours {neighbors!r}." in str(caught.value)
+    assert 'Try: neighbors="absent"' in str(caught.value)
+    with pytest.raises(PlanError):
+        ABSENT.with_neighbors(neighbors)
+
+
+@pytest.mark.parametrize("neighbors", ["absent", "replace"])
+def test_a_release_promises_what_was_asked(neighbors: str) -> None:
+    release = eps.mean([1, 2, 3], [0.1, 1, eps.PUBLIC], bounds=(0, 4), neighbors=neighbors)
+    assert release.guarantee.neighbors == neighbors
+    assert RELATION[neighbors] in str(release.guarantee)
+    assert PUBLIC_PEOPLE in release.guarantee.caveats
+    for granted, loss in release.guarantee.epsilons.items():
+        assert loss <= granted
+        assert math.isinf(granted) or release.charges[granted] == loss

@@ -1,0 +1,266 @@
+"""Rules of the house, looked up in the sources themselves."""
+
+import ast
+import doctest
+import importlib
+import json
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import epsilons
+from epsilons.mechanisms.base import Mechanism, registered
+
+SOURCE = Path(epsilons.__file__).parent
+ROOT = Path(__file__).parents[2]
+FILES = sorted(SOURCE.rglob("*.py"))
+
+HEAVY = {
+    "flint", "cryptography", "pyarrow", "rich", "matplotlib", "pandas", "scipy", "sklearn", "duckdb", "sqlglot",
+    "sqlalchemy", "opendp", "pyspark", "fastapi", "polars",
+}  # fmt: skip
+
+NAMES = [
+    "PUBLIC",
+    "BudgetExceeded",
+    "DataError",
+    "EpsilonsError",
+    "Guarantee",
+    "LedgerError",
+    "Plan",
+    "PlanError",
+    "PreferenceError",
+    "Preferences",
+    "ProtocolError",
+    "Release",
+    "count",
+    "histogram",
+    "kth_largest",
+    "max",
+    "mean",
+    "mechanisms",
+    "median",
+    "min",
+    "plan",
+    "quantile",
+    "sum",
+    "variance",
+]
+
+
+def python(program: str) -> str:
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# What users see -----------------------------------------------------------------------------------------------------
+
+
+def test_exported_names_are_pinned() -> None:
+    assert epsilons.__all__ == NAMES
+    assert all(hasattr(epsilons, name) for name in NAMES)
+    assert epsilons.__version__ in (ROOT / "pyproject.toml").read_text()
+
+
+def test_importing_loads_numpy_and_nothing_heavier() -> None:
+    loaded = set(json.loads(python("import sys, json, epsilons; print(json.dumps(sorted(sys.modules)))")))
+    assert "numpy" in loaded
+    assert {name.split(".")[0] for name in loaded} & HEAVY == set()
+
+
+def test_an_answer_loads_only_what_it_draws_with() -> None:
+    program = """
+import sys, json, epsilons as eps
+for release in (eps.count([1, 0], [.5, 1]), eps.median([1, 2], [.5, 1], bounds=(0, 3))):
+    str(release), release._repr_html_(), release.to_dict()
+print(eps.plan("count", [.5, 1]))
+print(json.dumps(sorted(sys.modules)))
+"""
+    loaded = {name.split(".")[0] for name in json.loads(python(program).splitlines()[-1])}
+    assert loaded & HEAVY <= {"flint", "cryptography"}
+
+
+def test_without_matplotlib_all_but_pictures_works() -> None:
+    program = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("matplotlib", "pandas", "sklearn", "scipy"):
+            raise ImportError(name)
+sys.meta_path.insert(0, Missing())
+import epsilons as eps
+plan = eps.plan("mean", [.1, 1.0], bounds=(0, 10))
+assert "weighted" in str(plan) and plan._repr_html_()
+assert eps.mean([1, 2], [.1, 1.0], bounds=(0, 10)).to_arrow().num_rows == 1
+try:
+    plan.plot()
+except eps.PlanError as error:
+    print(error)
+"""
+    assert python(program).strip() == "Pictures need matplotlib. Try: pip install 'epsilons[plots]'"
+
+
+@pytest.mark.parametrize("kind", registered().values(), ids=lambda kind: kind.name)
+def test_a_mechanism_states_its_definition_theorem_guarantee_cost_and_error(kind: type[Mechanism]) -> None:
+    text = kind.__doc__ or ""
+    summary, _, rest = text.partition("\n\n")
+    assert summary.strip().endswith(".")
+    assert "\n" not in summary.strip()
+    headings = re.findall(r"^    ([A-Z][a-z]+):[ \n]", rest, flags=re.MULTILINE)
+    assert headings == ["Definition", "Theorem", "Guarantee", "Cost", "Error"]
+    parts = re.split(r"^    [A-Z][a-z]+:", rest, flags=re.MULTILINE)[1:]
+    assert all(len(part.strip()) > 10 for part in parts)
+    assert kind.__module__ == f"epsilons.mechanisms.{kind.name.replace('-', '_')}"
+
+
+def modules() -> list[str]:
+    return [m.name for m in pkgutil.walk_packages([str(SOURCE)], "epsilons.") if not m.name.endswith("__main__")]
+
+
+@pytest.mark.parametrize("name", ["epsilons", *modules()])
+def test_the_examples_in_docstrings_work(name: str) -> None:
+    module: ModuleType = importlib.import_module(name)
+    assert doctest.testmod(module).failed == 0
+
+
+def test_there_are_examples() -> None:
+    assert sum(file.read_text().count(">>> ") for file in FILES) > 20
+
+
+def test_the_changelog_has_a_place_for_what_comes() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    assert re.search(r"^## \[Unreleased\]$", text, flags=re.MULTILINE)
+    assert re.search(r"^- ", text, flags=re.MULTILINE)
+
+
+# How it is written --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_a_file_is_one_idea_long(file: Path) -> None:
+    assert len(file.read_text().splitlines()) <= 450
+    assert file.name not in ("utils.py", "helpers.py", "manager.py")
+
+
+# Made-up people are drawn with numpy's generator; nothing there is noise.
+MADE_UP = ("demo", "papers")
+
+
+def foreign_randomness(source: str) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                found += [a.name for a in names if a.name.split(".")[0] in ("random", "secrets") or ".random" in a.name]
+            case ast.ImportFrom(module=str(module)) if module.split(".")[0] in ("random", "secrets"):
+                found.append(module)
+            case ast.ImportFrom(module=str(module), names=names) if module.split(".")[0] == "numpy":
+                found += [module for a in names if "random" in (module, a.name) or ".random" in module]
+            case ast.Attribute(attr="random" | "urandom" | "getrandbits" | "default_rng" | "rand" | "RandomState"):
+                found.append(node.attr)
+    return found
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_randomness_comes_from_the_noise_room(file: Path) -> None:
+    room = file.relative_to(SOURCE).parts[0]
+    if room not in ("noise", "demo.py", *MADE_UP):
+        assert foreign_randomness(file.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "import random",
+        "import secrets",
+        "import numpy.random",
+        "from random import choice",
+        "from secrets import token_bytes",
+        "from numpy.random import default_rng",
+        "from numpy import random",
+        "x = np.random.default_rng()",
+        "import os\nx = os.urandom(8)",
+    ],
+)
+def test_planted_randomness_is_seen(planted: str) -> None:
+    assert foreign_randomness(planted)
+
+
+def test_an_optional_part_is_imported_in_its_own_room_only() -> None:
+    """The import linter looks at modules; this looks at every import statement, also inside functions."""
+    rooms = {
+        "matplotlib": ("plots.py", "demo", "demo.py", "papers"),
+        "pyspark": ("engines",),
+        "fastapi": ("service",),
+        "uvicorn": ("service",),
+        "sklearn": ("estimators",),
+        "opendp": (),
+        "scipy": (),
+    }
+    for file in FILES:
+        room = file.relative_to(SOURCE).parts[0]
+        for name in imports(ast.parse(file.read_text())):
+            allowed = rooms.get(name.split(".")[0])
+            assert allowed is None or room in allowed, f"{file.name} imports {name}"
+
+
+def imports(tree: ast.AST) -> list[str]:
+    """Every imported module, but those that only type checkers see."""
+    if isinstance(tree, ast.If) and getattr(tree.test, "id", "") == "TYPE_CHECKING":
+        return []
+    found = [alias.name for alias in tree.names] if isinstance(tree, ast.Import) else []
+    found += [tree.module or ""] if isinstance(tree, ast.ImportFrom) else []
+    return found + [name for child in ast.iter_child_nodes(tree) for name in imports(child)]
+
+
+# What must never be in the repository -------------------------------------------------------------------------------
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+# Written so that this file does not contain what it looks for.
+FORBIDDEN = {
+    "e-mail address": re.compile(r"[A-Za-z0-9._%+-]+[@][A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}\b"),
+    "path of a machine": re.compile(r"(?<![\w.:/])/(?:work|root|home|Users|tmp|opt|mnt)/[\w.]|[A-Z]:\\\\?Users\\"),
+    "index address": re.compile(r"index[-]url|https?://[^\s)\"']*(?:/simple\b|artifactory|nexus|mirror)"),
+}
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_nothing_private_is_in_the_repository(what: str) -> None:
+    found = []
+    for path in tracked():
+        try:
+            text = path.read_text()
+        except UnicodeDecodeError:
+            continue
+        found += [f"{path.relative_to(ROOT)}: {match.group()}" for match in FORBIDDEN[what].finditer(text)]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("what", "planted"),
+    [
+        ("e-mail address", "someone" + "@" + "example.org"),
+        ("path of a machine", "see " + "/" + "home/someone/x.py"),
+        ("path of a machine", '"' + "/" + 'root/.cache"'),
+        ("index address", "--" + "index" + "-url=x"),
+        ("index address", "https://" + "packages.example.org/" + "simple"),
+    ],
+)
+def test_a_planted_secret_is_seen(what: str, planted: str) -> None:
+    assert FORBIDDEN[what].search(planted)

@@ -1,0 +1,128 @@
+"""The front page and the documentation say what is so: their code runs, their table and their links hold."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from epsilons.mechanisms.base import create, registered
+from epsilons.preferences import roster_of
+from epsilons.statistics import order
+from epsilons.statistics.base import Statistic
+from epsilons.statistics.count import Count
+from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.question import Question
+from epsilons.statistics.total import Mean, Sum
+from epsilons.statistics.variance import Variance
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+
+
+def _load_build() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_build", ROOT / "docs" / "build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+build = _load_build()
+
+ASKED: dict[str, Statistic] = {
+    "count": Count(),
+    "sum": Sum((0, 1)),
+    "mean": Mean((0, 1)),
+    "variance": Variance((0, 1)),
+    "median": order.median((0, 1)),
+    "quantile": order.quantile(0.9, (0, 1)),
+    "min": order.minimum((0, 1)),
+    "max": order.maximum((0, 1)),
+    "kth_largest": order.kth_largest(2, (0, 1)),
+    "histogram": Histogram((0, 1, 2)),
+}
+
+
+def test_the_example_runs_as_pasted(tmp_path: Path) -> None:
+    examples = [code for language, _, code in build.code_blocks(README) if language == "python"]
+    assert len(examples) == 1
+    assert len(examples[0].splitlines()) <= 24
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", examples[0]], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Plan for a mean" in done.stdout
+    assert "personalized DP: a loss of at most" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("page", build.pages(), ids=lambda page: page.name)
+def test_the_code_of_a_page_runs(page: Path) -> None:
+    assert build.run_blocks(page) == []
+
+
+@pytest.mark.parametrize("page", build.pages(), ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    assert build.broken_links(page) == []
+
+
+def test_every_public_name_is_mentioned() -> None:
+    assert build.unmentioned_names() == []
+
+
+def test_the_table_says_what_the_mechanisms_say() -> None:
+    """Asked one by one whether they refuse, not through a plan as the table's writer does."""
+    levels = roster_of([0.1, 1.0]).levels
+    tables = [table for page in build.pages() for table in build.tables(page)]
+    assert len(tables) == 2, "one on the front page, one in docs/mechanisms.md"
+    for table in tables:
+        head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+        columns = [[name.strip("` ") for name in cell.split(",")] for cell in head[2:]]
+        assert sorted(name for column in columns for name in column) == sorted(ASKED)
+        assert {row[0].strip("`") for row in rows} == set(registered())
+        for row in rows:
+            mechanism = create(row[0].strip("`"))
+            for column, cell in zip(columns, row[2:], strict=True):
+                for name in column:
+                    serves = mechanism.refuses(Question(ASKED[name]), levels) is None
+                    assert serves == (cell == "yes"), f"{mechanism.name} and {name}; docs/build.py --write"
+
+
+def test_every_mechanism_has_a_section() -> None:
+    assert set(registered()) <= set(build.headings(ROOT / "docs" / "mechanisms.md"))
+
+
+def test_the_front_page_names_its_papers_and_no_package_index() -> None:
+    text = README.read_text(encoding="utf-8")
+    for author in ("Jorgensen", "Cormode", "Alaggan", "Kermarrec", "Ferrando", "Kulesza"):
+        assert author in text
+    assert "://" not in text
+
+
+def test_a_page_that_lies_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# One\n\n[gone](gone.md) [two](#two)\n\n```python\nx = 1\n```\n\n```pycon\n>>> x\n2\n```\n\n"
+        "```python\nraise KeyError(x)\n```\n",
+        encoding="utf-8",
+    )
+    shown, raised = build.run_blocks(page)
+    assert "Expected:" in shown
+    assert "KeyError: 1" in raised
+    assert len(build.broken_links(page)) == 2
+
+
+def test_the_site_is_rendered_with_links_between_its_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "SITE", tmp_path)
+    written = {path.name: path.read_text(encoding="utf-8") for path in build.render()}
+    assert 'href="guarantees.html#neighbours"' in written["index.html"]
+    assert 'id="neighbours"' in written["guarantees.html"]
+    assert 'href="mechanisms.html"' in written["readme.html"]
+    assert "<table>" in written["readme.html"]

@@ -1,0 +1,233 @@
+"""An answer with its error, its promise and its price: told, shown, stored."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+import epsilons as eps
+from epsilons.guarantee import NO_PROMISE, SEEDED
+from epsilons.mechanisms.base import create, registered
+from epsilons.preferences import roster_of
+from epsilons.statistics import order
+from epsilons.statistics.base import Statistic
+from epsilons.statistics.count import Count
+from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.question import Question
+from epsilons.statistics.total import Mean, Sum
+from epsilons.statistics.variance import Variance
+from epsilons.testing import seeded
+
+VALUES = [1, 0, 3, 1, 9, 1, 2, 5]
+EPSILONS = [0.1, 0.1, 0.5, 0.5, 1, 1, eps.PUBLIC, eps.PUBLIC]
+BOUNDS: dict[str, Any] = {"bounds": (0, 10)}
+ASKED: dict[str, Any] = {
+    "count": lambda **o: eps.count(VALUES, EPSILONS, **o),
+    "sum": lambda **o: eps.sum(VALUES, EPSILONS, **BOUNDS, **o),
+    "mean": lambda **o: eps.mean(VALUES, EPSILONS, **BOUNDS, **o),
+    "variance": lambda **o: eps.variance(VALUES, EPSILONS, **BOUNDS, **o),
+    "median": lambda **o: eps.median(VALUES, EPSILONS, **BOUNDS, **o),
+    "whole median": lambda **o: eps.median(VALUES, EPSILONS, step=1, **BOUNDS, **o),
+    "quantile": lambda **o: eps.quantile(VALUES, EPSILONS, 0.9, **BOUNDS, **o),
+    "min": lambda **o: eps.min(VALUES, EPSILONS, **BOUNDS, **o),
+    "max": lambda **o: eps.max(VALUES, EPSILONS, **BOUNDS, **o),
+    "kth_largest": lambda **o: eps.kth_largest(VALUES, EPSILONS, 2, **BOUNDS, **o),
+    "bins": lambda **o: eps.histogram(VALUES, EPSILONS, edges=[0, 1, 5, 10], **o),
+    "categories": lambda **o: eps.histogram(["a", "b"] * 4, EPSILONS, categories=["a", "<script>", "b"], **o),
+}
+
+
+STATISTICS: dict[str, Statistic] = {
+    "count": Count(),
+    "sum": Sum((0, 10)),
+    "mean": Mean((0, 10)),
+    "variance": Variance((0, 10)),
+    "median": order.median((0, 10)),
+    "whole median": order.median((0, 10), 1),
+    "quantile": order.quantile(0.9, (0, 10)),
+    "min": order.minimum((0, 10)),
+    "max": order.maximum((0, 10)),
+    "kth_largest": order.kth_largest(2, (0, 10)),
+    "bins": Histogram.of([0, 1, 5, 10], None, "drop"),
+    "categories": Histogram.of(None, ["a", "<script>", "b"], "drop"),
+}
+
+
+def serving(name: str) -> list[str]:
+    question, levels = Question(STATISTICS[name]), roster_of(EPSILONS).levels
+    return [mechanism for mechanism in registered() if create(mechanism).refuses(question, levels) is None]
+
+
+PAIRS = [(name, mechanism) for name in ASKED for mechanism in serving(name)]
+
+
+@pytest.fixture(params=PAIRS, ids="-".join)
+def release(request: pytest.FixtureRequest) -> eps.Release:
+    name, mechanism = request.param
+    found: eps.Release = ASKED[name](mechanism=mechanism)
+    assert found.mechanism == mechanism
+    return found
+
+
+def test_every_question_is_served_by_several() -> None:
+    assert min(sum(name == n for n, _ in PAIRS) for name in ASKED) >= 3
+
+
+def test_a_release_survives_json(release: eps.Release) -> None:
+    again = eps.Release.from_dict(json.loads(json.dumps(release.to_dict(), allow_nan=False)))
+    assert again == release
+    assert (str(again), again._repr_html_()) == (str(release), release._repr_html_())
+    if isinstance(release.value, dict):
+        assert list(again.value) == list(release.value)
+
+
+def test_an_interval_survives_too(release: eps.Release) -> None:
+    again = eps.Release.from_dict(json.loads(json.dumps(release.to_dict())))
+    if release.models is None:
+        for one in (release, again):
+            with pytest.raises(eps.PlanError, match="There is no honest interval for this answer") as caught:
+                one.interval()
+            assert len(caught.value.rule) > 20
+        return
+    for target in ("roster", "population"):
+        found = release.interval(0.9, target)
+        assert again.interval(0.9, target) == found
+        pairs = found.values() if isinstance(found, dict) else [found]
+        assert all(math.isfinite(low) and low <= high for low, high in pairs)
+    wide, narrow = release.interval(0.99), release.interval(0.5)
+    for key in release.value if isinstance(release.value, dict) else [None]:
+        (a, b), (c, d) = (wide[key], narrow[key]) if key is not None else (wide, narrow)
+        assert b - a >= d - c
+
+
+def test_it_says_itself_in_one_line(release: eps.Release) -> None:
+    text = str(release)
+    assert "\n" not in text
+    assert release.mechanism in text
+    assert release.guarantee.kind in text
+    assert "NOT PRIVATE" not in text
+    assert release.private
+
+
+def test_charges_by_what_was_granted(release: eps.Release) -> None:
+    assert list(release.charges) == [0.1, 0.5, 1.0, math.inf]
+    assert all(type(granted) is float and type(spent) is float for granted, spent in release.charges.items())
+    assert release.charges[math.inf] == 0.0
+    assert all(0 <= spent <= granted for granted, spent in release.charges.items())
+    assert release.levels == {0.1: "0.1", 0.5: "0.5", 1.0: "1", math.inf: "public"}
+    for granted, loss in release.guarantee.epsilons.items():
+        assert math.isinf(granted) or loss == release.charges[granted]
+
+
+def test_a_row_per_key(release: eps.Release) -> None:
+    table = release.to_arrow()
+    if not isinstance(release.value, dict):
+        assert table.to_pydict() == {"value": [release.value]}
+        return
+    assert table.column("value").to_pylist() == list(release.value.values())
+    if table.column_names == ["key", "value"]:
+        assert table.column("key").to_pylist() == list(release.value)
+    else:
+        assert table.column_names == ["low", "high", "value"]
+        pairs = zip(table.column("low").to_pylist(), table.column("high").to_pylist(), strict=True)
+        assert list(pairs) == list(release.value)
+
+
+def test_pandas_shows_the_same(release: eps.Release) -> None:
+    pytest.importorskip("pandas")
+    assert release.to_pandas().to_dict("list") == release.to_arrow().to_pydict()
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_seeded_release_says_everywhere_that_it_is_not_private(name: str) -> None:
+    release = ASKED[name](entropy=seeded(7))
+    assert not release.private
+    assert SEEDED in release.guarantee.caveats
+    for text in (str(release), str(release.guarantee), release._repr_html_()):
+        assert "NOT PRIVATE" in text
+    again = eps.Release.from_dict(json.loads(json.dumps(release.to_dict())))
+    assert not again.private
+    composed = release.guarantee.compose(ASKED["count"]().guarantee)
+    assert SEEDED in composed.caveats
+    assert ASKED[name](entropy=seeded(7)) == release
+
+
+def test_a_notebook_shows_no_foreign_markup() -> None:
+    bad = "<script>alert(1)</script>"
+    levels = {"<img src=x>": 0.5, "open": 1}
+    asked = eps.Preferences.from_levels(["<img src=x>", "open", "open"], levels)
+    histogram = eps.histogram([bad, "a", "a"], asked, categories=[bad, "a"])
+    for page in (
+        histogram._repr_html_(),
+        eps.count([1, 0, 1], asked)._repr_html_(),
+        eps.plan("count", asked)._repr_html_(),
+    ):
+        assert "<script" not in page
+        assert "<img" not in page
+    assert "&lt;script&gt;" in histogram._repr_html_()
+    assert "&lt;img src=x&gt;" in eps.count([1, 0, 1], asked)._repr_html_()
+
+
+def test_a_strange_category_does_not_break_the_line() -> None:
+    release = eps.histogram(["a\nb", "c"], [1, 1], categories=["a\nb", "\x1b[31m"])
+    assert str(release).isprintable()
+
+
+def test_a_long_table_is_cut_in_one_line() -> None:
+    release = eps.histogram([1, 2], [1, 1], edges=range(50))
+    assert ", ...}" in str(release)
+    assert len(str(release)) < 300
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("count", 3),
+        ("sum", 22),
+        ("mean", 2.75),
+        ("median", 2),
+        ("min", 0),
+        ("max", 9),
+        ("kth_largest", 5),
+        ("quantile", 9),
+        ("bins", {(0.0, 1.0): 1, (1.0, 5.0): 5, (5.0, 10.0): 2}),
+        ("categories", {"a": 4, "<script>": 0, "b": 4}),
+    ],
+)
+def test_with_everyone_public_the_answer_is_exact_and_labelled_so(
+    name: str, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "EPSILONS", [eps.PUBLIC] * 8)
+    release = ASKED[name]()
+    assert release.value == pytest.approx(value, rel=1e-4)
+    assert (release.mechanism, release.error) == ("exact", 0.0)
+    assert release.guarantee.kind == NO_PROMISE
+    assert "no privacy" in str(release)
+    assert release.charges == {math.inf: 0.0}
+    assert release.levels == {math.inf: "public"}
+    assert "Everyone on the roster chose public" in release.why
+    with pytest.raises(eps.PlanError, match="The answer is exact"):
+        release.interval()
+    assert eps.Release.from_dict(json.loads(json.dumps(release.to_dict(), allow_nan=False))) == release
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.5, 1.5, math.nan])
+def test_a_confidence_outside_0_to_1_is_refused(confidence: float) -> None:
+    with pytest.raises(eps.PlanError, match=r"A confidence of .* is not allowed\. Try: release\.interval\(0\.95\)"):
+        ASKED["count"]().interval(confidence)
+
+
+def test_an_unknown_target_or_format_is_refused() -> None:
+    release = ASKED["count"]()
+    with pytest.raises(eps.PlanError, match=r"Unknown target 'all'\. Try: target=\"roster\" or"):
+        release.interval(target="all")
+    with pytest.raises(eps.PlanError, match="This is not a release in format 1"):
+        eps.Release.from_dict({"format": 99})
+
+
+def test_the_release_tells_why() -> None:
+    assert ASKED["mean"]().why.startswith("Least predicted error of all, assuming that")
+    assert ASKED["mean"](assume="nothing").why.startswith("Least worst-case error of all")
+    assert ASKED["mean"](mechanism="minimum").why.startswith("Asked for by name")
+    assert "No error can be predicted for a max" in ASKED["max"]().why
