@@ -113,7 +113,7 @@ def robust_objective(b: float, epsilons: Floats, gap: float, reach: float) -> fl
 
 def best_robust(epsilons: Floats, gap: float, reach: float) -> float:
     """The least `robust_objective` over b, by looking everywhere and then closely."""
-    candidates = np.geomspace(1e-6, 1e6, 20_001)
+    candidates = np.geomspace(1e-6, 1e6, 5_001)
     place = int(np.argmin([robust_objective(b, epsilons, gap, reach) for b in candidates]))
     low, high = candidates[max(place - 1, 0)], candidates[min(place + 1, len(candidates) - 1)]
     close = optimize.minimize_scalar(

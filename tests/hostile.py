@@ -22,12 +22,23 @@ from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 
+
+class Spiteful:
+    """An object that raises, with its own text, whenever anybody looks at it."""
+
+    def _refuse(self, *_: object) -> Any:
+        raise ValueError("a private value")
+
+    __hash__ = __eq__ = __lt__ = __float__ = __int__ = __bool__ = _refuse  # type: ignore[assignment]
+
+
 INT64 = np.iinfo(np.int64)
 FLOATS = [math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -5e-324, 1e-300, -0.0, 0.0, 0.5, 1.0, 2.0, 50.0]
 FLOATS += [99.999999999, 100.0, float(2**53), float(2**63), -float(2**63), np.nextafter(1.0, 2.0), 49.5]
 INTS = [int(INT64.min), int(INT64.min) + 1, -(2**53) - 1, -1, 0, 1, 2, 50, 100, 2**53 + 1, int(INT64.max)]
 OBJECTS: list[Any] = [None, math.nan, "text", "", 10**400, -(10**400), Decimal("NaN"), Decimal(1), True, 1, 0.5]
 OBJECTS += [np.float32("inf"), np.int64(50), [1, 2], {}, 1 + 2j, np.complex128(1 + 2j), b"1", object(), 100, -5.0]
+OBJECTS += [Spiteful()]
 #: Per type of array: what a value may be, and what stands for nobody (None where the type has no such value).
 KINDS: dict[str, tuple[list[Any], Any]] = {
     "float64": (FLOATS, math.nan),
@@ -101,11 +112,12 @@ def neighbours(draw: st.DrawFn) -> Neighbours:
         epsilons, private = [*epsilons, 0.7], [len(epsilons)]
     kind = draw(st.sampled_from(sorted(KINDS)))
     pool, nobody = KINDS[kind]
-    values = draw(st.lists(st.sampled_from(pool), min_size=len(epsilons), max_size=len(epsilons)))
+    place = st.integers(0, len(pool) - 1)  # not the values themselves: hypothesis would look at them
+    values = [pool[k] for k in draw(st.lists(place, min_size=len(epsilons), max_size=len(epsilons)))]
     person = draw(st.sampled_from(private))
     relation = draw(st.sampled_from(["absent", "replace"] if kind in HAS_NOBODY else ["replace"]))
     changed = list(values)
-    changed[person] = nobody if relation == "absent" else draw(st.sampled_from(pool))
+    changed[person] = nobody if relation == "absent" else pool[draw(place)]
     question = Question(draw(st.sampled_from(STATISTICS)), relation)
     roster = roster_of(epsilons)
     serving = [m for n in sorted(registered()) if (m := create(n)).refuses(question, roster.levels) is None]

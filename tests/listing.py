@@ -72,12 +72,11 @@ def random_people(seed: int) -> tuple[Order, SortedCells, list[Cost]]:
     values = random.integers(0, points, people).astype(float)
     codes = random.integers(0, levels, people).astype(np.uint8)
     cells = statistic.summarize(values, codes, levels)
-    prices = sorted(int(p) for p in random.choice(np.arange(1, 10**9), levels, replace=False))
+    prices = np.cumsum(random.integers(1, 10**8, levels)).tolist()
     epsilons: tuple[int | None, ...] = tuple(prices)
     if seed % 3 == 0:
         epsilons = (*prices[:-1], None)
-    costs: list[Cost] = [
-        RankCost(epsilons, cells.totals, rank) for rank in sorted({0, people // 2, people - 1}) if people
-    ]
+    ranks = sorted({0, people // 2, people - 1}) if people else []
+    costs: list[Cost] = [RankCost(epsilons, cells.totals, rank) for rank in ranks]
     costs += [WeightCost(tuple(prices), cells.totals, q) for q in map(Fraction, ("0", "1/2", "3/10", "0.901", "1"))]
     return statistic, cells, costs

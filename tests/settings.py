@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.noise.entropy import system
+from epsilons.preferences import roster_of
 from epsilons.statistics import order
-from epsilons.statistics.base import Statistic
 from epsilons.statistics.count import Count
+from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean
 
@@ -126,5 +128,13 @@ def _with(paper: PaperOne, values: Any) -> Any:
     return make
 
 
-def statistic_of(setting: Setting) -> Statistic:
-    return setting.question.statistic
+def measured(setting: Setting, mechanism: Any, random: np.random.Generator, datasets: int, draws: int) -> Floats:
+    """Mean squared errors, one per freshly made data set, each over `draws` answers with real noise."""
+    squares = []
+    for _ in range(datasets):
+        epsilons, values = setting.people(random)
+        people = ArrayPeople.of(values, roster_of(epsilons))
+        chosen = mechanism(people.levels) if callable(mechanism) else mechanism
+        answers = chosen.simulate(setting.question, people, system(), draws)
+        squares.append(float(np.mean((answers - setting.true_value(values)) ** 2)))
+    return np.array(squares)

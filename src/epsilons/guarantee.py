@@ -119,7 +119,7 @@ class Guarantee:
             losses.append((granted, None if a is None or b is None else add(a, b)))
         caveats = _merge(one.caveats, two.caveats)
         kind = max(one.kind, two.kind, key=KINDS.index)
-        if one.kind != two.kind:
+        if NO_PROMISE not in (one.kind, two.kind) and one.kind != two.kind:
             caveats = _merge(caveats, (f"Composed of {one.kind} and {two.kind}: the weaker kind is all that remains.",))
         return Guarantee(
             neighbors=one.neighbors,

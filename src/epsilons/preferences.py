@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,12 +64,21 @@ class Levels:
     names: Mapping[float, str] = field(default_factory=dict, compare=False)
     rounding_loss: float = field(default=0.0, compare=False)
 
-    @property
+    @cached_property
+    def _hash(self) -> int:
+        # Of whole numbers alone, whose hashes are the same in every process: it may be pickled along.
+        return hash((tuple(grant or 0 for grant in self.grants), self.sizes))
+
+    def __hash__(self) -> int:
+        """Worked out once: planning looks up what it remembers of a roster hundreds of times."""
+        return self._hash
+
+    @cached_property
     def people(self) -> int:
         """How many people are on the roster."""
         return sum(self.sizes)
 
-    @property
+    @cached_property
     def finite(self) -> tuple[int, ...]:
         """The grants of everyone who is not public."""
         return tuple(g for g in self.grants if g is not None)
@@ -95,11 +105,12 @@ class Levels:
         return not self.finite
 
     def scaled(self, share: Fraction) -> Levels:
-        """What remains to spend when a question may use a share of every grant, rounded down."""
+        """What a question may use at a share of every grant, rounded down; whoever is left with nothing is left out."""
         merged: dict[int | None, int] = {}
         for grant, size in zip(self.grants, self.sizes, strict=True):
-            part = None if grant is None else max(1, math.floor(grant * share))
-            merged[part] = merged.get(part, 0) + size
+            part = None if grant is None else math.floor(grant * share)
+            if part != 0:
+                merged[part] = merged.get(part, 0) + size
         ordered = sorted(merged.items(), key=lambda item: to_epsilon(item[0]))
         return Levels(tuple(g for g, _ in ordered), tuple(n for _, n in ordered), {}, self.rounding_loss)
 
@@ -258,7 +269,7 @@ def roster_of(epsilons: Any, default: float | None = None, people: int | None = 
         return Roster(Levels((), ()), np.empty(0, np.uint8))
     distinct, codes = _encode(array)
     if codes is None:
-        return _on_ladder(array, distinct)
+        return _on_ladder(array)
     return _merge_levels([to_nano(float(e)) for e in distinct], codes)
 
 
@@ -312,7 +323,7 @@ def _encode(array: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
             start += len(chunk)
         else:
             return distinct, codes
-    return _valid(np.unique(array)), None
+    return distinct, None
 
 
 def _valid(ascending: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -347,8 +358,9 @@ def _merge_levels(nanos: list[int | None], codes: NDArray[np.uint8]) -> Roster:
     return Roster(Levels(grants, sizes), codes)
 
 
-def _on_ladder(array: NDArray[np.float64], distinct: NDArray[np.float64]) -> Roster:
-    for extreme in (distinct[0], distinct[-1], distinct[np.isfinite(distinct)][-1]):
+def _on_ladder(array: NDArray[np.float64]) -> Roster:
+    # The largest is NaN if anyone's is; more than 256 distinct preferences cannot all be public.
+    for extreme in (array.max(), array.min(), array.max(where=array < math.inf, initial=0.0)):
         to_nano(float(extreme))
     rungs = np.array([rung / NANO for rung in LADDER] + [math.inf])
     codes = np.empty(len(array), np.uint8)

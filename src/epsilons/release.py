@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -68,7 +69,7 @@ class Release:
 
         For a table of numbers a dict of intervals, one for each key. Holds under `release.assumption`.
         """
-        if not 0 < confidence < 1:
+        if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0 < confidence < 1:
             raise PlanError(f"A confidence of {confidence!r} is not allowed.", hint="release.interval(0.95)")
         if target not in ("roster", "population"):
             raise PlanError(f"Unknown target {target!r}.", hint='target="roster" or target="population"')
@@ -138,7 +139,7 @@ class Release:
             width = len(keys[0])
             columns = {(names[i] if names else f"key{i + 1}"): [key[i] for key in keys] for i in range(width)}
         else:
-            columns = {"key": keys}
+            columns = {"key": keys if len({type(key) for key in keys}) <= 1 else [str(key) for key in keys]}
         return pa.table({**columns, "value": list(self.value.values())})
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -254,11 +255,31 @@ def _seen(statistic: Additive, guess: Moments, estimate: float, people: int) -> 
 
 
 def _plain(key: Hashable) -> Any:
-    return list(key) if isinstance(key, tuple) else key
+    """A key as strict JSON: tuples, endless bins and dates are tagged, so that they come back as they were."""
+    if isinstance(key, tuple):
+        return {"tuple": [_plain(part) for part in key]}
+    if isinstance(key, float) and not math.isfinite(key):
+        return {"float": str(key)}
+    if isinstance(key, datetime.datetime):
+        return {"datetime": key.isoformat()}
+    if isinstance(key, datetime.date):
+        return {"date": key.isoformat()}
+    return key
 
 
 def _key(key: Any) -> Hashable:
-    return tuple(key) if isinstance(key, list) else key
+    if not isinstance(key, dict):
+        plain: Hashable = key
+        return plain
+    (kind, content), *_ = key.items()
+    if kind == "tuple":
+        return tuple(_key(part) for part in content)
+    reader: dict[str, Callable[[str], Hashable]] = {
+        "float": float,
+        "datetime": datetime.datetime.fromisoformat,
+        "date": datetime.date.fromisoformat,
+    }
+    return reader[kind](content)
 
 
 def _finite(granted: float) -> float | None:

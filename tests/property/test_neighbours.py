@@ -6,23 +6,35 @@ makes numpy speak up fails here too.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import ClassVar
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import planted
+from epsilons.mechanisms import exponential, linear, mixed
+from epsilons.mechanisms.base import Mechanism
 from epsilons.mechanisms.linear import Linear, weighted_sums
+from epsilons.mechanisms.minimum import Minimum
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import Block, SegmentSampler
+from epsilons.preferences import roster_of
+from epsilons.statistics import order
 from epsilons.statistics.base import Additive
+from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
+from epsilons.statistics.question import Question
+from epsilons.statistics.total import Sum
 from epsilons.testing import seeded
 from hostile import Neighbours, neighbours
+from listing import runs_of
 
 #: The quick run, and the long one.
 QUICK, LONG = 300, 10_000
@@ -66,9 +78,8 @@ def check_answers(pair: Neighbours) -> None:
     """Released numbers: with the same noise the two answers differ by what one person's reach is worth."""
     statistic, mechanism = pair.question.statistic, pair.mechanism
     entropies = Meter(5), Meter(5)
-    answers = [
-        mechanism.draw(pair.question, p, e).value for p, e in zip((pair.one, pair.other), entropies, strict=True)
-    ]
+    both = zip((pair.one, pair.other), entropies, strict=True)
+    answers = [mechanism.draw(pair.question, people, entropy).value for people, entropy in both]
     if not isinstance(mechanism, Linear) or mechanism.samples or not isinstance(statistic, Additive):
         return
     assert entropies[0].taken == entropies[1].taken, "another number of random bits tells the data sets apart"
@@ -83,31 +94,21 @@ def check_answers(pair: Neighbours) -> None:
 class Recorder(SegmentSampler):
     """An exponential mechanism whose costs can be looked at."""
 
-    made: list[dict[int, Fraction]] = []  # noqa: RUF012 - filled by `recorded_costs` alone
+    made: ClassVar[list[dict[int, Fraction]]] = []
 
     def __init__(self, blocks: Iterable[Block], unit: Fraction) -> None:
         listed = list(blocks)
-        costs: dict[int, Fraction] = {}
-        for block in listed:
-            first = np.asarray(block.first, dtype=object)
-            columns = (
-                np.broadcast_to(np.asarray(c, dtype=object), first.shape) for c in (block.direction, block.count)
-            )
-            direction, count = columns
-            cost, slope = (np.broadcast_to(np.asarray(c, dtype=object), first.shape) for c in (block.cost, block.slope))
-            for f, d, n, c, s in zip(first, direction, count, cost, slope, strict=True):
-                costs |= {int(f + d * i): 2 * unit * int(c + s * i) for i in range(int(n))}
-        Recorder.made.append(costs)
+        Recorder.made.append({point: 2 * unit * cost for block in listed for point, cost in runs_of(block)})
         super().__init__(iter(listed), unit)
 
 
 @contextmanager
 def recorded_costs() -> Iterator[list[dict[int, Fraction]]]:
     """{outcome: cost in epsilons} of every exponential mechanism that is set up inside."""
-    Recorder.made = []
+    Recorder.made.clear()
     with ExitStack() as stack:
-        for module in ("linear", "exponential", "mixed"):
-            stack.enter_context(patch(f"epsilons.mechanisms.{module}.SegmentSampler", Recorder))
+        for module in (linear, exponential, mixed, planted):
+            stack.enter_context(patch.object(module, "SegmentSampler", Recorder))
         yield Recorder.made
 
 
@@ -137,20 +138,14 @@ def check_coins(pair: Neighbours) -> None:
     chances = [2**63] * len(levels.grants)
     if isinstance(statistic, Order):
         one, other = (p.sampled_cells(statistic, chances, seeded(5)) for p in (pair.one, pair.other))
-        places = sorted([*one.keys.tolist()]), sorted([*other.keys.tolist()])
-        common = _common(*places)
-        assert max(len(places[0]), len(places[1])) - common <= 1
+        mine, yours = Counter(one.keys.tolist()), Counter(other.keys.tolist())
+        assert (mine - yours).total() <= 1
+        assert (yours - mine).total() <= 1
     elif isinstance(statistic, Additive) and not statistic.counts:
         tallies = (p.sampled_tally(statistic, chances, seeded(5)) for p in (pair.one, pair.other))
         for part, one, other in zip(statistic.parts, *tallies, strict=True):
             moved = np.abs(one - other)
             assert moved.sum() == moved[pair.level].sum() <= part.reach[pair.question.neighbors]
-
-
-def _common(one: list[Any], other: list[Any]) -> int:
-    """How many entries two lists have in common."""
-    left = list(other)
-    return sum(1 for entry in one if entry in left and (left.remove(entry) or True))
 
 
 def check_order(pair: Neighbours) -> None:
@@ -170,3 +165,65 @@ test_answers_with_the_same_noise_stay_close, test_answers_with_the_same_noise_st
 test_costs_move_by_at_most_the_charge, test_costs_move_by_at_most_the_charge_long = each_pair(check_costs)
 test_other_peoples_coins_stay_the_same, test_other_peoples_coins_stay_the_same_long = each_pair(check_coins)
 test_the_order_of_rows_does_not_matter, test_the_order_of_rows_does_not_matter_long = each_pair(check_order)
+
+
+# --- the checks have teeth ----------------------------------------------------------------------------------------
+
+
+def pair_of(
+    mechanism: Mechanism, question: Question, epsilons: list[float], one: list[float], other: list[float]
+) -> Neighbours:
+    return Neighbours(mechanism, question, roster_of(epsilons), np.array(one), np.array(other), person=0)
+
+
+LOW_HIGH = (-1.0, 2.0)
+MEDIAN = order.median((0.0, 4.0), 1)
+NAN = float("nan")
+STRICT, TIED = [0.1, 1.5, 1.5], [0.1, 0.1, 1.5]
+CAUGHT: dict[str, tuple[Callable[[Neighbours], None], Neighbours]] = {
+    "values not clamped": (
+        check_sums,
+        pair_of(Minimum(), Question(planted.UnclampedSum(LOW_HIGH)), STRICT, [9.0, 0.0, 0.0], [NAN, 0.0, 0.0]),
+    ),
+    "missing people at the lower bound": (
+        check_answers,
+        pair_of(
+            Minimum(), Question(planted.MissingAtTheLowerBound(LOW_HIGH)), STRICT, [2.0, 0.0, 0.0], [NAN, 0.0, 0.0]
+        ),
+    ),
+    "histogram reach of 1": (
+        check_sums,
+        pair_of(
+            Minimum(),
+            Question(planted.HistogramWithoutReplacement(edges=(0.0, 1.0, 2.0)), "replace"),
+            STRICT,
+            [0.0, 0.0, 0.0],
+            [1.0, 0.0, 0.0],
+        ),
+    ),
+    "cost by position": (
+        check_costs,
+        pair_of(planted.RankedWithoutTies(), Question(MEDIAN, "replace"), TIED, [0.0, 0.0, 4.0], [4.0, 0.0, 4.0]),
+    ),
+    "missing people dropped": (
+        check_costs,
+        pair_of(planted.DroppedMissing(), Question(MEDIAN), STRICT, [0.0, 0.0, 4.0], [NAN, 0.0, 4.0]),
+    ),
+}
+
+
+@pytest.mark.parametrize("bug", CAUGHT)
+def test_the_same_checks_refuse_a_planted_bug(bug: str) -> None:
+    check, pair = CAUGHT[bug]
+    with pytest.raises(AssertionError):
+        check(pair)
+
+
+@pytest.mark.parametrize("bug", CAUGHT)
+def test_the_same_checks_accept_the_same_pair_without_the_bug(bug: str) -> None:
+    check, pair = CAUGHT[bug]
+    statistic = pair.question.statistic
+    if not isinstance(statistic, Order):
+        statistic = Sum(LOW_HIGH) if isinstance(statistic, Sum) else Histogram(edges=(0.0, 1.0, 2.0))
+    mechanism = planted.Tampered() if check is check_costs else Minimum()
+    check(replace(pair, mechanism=mechanism, question=replace(pair.question, statistic=statistic)))

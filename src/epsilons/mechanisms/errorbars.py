@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-_FREQUENCIES = 1 << 15
+_FREQUENCIES = 1 << 12
 
 
 class ErrorBar(Protocol):
@@ -82,8 +82,8 @@ def _half_width(laplace: tuple[float, ...], normal: float, confidence: float) ->
     phi = np.exp(-((normal * t) ** 2) / 2)
     for b in scales:
         phi /= 1 + (b * t) ** 2
-    low, high = 0.0, 40 * size
-    for _ in range(40):
+    low, high = 0.0, 20 * size / math.sqrt(1 - confidence)
+    for _ in range(34):
         middle = (low + high) / 2
         covered = 2 / math.pi * float(np.sum(np.sin(t * middle) / t * phi)) * step
         low, high = (middle, high) if covered < confidence else (low, middle)

@@ -63,7 +63,7 @@ class Exponential(Mechanism):
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         """Counts only: the cheapest people to change may all stand on one side of the answer."""
         if isinstance(question.statistic, Count):
-            return max(surrogate.count_error(levels, density) for density in (0.0, 0.5, 1.0))
+            return surrogate.worst_count_error(levels)
         return None
 
     def error_model(self, question: Question, levels: Levels, moments: Moments) -> ErrorBar | None:

@@ -77,7 +77,8 @@ class Mixed(Mechanism):
             half = (statistic.bounds[1] - statistic.bounds[0]) / 2
             return (half if question.spread is None else question.spread) ** 2
         assert isinstance(statistic, Additive)
-        return max(statistic.moments(question.spread, question.density).variance, 1e-12)
+        low, high = statistic.extremes()
+        return max(statistic.moments(question.spread, question.density).variance, 1e-12 * (high - low) ** 2)
 
     def _mean_scales(self, question: Question, levels: Levels) -> Floats:
         """The Laplace scale in each level's mean; 0 for public people."""

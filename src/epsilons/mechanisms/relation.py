@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from epsilons.noise.exact import working_precision
+
 #: Below this chance under "unrelated" the sentence says that preferences and values look related.
 SUSPICIOUS = 0.01
 
@@ -68,5 +70,6 @@ def _gamma_tail(shape: float, x: float) -> float:
 
     if x <= 0:
         return 1.0
-    tail = flint.arb(x).gamma_upper(flint.arb(shape), regularized=1)
+    with working_precision(64):
+        tail = flint.arb(x).gamma_upper(flint.arb(shape), regularized=1)
     return min(max(float(tail.mid()), 0.0), 1.0)

@@ -81,6 +81,18 @@ def count_error(levels: Levels, density: float) -> float:
     return math.sqrt(float((chance * distance**2).sum()))
 
 
+def worst_count_error(levels: Levels) -> float:
+    """No data set's RMSE of paper 1's exponential count is larger (docs/theory.md, "exponential").
+
+    RMSE^2 <= 2 sum_d d^2 w_d / (1 + 2 sum_d w_d) with w_d = exp(-E_d/2), E_d the sum of the d smallest epsilons: as if
+    the cheapest people stood on both sides of the answer at once.
+    """
+    reach, cost = _price_curve(levels, np.array([1.0]))
+    distance, width = _distances(float(reach[0, -1]))
+    weight = width * np.exp(-np.interp(distance, reach[0], cost[0]) / 2)
+    return math.sqrt(2 * float((weight * distance**2).sum()) / (1 + 2 * float(weight.sum())))
+
+
 def count_distribution(levels: Levels, density: float) -> tuple[Floats, Floats]:
     """(error, probability) of paper 1's exponential mechanism for a count on the stand-in, ascending.
 

@@ -48,7 +48,8 @@ def _best(mechanism: Any, question: Question, levels: Levels) -> int:
 
     steps = max(1, len(levels.finite) // _TRIED)
     candidates = {*levels.finite[::steps], levels.largest, levels.mean}
-    if len(levels.finite) > 1:
+    # Without coins a number below the next preference keeps the same people with more noise: preferences are enough.
+    if len(levels.finite) > 1 and (mechanism.samples or steps > 1):
         ratio = levels.largest / levels.smallest
         candidates |= {math.floor(levels.smallest * ratio ** (k / _TRIED)) for k in range(1, _TRIED)}
     # Where nothing can be predicted, the largest: it keeps the noise least.

@@ -28,8 +28,8 @@ class Weighted(Linear):
     """Weight each person by their epsilon up to a cap, and rescale.
 
     Definition: w_i proportional to min(eps_i, tau), sum w_i = 1, one noise of scale r * max w_i/eps_i; tau is the root
-                of sum_i eps_i * (tau - eps_i)+ = 2 r^2/sigma^2 (at most the largest epsilon if nobody
-                is public). Quantiles: density proportional to exp(-score/2), score(r) = max(W(<r) - qW, qW - W(<=r), 0),
+                of sum_i eps_i * (tau - eps_i)+ = 2 r^2/sigma^2 (at most the largest epsilon if nobody is
+                public). Quantiles: density prop. to exp(-score/2), score(r) = max(W(<r) - qW, qW - W(<=r), 0),
                 right side 8/(q(1-q)).
     Theorem:    one weighted sum with w_i <= s*eps_i and noise of scale s*r is eps_i-PDP for everyone; the weights
                 minimise sigma^2 sum w_i^2 + 2 (r max w_i/eps_i)^2 (docs/theory.md).
@@ -82,7 +82,8 @@ def _right_side(question: Question) -> float:
         assert statistic.q is not None
         return float(8 / (statistic.q * (1 - statistic.q)))
     assert isinstance(statistic, Additive)
-    variance = max(statistic.moments(question.spread, question.density).variance, 1e-12)
+    low, high = statistic.extremes()
+    variance = max(statistic.moments(question.spread, question.density).variance, 1e-12 * (high - low) ** 2)
     noise = 0.0
     for part, unit in zip(statistic.parts, statistic.units, strict=True):
         noise += (part.reach[question.neighbors] * unit / float(part.share)) ** 2

@@ -22,9 +22,30 @@ def rank_mechanisms(
 ) -> tuple[PlanRow, ...]:
     """Every mechanism that can serve, the best first; remembered, since rosters change less often than questions."""
     rows = [make_row(mechanism, question, levels) for mechanism in candidates(question, levels, threshold, rescale)]
-    fallback = UNPREDICTED[question.assume]
-    rows.sort(key=lambda row: (row.judged_by(question.assume), row.mechanism != fallback, row.mechanism))
+    rows.sort(key=lambda row: _place(row.judged_by(question.assume), row.mechanism, question))
     return tuple(rows)
+
+
+@lru_cache(maxsize=128)
+def _best(question: Question, levels: Levels, threshold: Any, rescale: bool | None) -> tuple[Mechanism, str]:
+    """The first row of the plan and why, without the charges and words of all the others."""
+
+    def place(mechanism: Mechanism) -> tuple[float, bool, str]:
+        return _place(_judge(mechanism, question, levels), mechanism.name, question)
+
+    best = min(candidates(question, levels, threshold, rescale), key=place)
+    return best, _why(best, question, levels)
+
+
+def _place(error: float, name: str, question: Question) -> tuple[float, bool, str]:
+    return error, name != UNPREDICTED[question.assume], name
+
+
+def _judge(mechanism: Mechanism, question: Question, levels: Levels) -> float:
+    """The same as a row's `judged_by`."""
+    predict = mechanism.worst_error if question.assume == "nothing" else mechanism.predict_error
+    error = predict(question, levels)
+    return math.inf if error is None else error
 
 
 def choose(
@@ -32,8 +53,7 @@ def choose(
 ) -> tuple[Mechanism, str]:
     """(mechanism, why): the one asked for if it can serve, or the best of all for "auto"."""
     if name == "auto":
-        best = rank_mechanisms(question, levels, threshold, rescale)[0]
-        return best.chosen, _why(best, question)
+        return _best(question, levels, threshold, rescale)
     mechanism = create(name, threshold=threshold, rescale=rescale)
     refusal = mechanism.refuses(question, levels)
     if refusal is not None:
@@ -45,16 +65,16 @@ def choose(
     return mechanism, f"Asked for by name: {mechanism.explain(question, levels)}."
 
 
-def _why(best: PlanRow, question: Question) -> str:
-    error = best.judged_by(question.assume)
-    if math.isinf(error):
+def _why(best: Mechanism, question: Question, levels: Levels) -> str:
+    reason = best.explain(question, levels)
+    if math.isinf(_judge(best, question, levels)):
         return (
             f"No error can be predicted for a {question.statistic.name} without looking at the data; "
-            f"{best.mechanism!r} is the default: {best.reason}."
+            f"{best.name!r} is the default: {reason}."
         )
     which = "worst-case" if question.assume == "nothing" else "predicted"
     return (
-        f"Least {which} error of all, assuming that {ASSUMPTIONS[question.assume]}: {best.reason}."
+        f"Least {which} error of all, assuming that {ASSUMPTIONS[question.assume]}: {reason}."
         if question.assume == "unrelated"
-        else f"Least {which} error of all; {ASSUMPTIONS[question.assume]}: {best.reason}."
+        else f"Least {which} error of all; {ASSUMPTIONS[question.assume]}: {reason}."
     )

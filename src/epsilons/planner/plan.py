@@ -53,6 +53,8 @@ class Plan:
     ) -> Plan:
         """Predict every mechanism's error at a share of every grant."""
         spendable = levels.scaled(share) if share < 1 else levels
+        if spendable.all_public:
+            raise PlanError(f"A share of {float(share):g} leaves nobody with anything to spend.", hint="a larger share")
         rows = rank_mechanisms(question, spendable, threshold, rescale)
         floor = count_floor(spendable) if isinstance(question.statistic, Count) else None
         return cls(question, levels, share, threshold, rescale, rows, floor)

@@ -56,8 +56,8 @@ class Part:
 class Moments:
     """What is publicly expected of one person's contribution, on the scale of the answer's sum.
 
-    `location` is how far off the expected mean may well be, for statistics of which no guess of the mean is asked: it
-    counts as bias for mechanisms that leave something out, so that nobody is told that shrinking to the centre is free.
+    `location` is how far off the expected mean may well be, for statistics of which no guess of the mean is asked. It
+    counts only as bias, against mechanisms that leave something out: else shrinking to the centre would look free.
     """
 
     mean: float

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from epsilons.errors import PlanError
 from epsilons.statistics.base import CHUNK, Additive, Moments, Part, as_doubles, as_numbers, check_real
 
-MAX_CELLS = 1_000_000
+MAX_CELLS = 100_000
 _NAMES = 'categories=["north", "south"]'
 _EDGES = "edges=[0, 10, 20]"
 

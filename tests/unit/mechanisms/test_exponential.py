@@ -65,7 +65,7 @@ def test_every_rank_of_four_people_follows_definition_10(epsilons: tuple[float, 
 
 @pytest.mark.parametrize("epsilons", FIVE)
 def test_every_rank_of_five_people_follows_definition_10(epsilons: tuple[float, ...]) -> None:
-    assert_order_follows_definition(epsilons, range(4 if math.inf in epsilons else 3))
+    assert_order_follows_definition(epsilons, range(3))
 
 
 @pytest.mark.soak

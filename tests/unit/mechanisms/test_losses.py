@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from epsilons.audit import ABSENT
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import registered
+from epsilons.mechanisms.base import Mechanism, registered
 from epsilons.mechanisms.linear import Linear
 from epsilons.preferences import roster_of
 from epsilons.statistics.count import Count
@@ -24,9 +25,25 @@ MECHANISMS = sorted(registered())
 LINEAR = [name for name in MECHANISMS if issubclass(registered()[name], Linear)]
 
 
+def same_noise_under_replace(
+    mechanism: Mechanism, question: Question, epsilons: tuple[float, ...], domain: tuple[float, ...]
+) -> bool:
+    """Whether charges and laws are the same under both relations, as they are for counts and order statistics."""
+    roster, other = roster_of(list(epsilons)), replace(question, neighbors="replace")
+    if mechanism.charge(question, roster.levels) != mechanism.charge(other, roster.levels):
+        return False
+    for values in (domain[:3], domain[-1:-4:-1]):
+        laws = (mechanism.distribution(q, ArrayPeople.of(values, roster))[1] for q in (question, other))
+        if not np.array_equal(*laws):
+            return False
+    return True
+
+
 @pytest.mark.parametrize(("name", "kind"), served_pairs())
 def test_nobody_loses_more_than_they_are_charged(name: str, kind: str) -> None:
     for question, epsilons, mechanism in laws(name, kind):
+        if question.neighbors == "absent" and same_noise_under_replace(mechanism, question, epsilons, WORLDS[kind][1]):
+            continue  # then the enumeration under "replace", whose values include absence, has these pairs too
         verdict = audit_exactly(mechanism, question, epsilons, WORLDS[kind][1])
         assert verdict.worst is not None
         assert verdict.holds, f"{mechanism} {question} {epsilons}: {verdict}"

@@ -113,9 +113,8 @@ def test_public_people_confine_the_answers(rank: int, possible: range) -> None:
     statistic = order.Order((0.0, 9.0), 1, from_low=rank)
     for value in (0.0, 2.0, 5.0, 7.0, 9.0):
         cells = cells_of(statistic, [value, 2.0, 7.0], [0, 1, 1], 2)
-        listed = [
-            r for part in outward(statistic, cells, RankCost((10, None), cells.totals, rank)) for r in runs_of(part)
-        ]
+        cost = RankCost((10, None), cells.totals, rank)
+        listed = [run for part in outward(statistic, cells, cost) for run in runs_of(part)]
         assert sorted(point for point, _ in listed) == list(possible)
 
 

@@ -28,6 +28,7 @@ ROSTERS: list[tuple[float, ...]] = [
     (0.5, 4.0, 4.0, 9.0),
     (1.0, 2.0, 5.0, 20.0, 21.0),
     (2.0, 3.0, 30.0, PUBLIC),
+    (0.1, 0.5, PUBLIC, PUBLIC),
 ]
 
 
@@ -48,16 +49,12 @@ def test_weights_of_a_mean_are_the_numeric_optimum(
     variance, reach = (1.0 if spread is None else spread) ** 2, 1.0 if neighbors == "absent" else 2.0
     ours, best = people_weights(question, epsilons), best_weights(np.array(epsilons), variance, reach)
     arguments = (np.array(epsilons), variance, reach)
-    if PUBLIC in epsilons and saturation(roster_of(list(epsilons)).levels, 2 * reach**2 / variance) == 30 * NANO:
-        # Public people weigh as much as the most open finite level, which is less than the optimum would give them.
-        assert weighted_objective(ours, *arguments) >= weighted_objective(best, *arguments) - 1e-9
-        return
     assert weighted_objective(ours, *arguments) == pytest.approx(weighted_objective(best, *arguments), rel=1e-7)
     np.testing.assert_allclose(ours, best, atol=2e-4)
 
 
 @pytest.mark.parametrize("density", [None, 0.1, 0.02])
-@pytest.mark.parametrize("epsilons", ROSTERS[:5])
+@pytest.mark.parametrize("epsilons", ROSTERS)
 def test_weights_of_a_count_are_the_numeric_optimum(epsilons: tuple[float, ...], density: float | None) -> None:
     p = 0.5 if density is None else density
     ours = people_weights(Question(Count(), density=density), epsilons)
@@ -67,13 +64,13 @@ def test_weights_of_a_count_are_the_numeric_optimum(epsilons: tuple[float, ...],
 
 
 @pytest.mark.parametrize("epsilons", ROSTERS[1:])
-@pytest.mark.parametrize("right_side", [0.01, 1.0, 8.0, 32.0, 1e6])
+@pytest.mark.parametrize("right_side", [0.01, 1.0, 8.0, 32.0, 1e4])
 def test_the_cap_is_the_root_of_its_equation(epsilons: tuple[float, ...], right_side: float) -> None:
-    """sum e_i (tau - e_i)+ = right side, or the largest finite epsilon where the root lies beyond it."""
+    """sum e_i (tau - e_i)+ = right side; a root beyond the largest epsilon matters only where people are public."""
     finite = np.array([e for e in epsilons if math.isfinite(e)])
     tau = saturation(roster_of(list(epsilons)).levels, right_side) / NANO
     left_side = float((finite * np.maximum(tau - finite, 0)).sum())
-    if tau < finite.max():
+    if tau < finite.max() or PUBLIC in epsilons:
         assert left_side == pytest.approx(right_side, rel=1e-6)
     else:
         assert tau == finite.max()

@@ -1,0 +1,37 @@
+"""Medians of a million values on a grid of a million points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from rosters import THREE, epsilons_at, generator
+from timing import Group, Limit, Row, Size, again, time_by_turns
+
+import epsilons as eps
+
+
+def _measure(size: Size) -> Iterator[Row]:
+    people, random = size.people(1_000_000), generator(3)
+    values = random.normal(0.5, 0.15, people)
+    rosters = {
+        "3 levels": epsilons_at(THREE, people, random),
+        "256 levels": epsilons_at(np.geomspace(0.01, 1, 256), people, random),
+        "everyone at .001": np.full(people, 0.001),
+        "everyone at .00001": np.full(people, 0.00001),
+    }
+    for mechanism in ("exponential", "weighted"):
+        for name, epsilons in rosters.items():
+            ask = partial(eps.median, values, epsilons, bounds=(0, 1), step=1e-6, mechanism=mechanism)
+            yield time_by_turns(
+                f"{people:,} people, {mechanism}, {name}",
+                again(ask),
+                partial(np.sort, values),
+                against="numpy.sort of the values",
+                repetitions=size.repetitions(7),
+                limit=Limit(20, "ratio") if name == "3 levels" else None,
+            )
+
+
+MEDIANS = Group("medians", "A median of 1,000,000 people on a grid of 1,000,001 points", _measure)

@@ -1,0 +1,134 @@
+"""The results for people, for programs and for the documentation."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from timing import Group, Limit, Row
+
+import epsilons as eps
+
+FORMAT = 1
+START, END = "<!-- results: written by `make bench ARGS=--write` -->", "<!-- end of results -->"
+HEAD = ("what", "ours", "yardstick", "ratio", "limit", "held?")
+
+Results = Sequence[tuple[Group, Sequence[Row]]]
+
+
+def to_document(results: Results, quick: bool) -> dict[str, Any]:
+    """Everything as plain values. A quick run judges no limit."""
+    rows = [
+        {
+            **asdict(row),
+            "group": group.name,
+            "ratio": row.ratio,
+            "held": None if quick else row.held,
+        }
+        for group, found in results
+        for row in found
+    ]
+    return {"format": FORMAT, "quick": quick, **facts(), "rows": rows}
+
+
+def facts() -> dict[str, Any]:
+    """When, and with what; nothing that names a machine."""
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "epsilons": eps.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "cores": os.cpu_count(),
+    }
+
+
+def print_tables(console: Console, results: Results, quick: bool) -> None:
+    """One table per group, then what was missed."""
+    for group, rows in results:
+        table = Table(title=f"{group.title} (yardstick: {_yardsticks(rows)})", title_justify="left")
+        for place, head in enumerate(HEAD):
+            table.add_column(head, justify="left" if place in (0, len(HEAD) - 1) else "right", overflow="fold")
+        for row in rows:
+            table.add_row(*_cells(row, quick), style="bold red" if row.held is False and not quick else None)
+        console.print(table)
+    for line in _summary(results, quick):
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def write_results(page: Path, results: Results) -> None:
+    """Put the results between the page's markers."""
+    text = page.read_text(encoding="utf-8")
+    before, start, rest = text.partition(START)
+    _, end, after = rest.partition(END)
+    if not (start and end):
+        raise ValueError(f"{page.name} has no place for results: {START} ... {END}")
+    page.write_text("\n".join([before + start, "", *_markdown(results), "", end + after]), encoding="utf-8")
+
+
+def _markdown(results: Results) -> list[str]:
+    known = facts()
+    lines = [
+        f"Of {known['date']}: epsilons {known['epsilons']}, Python {known['python']}, numpy {known['numpy']}, "
+        f"{known['cores']} cores.",
+        "",
+        *_summary(results, quick=False),
+    ]
+    for group, rows in results:
+        lines += ["", f"### {group.title}", "", f"Yardstick: {_yardsticks(rows)}.", ""]
+        lines += [f"| {' | '.join(HEAD)} |", "|---|---:|---:|---:|---:|---|"]
+        lines += [f"| {' | '.join(_cells(row, quick=False))} |" for row in rows]
+    return lines
+
+
+def _yardsticks(rows: Sequence[Row]) -> str:
+    return "; ".join(dict.fromkeys(row.against for row in rows))
+
+
+def _summary(results: Results, quick: bool) -> list[str]:
+    rows = [row for _, found in results for row in found]
+    if quick:
+        return ["A quick run: it shows that everything runs. Its figures mean nothing, and no limit is judged."]
+    limited = [row for row in rows if row.limit is not None]
+    missed = [row for row in limited if not row.held]
+    noise = _noise(rows)
+    if not missed:
+        return [f"All {len(limited)} limits held. {noise}"]
+    return [f"{len(missed)} of {len(limited)} limits MISSED (below: NO). {noise}"]
+
+
+def _noise(rows: Sequence[Row]) -> str:
+    swing = statistics.median((row.highest - row.lowest) / row.ours for row in rows)
+    busy = statistics.median(row.wall / row.ours for row in rows if row.wall)
+    return (
+        f"In a typical row the repetitions lie {swing:.0%} of the median apart, "
+        f"and the clock on the wall showed {busy:.2f} times the processor's time."
+    )
+
+
+def _cells(row: Row, quick: bool) -> list[str]:
+    held = "" if quick or row.held is None else "yes" if row.held else "NO"
+    return [row.what, _figure(row, row.ours), _figure(row, row.yardstick), f"{row.ratio:.3g}×", _limit(row), held]
+
+
+def _limit(row: Row) -> str:
+    limit: Limit | None = row.limit
+    if limit is None:
+        return ""
+    return f"{limit.most:g}×" if limit.of == "ratio" else _figure(row, limit.most)
+
+
+def _figure(row: Row, value: float) -> str:
+    if row.unit == "bytes":
+        return f"{value / 1e6:,.0f} MB"
+    if row.amount is not None:
+        return f"{row.amount / value / 1e6:,.3g} M {row.things}/s"
+    return f"{value:.3g} s" if value >= 1 else f"{value * 1e3:.3g} ms"

@@ -1,0 +1,145 @@
+"""How a measurement is made: ours and the yardstick by turns, the median of several repetitions.
+
+What is taken is the time on the processor (user and system), to which other programs on the machine add little. Nothing
+measured here waits for anything or uses a second core, so on an idle machine it is the time on the wall; `wall` is kept
+beside it to show how busy the machine was.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Action = Callable[[], object]
+
+
+class Seconds(NamedTuple):
+    """One call: time on the processor, and on the wall."""
+
+    processor: float
+    wall: float
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most that a row may reach: its own figure (`of="ours"`), or its ratio to the yardstick (`of="ratio"`)."""
+
+    most: float
+    of: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table. Figures are medians; `lowest` and `highest` are ours over the repetitions.
+
+    `unit` is "seconds" (of processor time; `wall` by the clock on the wall) or "bytes". With an `amount` (of `things`)
+    the line is shown as so many per second.
+    """
+
+    what: str
+    ours: float
+    lowest: float
+    highest: float
+    yardstick: float
+    against: str
+    repetitions: int
+    wall: float | None = None
+    limit: Limit | None = None
+    unit: str = "seconds"
+    amount: int | None = None
+    things: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """How many times the yardstick's figure ours is; more is worse."""
+        return self.ours / self.yardstick
+
+    @property
+    def held(self) -> bool | None:
+        """Whether the median keeps the limit; None where there is none."""
+        if self.limit is None:
+            return None
+        return (self.ours if self.limit.of == "ours" else self.ratio) <= self.limit.most
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that belong together; `measure` takes the size of the run and makes them one by one."""
+
+    name: str
+    title: str
+    measure: Callable[[Size], Iterator[Row]] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a run is. The quick one only shows that everything runs: its figures mean nothing."""
+
+    quick: bool
+
+    def people(self, number: int) -> int:
+        """So many people, or a handful."""
+        return min(number, 2_000) if self.quick else number
+
+    def repetitions(self, number: int) -> int:
+        """So many repetitions, or two."""
+        return min(number, 2) if self.quick else number
+
+
+def time_by_turns(
+    what: str,
+    ours: Callable[[], Action],
+    yardstick: Action,
+    *,
+    against: str,
+    repetitions: int,
+    **facts: Any,
+) -> Row:
+    """Time both by turns, so that whatever else the machine does falls on both alike.
+
+    `ours()` prepares one repetition, outside the clock, and gives what is timed. One repetition of each goes before,
+    unmeasured: it loads what the first use loads.
+    """
+    ours()()
+    yardstick()
+    mine, theirs = [], []
+    for _ in range(repetitions):
+        action = ours()
+        mine.append(seconds(action))
+        theirs.append(seconds(yardstick))
+    return time_row(what, mine, theirs, against=against, **facts)
+
+
+def time_row(what: str, mine: list[Seconds], theirs: list[Seconds], **facts: Any) -> Row:
+    """The medians of times taken by turns."""
+    wall = statistics.median(one.wall for one in mine)
+    return row_of(what, [one.processor for one in mine], [one.processor for one in theirs], wall=wall, **facts)
+
+
+def row_of(what: str, mine: list[float], theirs: list[float], *, against: str, **facts: Any) -> Row:
+    """The medians of figures taken by turns."""
+    return Row(
+        what=what,
+        ours=statistics.median(mine),
+        lowest=min(mine),
+        highest=max(mine),
+        yardstick=statistics.median(theirs),
+        against=against,
+        repetitions=len(mine),
+        **facts,
+    )
+
+
+def seconds(action: Action) -> Seconds:
+    """How long one call takes."""
+    wall, processor = time.perf_counter(), time.process_time()
+    action()
+    return Seconds(time.process_time() - processor, time.perf_counter() - wall)
+
+
+def again(action: Action) -> Callable[[], Action]:
+    """The same call in every repetition."""
+    return lambda: action

@@ -1,0 +1,104 @@
+"""The errors that paper 1's settings give, against the table this project was checked with (1,000 data sets each)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from epsilons.mechanisms.base import Mechanism, create
+from epsilons.mechanisms.linear import Weighting
+from epsilons.mechanisms.minimum import Minimum
+from epsilons.statistics import order
+from epsilons.statistics.count import Count
+from epsilons.statistics.question import Question
+from settings import PaperOne, Setting, _with, measured
+
+pytestmark = pytest.mark.statistical
+
+S_AVG = ("sample", {"threshold": "mean"})
+COUNT = {
+    0.05: {"minimum": 141, "threshold": 45, "sample": 34.6, "S-avg": 21.9, "stretching": 31.8, "exponential": 56.9,
+           "robust": 34.9, "weighted": 8.6},
+    0.15: {"minimum": 141, "threshold": 136, "sample": 103.5, "S-avg": 64.2, "stretching": 95.0, "exponential": 52.2,
+           "robust": 32.4, "weighted": 9.7},
+}  # fmt: skip
+MEDIAN = {"minimum": 193, "threshold": 29.7, "sample": 12.8, "S-avg": 9.9, "exponential": 27.8, "weighted": 8.0}
+
+
+def make(name: str) -> Mechanism:
+    return create("sample", threshold="mean") if name == "S-avg" else create(name)
+
+
+def agrees(squares: Any, table: float) -> bool:
+    """Within four standard errors of both simulations, and the table's own rounding."""
+    ours = float(np.mean(squares))
+    spread = float(np.std(squares, ddof=1))
+    rounding = 0.06 if table < 100 else 0.6
+    error = spread * math.hypot(1 / math.sqrt(len(squares)), 1 / math.sqrt(1000))
+    return (table - rounding) ** 2 - 4 * error <= ours <= (table + rounding) ** 2 + 4 * error
+
+
+def count_setting(density: float) -> Setting:
+    paper = PaperOne(density=density)
+    return Setting("count", Question(Count()), _with(paper, PaperOne.bits), "count")
+
+
+@pytest.mark.parametrize(("density", "name"), [(d, n) for d, row in COUNT.items() for n in row])
+def test_count(density: float, name: str) -> None:
+    draws = 1 if make(name).name == "sample" else 20
+    squares = measured(count_setting(density), make(name), np.random.default_rng(1), 200, draws)
+    assert agrees(squares, COUNT[density][name]), math.sqrt(squares.mean())
+
+
+@pytest.mark.parametrize("name", MEDIAN)
+def test_median(name: str) -> None:
+    paper = PaperOne(people=1001)
+    setting = Setting("median", Question(order.median((1, 1000), 1)), _with(paper, PaperOne.numbers), "median")
+    squares = measured(setting, make(name), np.random.default_rng(2), 120, 10 if name != "sample" else 1)
+    assert agrees(squares, MEDIAN[name]), math.sqrt(squares.mean())
+
+
+class SmallScale(Minimum):
+    """A planted bug: noise 10% too small."""
+
+    def weigh(self, question: Question, levels: Any) -> Weighting:
+        honest = super().weigh(question, levels)
+        return Weighting(honest.weights, honest.one, honest.rate / 9 * 10)
+
+
+def test_a_scale_ten_percent_small_does_not_agree() -> None:
+    squares = measured(count_setting(0.15), SmallScale(), np.random.default_rng(1), 200, 200)
+    assert not agrees(squares, 141)
+
+
+def test_example_1_of_paper_1() -> None:
+    """n=200, selectivity .1, 65% at .1 and 35% at 1: total squared error 152 at t=1, 100 at t=.2."""
+
+    def squared_error(t: float) -> float:
+        ones = 200 * 0.65 * 0.1
+        chance = math.expm1(0.1) / math.expm1(t)
+        return ones * chance * (1 - chance) + (ones * (chance - 1)) ** 2 + 2 / t**2
+
+    assert round(squared_error(1.0)) == 152
+    assert round(squared_error(0.2)) == 100
+
+
+def test_example_1_by_prediction() -> None:
+    """The library's own prediction for the same people, with the discrete noise it draws and random ones."""
+    from epsilons.preferences import roster_of
+
+    levels = roster_of([0.1] * 130 + [1.0] * 70).levels
+    question = Question(Count(), density=0.1)
+    before = create("sample", threshold=1.0).predict_error(question, levels)
+    after = create("sample", threshold=0.2).predict_error(question, levels)
+    assert before is not None
+    assert after is not None
+    luck = 130 * 0.1 * 0.9
+    for predicted, total, chance in (
+        (before, 152, math.expm1(0.1) / math.expm1(1)),
+        (after, 100, math.expm1(0.1) / math.expm1(0.2)),
+    ):
+        assert predicted**2 == pytest.approx(total + luck * (1 - chance) ** 2, abs=1.0)
