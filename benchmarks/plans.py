@@ -21,13 +21,10 @@ _QUESTIONS: dict[str, dict[str, Any]] = {
 
 
 def _measure(size: Size) -> Iterator[Row]:
-    people = 20_000
+    people, random = 20_000, generator(4)
     for statistic, arguments in _QUESTIONS.items():
-        random = generator(4)
 
-        def fresh(
-            statistic: str = statistic, arguments: dict[str, Any] = arguments, random: np.random.Generator = random
-        ) -> Action:
+        def fresh(statistic: str = statistic, arguments: dict[str, Any] = arguments) -> Action:
             return partial(eps.plan, statistic, fresh_roster(256, people, random), **arguments)
 
         yield time_by_turns(

@@ -18,6 +18,7 @@ from epsilons.errors import (
     ProtocolError,
 )
 from epsilons.guarantee import Guarantee
+from epsilons.individual import individually
 from epsilons.planner.plan import Plan
 from epsilons.preferences import PUBLIC, Preferences
 from epsilons.release import Release
@@ -39,6 +40,7 @@ __all__ = [
     "Release",
     "count",
     "histogram",
+    "individually",
     "kth_largest",
     "max",
     "mean",

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypedDict, Unpack
 
-from epsilons.errors import DataError, PlanError
+from epsilons.errors import DataError, PlanError, PreferenceError
+from epsilons.guarantee import to_epsilon
+from epsilons.mechanisms.base import Settings
 from epsilons.noise.entropy import Entropy, system
 from epsilons.planner.choose import choose
 from epsilons.planner.plan import Plan, check_share
@@ -22,6 +24,7 @@ from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean, Sum
+from epsilons.statistics.unbounded import UnboundedOrder
 from epsilons.statistics.variance import Variance
 
 Bounds = tuple[float, float] | None
@@ -33,7 +36,9 @@ class Options(TypedDict, total=False):
     mechanism: "auto" (default) or a mechanism's name. threshold: for threshold and sample, a number, "max" (default),
     "mean" or "best". rescale: make up for what a mechanism leaves out. neighbors: "absent" (default) or "replace".
     assume: "unrelated" (default) or "nothing". spread, density: public guesses of the standard deviation and of the
-    fraction of ones; they steer weights and plans, never the guarantee. entropy: the operating system's by default.
+    fraction of ones; they steer weights and plans, never the guarantee. privacy: "personalized" (default), or
+    "individual" or "group" (with group_epsilons=[...], for groups of 1, 2, ... people, instead of epsilons), which are
+    weaker: individual DP is not DP. scale, gamma, inside: for smooth-sensitivity. entropy: the operating system's.
     """
 
     mechanism: str
@@ -43,6 +48,11 @@ class Options(TypedDict, total=False):
     assume: str
     spread: float | None
     density: float | None
+    privacy: str
+    group_epsilons: Sequence[float] | None
+    scale: str | None
+    gamma: int | None
+    inside: str | None
     entropy: Entropy | None
 
 
@@ -58,16 +68,42 @@ def _ask(
     assume: str = "unrelated",
     spread: float | None = None,
     density: float | None = None,
+    privacy: str = "personalized",
+    group_epsilons: Sequence[float] | None = None,
+    scale: str | None = None,
+    gamma: int | None = None,
+    inside: str | None = None,
     entropy: Entropy | None = None,
 ) -> Release:
-    question = Question(statistic, neighbors, assume, spread, density)
-    threshold = _check_options(mechanism, threshold, rescale, entropy)
-    people = ArrayPeople.of(values, _roster(epsilons, values))
+    groups = _groups(privacy, epsilons, group_epsilons)
+    question = Question(statistic, neighbors, assume, spread, density, privacy, groups)
+    settings = Settings(_check_options(mechanism, threshold, rescale, entropy), rescale, scale, gamma, inside)
+    people = ArrayPeople.of(values, _roster(to_epsilon(groups[0]) if groups else epsilons, values))
     source = system() if entropy is None else entropy
     if people.levels.all_public:
         return exact_release(question, people)
-    chosen, why = choose(mechanism, question, people.levels, threshold, rescale)
+    chosen, why = choose(mechanism, question, people.levels, settings)
     return make_release(chosen, question, people, source, why)
+
+
+def _groups(privacy: Any, epsilons: Any, group_epsilons: Any) -> tuple[int, ...]:
+    """For group privacy the epsilons of groups of 1, 2, ... people, which take the place of personal ones."""
+    if privacy != "group":
+        if group_epsilons is not None:
+            raise PlanError("group_epsilons go with group privacy.", hint='privacy="group"')
+        if epsilons is None:
+            raise PreferenceError("There are no epsilons.", rule="One per person.", hint="eps.count(values, epsilons)")
+        return ()
+    if epsilons is not None or group_epsilons is None:
+        raise PlanError(
+            "Group privacy takes group_epsilons instead of epsilons.",
+            rule="The i-th one holds for groups of i people.",
+            hint='eps.median(values, privacy="group", group_epsilons=[1.0, 0.5], bounds=(0, 100))',
+        )
+    grants = roster_of(group_epsilons)
+    if len(grants) == 0 or None in grants.levels.grants:
+        raise PreferenceError("Group epsilons are finite numbers, at least one.", hint="group_epsilons=[1.0, 0.5]")
+    return tuple(grants.levels.grants[code] or 0 for code in grants.codes)
 
 
 def _roster(epsilons: Any, values: Any) -> Roster:
@@ -104,7 +140,7 @@ def _check_options(mechanism: Any, threshold: Any, rescale: Any, entropy: Any = 
         ) from None
 
 
-def count(values: Any, epsilons: Any, **options: Unpack[Options]) -> Release:
+def count(values: Any, epsilons: Any = None, **options: Unpack[Options]) -> Release:
     """How many people have a 1; whatever is not exactly 1 counts as 0.
 
     >>> import epsilons as eps
@@ -115,12 +151,12 @@ def count(values: Any, epsilons: Any, **options: Unpack[Options]) -> Release:
     return _ask(Count(), values, epsilons, **options)
 
 
-def sum(values: Any, epsilons: Any, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
+def sum(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
     """The sum of values clipped to public bounds; a missing value counts as their centre."""
     return _ask(Sum(bounds), values, epsilons, **options)  # type: ignore[arg-type]
 
 
-def mean(values: Any, epsilons: Any, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
+def mean(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
     """The mean of values clipped to public bounds; a missing value counts as their centre.
 
     >>> import epsilons as eps
@@ -131,49 +167,66 @@ def mean(values: Any, epsilons: Any, *, bounds: Bounds = None, **options: Unpack
     return _ask(Mean(bounds), values, epsilons, **options)  # type: ignore[arg-type]
 
 
-def variance(values: Any, epsilons: Any, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
+def variance(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
     """The variance (divided by n) of values clipped to public bounds."""
     return _ask(Variance(bounds), values, epsilons, **options)  # type: ignore[arg-type]
 
 
 def median(
-    values: Any, epsilons: Any, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
+    values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
 ) -> Release:
     """The median, on a public grid of possible answers (65,536 steps unless `step` is given)."""
     return _ask(order.median(bounds, step), values, epsilons, **options)
 
 
 def quantile(
-    values: Any, epsilons: Any, q: float, *, bounds: Bounds = None, step: float | None = None, **options: Any
+    values: Any,
+    epsilons: Any,
+    q: float,
+    *,
+    bounds: Bounds = None,
+    step: float | None = None,
+    **options: Unpack[Options],
 ) -> Release:
     """The value below which a fraction `q` of the people lie, on a public grid of possible answers."""
     return _ask(order.quantile(q, bounds, step), values, epsilons, **options)
 
 
 def min(
-    values: Any, epsilons: Any, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
+    values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
 ) -> Release:
     """The smallest value, on a public grid of possible answers."""
     return _ask(order.minimum(bounds, step), values, epsilons, **options)
 
 
 def max(
-    values: Any, epsilons: Any, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
+    values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
 ) -> Release:
     """The largest value, on a public grid of possible answers."""
     return _ask(order.maximum(bounds, step), values, epsilons, **options)
 
 
 def kth_largest(
-    values: Any, epsilons: Any, k: int, *, bounds: Bounds = None, step: float | None = None, **options: Any
+    values: Any,
+    epsilons: Any = None,
+    k: int = 2,
+    *,
+    bounds: Bounds = None,
+    step: float | None = None,
+    **options: Unpack[Options],
 ) -> Release:
-    """The k-th largest value (k=1 is the maximum), on a public grid of possible answers."""
+    """The k-th largest value (k=1 is the maximum), on a public grid of possible answers.
+
+    With individual or group privacy, k=2 and more need no bounds.
+    """
+    if bounds is None and options.get("privacy", "personalized") != "personalized":
+        return _ask(UnboundedOrder(k, step), values, epsilons, **options)
     return _ask(order.kth_largest(k, bounds, step), values, epsilons, **options)
 
 
 def histogram(
     values: Any,
-    epsilons: Any,
+    epsilons: Any = None,
     *,
     edges: Sequence[float] | None = None,
     categories: Sequence[Hashable] | None = None,
@@ -202,23 +255,25 @@ def plan(
     assume: str = "unrelated",
     spread: float | None = None,
     density: float | None = None,
+    privacy: str = "personalized",
     **arguments: Any,
 ) -> Plan:
     """What every mechanism would cost and how far it would err; free, since it needs no values.
 
     `arguments` are those of the statistic (bounds, q, step, edges, ...). With `error` the plan is the one with the
-    smallest share of everybody's epsilon that reaches it.
+    smallest share of everybody's epsilon that reaches it. Mechanisms for individual privacy, which is weaker, appear
+    only with `privacy="individual"`, and without a predicted error: it would be data.
 
     >>> import epsilons as eps
     >>> print(eps.plan("count", [0.1] * 500 + [1.0] * 500).best.mechanism)
     weighted
     """
-    question = Question(_statistic(statistic, arguments), neighbors, assume, spread, density)
-    threshold = _check_options("auto", threshold, rescale)
+    question = Question(_statistic(statistic, arguments), neighbors, assume, spread, density, privacy)
+    settings = Settings(_check_options("auto", threshold, rescale), rescale)
     levels = roster_of(epsilons).levels
     if levels.all_public:
         raise PlanError("There is nothing to plan.", rule="Everyone is public (or nobody is there): answers are exact.")
-    made = Plan.make(question, levels, check_share(share), threshold, rescale)
+    made = Plan.make(question, levels, check_share(share), settings)
     return made if error is None else made.reaching(error)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from epsilons.display import html_table, show, show_key
 from epsilons.errors import PlanError
 from epsilons.guarantee import (
+    INDIVIDUAL,
     NO_PROMISE,
     PUBLIC_PEOPLE,
     ROSTER_IS_PUBLIC,
@@ -22,6 +23,7 @@ from epsilons.mechanisms.base import Charges, Mechanism, charge_table
 from epsilons.mechanisms.countbar import CountBar
 from epsilons.mechanisms.errorbars import ErrorBar, ErrorModel
 from epsilons.mechanisms.exact import exact_answer
+from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Additive, Moments
@@ -208,8 +210,37 @@ def exact_release(question: Question, people: People) -> Release:
     )
 
 
+def individual_release(
+    statistic: str, value: float, levels: Levels, private: bool, caveats: tuple[str, ...]
+) -> Release:
+    """An answer with individual privacy for a function of the caller's own."""
+    seeded = () if private else (SEEDED,)
+    public = (PUBLIC_PEOPLE,) if None in levels.grants else ()
+    return Release(
+        statistic=statistic,
+        value=value,
+        error=None,
+        mechanism=LocalSensitivity.name,
+        why="Asked for by name: noise for a local sensitivity that the caller stated.",
+        guarantee=Guarantee(
+            neighbors="replace",
+            losses=tuple(zip(levels.grants, levels.grants, strict=True)),
+            kind=INDIVIDUAL,
+            caveats=(*seeded, *LocalSensitivity.caveats, *caveats, ROSTER_IS_PUBLIC, *public),
+        ),
+        charges=charge_table(levels, levels.grants),
+        levels={to_epsilon(g): levels.name(g) for g in levels.grants},
+        assumption=ASSUMPTIONS["nothing"],
+        no_interval="Its width would be data.",
+    )
+
+
 def _guarantee(mechanism: Mechanism, question: Question, levels: Levels, charges: Charges, private: bool) -> Guarantee:
     caveats = [] if private else [SEEDED]
+    caveats += mechanism.caveats
+    if question.groups:
+        sizes = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
+        caveats.append(f"The bounds for groups of several people are {sizes}.")
     caveats.append(ROSTER_IS_PUBLIC)
     if None in levels.grants:
         caveats.append(PUBLIC_PEOPLE)
@@ -221,6 +252,7 @@ def _guarantee(mechanism: Mechanism, question: Question, levels: Levels, charges
     return Guarantee(
         neighbors=question.neighbors,
         losses=tuple(zip(levels.grants, charges, strict=True)),
+        kind=mechanism.kind,
         caveats=tuple(caveats),
         imputes=mechanism.imputes,
     )

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
-from epsilons.guarantee import to_epsilon
+from epsilons.guarantee import PERSONALIZED, to_epsilon
 from epsilons.mechanisms.errorbars import ErrorBar
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
@@ -44,6 +44,10 @@ class Mechanism(ABC):
     gist: ClassVar[str] = ""
     #: In words, what the predicted error takes for granted.
     assumption: ClassVar[str] = "unrelated"
+    #: Which kind of privacy it gives, and what must be said of it.
+    privacy: ClassVar[str] = "personalized"
+    kind: ClassVar[str] = PERSONALIZED
+    caveats: ClassVar[tuple[str, ...]] = ()
     #: Whether an absent person stands at a fixed public value, so that "replace" implies "absent".
     imputes: ClassVar[bool] = False
 
@@ -112,9 +116,25 @@ def register(mechanism: type[Mechanism]) -> type[Mechanism]:
     return mechanism
 
 
-def registered() -> dict[str, type[Mechanism]]:
-    """Every mechanism by name, in the order of their files' import."""
-    return dict(_REGISTRY)
+def registered(privacy: str = "personalized") -> dict[str, type[Mechanism]]:
+    """Every mechanism that gives a kind of privacy, by name; "group" is served by those for "individual"."""
+    wanted = "individual" if privacy == "group" else privacy
+    return {name: kind for name, kind in _REGISTRY.items() if kind.privacy == wanted}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a caller may set on mechanisms; None leaves a mechanism's own default."""
+
+    threshold: float | str | None = None
+    rescale: bool | None = None
+    scale: str | None = None
+    gamma: int | None = None
+    inside: str | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Those that were set."""
+        return {key: value for key, value in self.__dict__.items() if value is not None}
 
 
 def create(name: str, **options: Any) -> Mechanism:
@@ -123,10 +143,14 @@ def create(name: str, **options: Any) -> Mechanism:
         raise PlanError(f"Unknown mechanism {name!r}.", hint=", ".join(["auto", *sorted(_REGISTRY)]))
     given = {key: value for key, value in options.items() if value is not None}
     kind = _REGISTRY[name]
-    accepted = set(getattr(kind, "__dataclass_fields__", {}))
-    strange = sorted(set(given) - accepted)
+    strange = sorted(set(given) - options_of(kind))
     if strange:
-        takers = sorted(n for n, k in _REGISTRY.items() if strange[0] in getattr(k, "__dataclass_fields__", {}))
+        takers = sorted(n for n, k in _REGISTRY.items() if strange[0] in options_of(k))
         raise PlanError(f"{name!r} takes no {strange[0]!r}.", hint=f"one of {', '.join(takers)}")
     build: Callable[..., Mechanism] = kind
     return build(**given)
+
+
+def options_of(kind: type[Mechanism]) -> set[str]:
+    """The names of a mechanism's options."""
+    return set(getattr(kind, "__dataclass_fields__", {}))

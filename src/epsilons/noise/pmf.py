@@ -1,13 +1,17 @@
 """Probabilities as floats, for teaching, tests and audits. No draw looks at them."""
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.noise.exact import as_ball, working_precision
+from epsilons.noise.heavy import edge, tail
 
 _BITS = 128
+# Far out, neighbouring tails agree in most of their digits.
+_TAIL_BITS = 320
 
 
 def list_probabilities(
@@ -48,3 +52,23 @@ def _chances(costs: list[int], sizes: list[int], unit: Fraction) -> list[float]:
         total = sum((weights[cost] * size for cost, size in zip(costs, sizes, strict=True)), start=arb(0))
         chances = {cost: float(weight / total) for cost, weight in weights.items()}
     return [chances[cost] for cost in costs]
+
+
+def heavy_log_probabilities(centre: int, scale: Fraction, gamma: Fraction, points: int) -> NDArray[np.float64]:
+    """Natural logarithms of what `heavy.draw_on_grid` draws each of the points 0..points-1 with."""
+    from flint import arb
+
+    logs = np.full(points, -np.inf)
+    if scale == 0:
+        logs[centre] = 0.0
+        return logs
+    sides = (centre, points - 1 - centre)
+    with working_precision(_TAIL_BITS):
+        # reach[h]: half the chance to be h or more points away, on either side.
+        reach = [tail(edge(h, scale), gamma) * 0.5 for h in range(1, max(sides) + 1)]
+        middle = 1 - sum((reach[0] for side in sides if side > 0), start=arb(0))
+        logs[centre] = float(middle.log())
+        for step, side in zip((-1, 1), sides, strict=True):
+            masses = [near - far for near, far in pairwise(reach[:side])] + reach[side - 1 : side]
+            logs[[centre + step * h for h in range(1, side + 1)]] = [float(mass.log()) for mass in masses]
+    return logs

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
 
 from epsilons.errors import PlanError
-from epsilons.mechanisms.base import Mechanism, create, registered
+from epsilons.mechanisms.base import Mechanism, Settings, create, registered
 from epsilons.planner.rows import PlanRow, candidates, make_row
 from epsilons.preferences import Levels
 from epsilons.statistics.question import ASSUMPTIONS, Question
@@ -15,25 +14,25 @@ from epsilons.statistics.question import ASSUMPTIONS, Question
 #: Where no error can be predicted: Sample keeps the most people at one epsilon; without any assumption PE does.
 UNPREDICTED = {"unrelated": "sample", "nothing": "exponential"}
 
+DEFAULTS = Settings()
+
 
 @lru_cache(maxsize=128)
-def rank_mechanisms(
-    question: Question, levels: Levels, threshold: Any = None, rescale: bool | None = None
-) -> tuple[PlanRow, ...]:
+def rank_mechanisms(question: Question, levels: Levels, settings: Settings = DEFAULTS) -> tuple[PlanRow, ...]:
     """Every mechanism that can serve, the best first; remembered, since rosters change less often than questions."""
-    rows = [make_row(mechanism, question, levels) for mechanism in candidates(question, levels, threshold, rescale)]
+    rows = [make_row(mechanism, question, levels) for mechanism in candidates(question, levels, settings)]
     rows.sort(key=lambda row: _place(row.judged_by(question.assume), row.mechanism, question))
     return tuple(rows)
 
 
 @lru_cache(maxsize=128)
-def _best(question: Question, levels: Levels, threshold: Any, rescale: bool | None) -> tuple[Mechanism, str]:
+def _best(question: Question, levels: Levels, settings: Settings) -> tuple[Mechanism, str]:
     """The first row of the plan and why, without the charges and words of all the others."""
 
     def place(mechanism: Mechanism) -> tuple[float, bool, str]:
         return _place(_judge(mechanism, question, levels), mechanism.name, question)
 
-    best = min(candidates(question, levels, threshold, rescale), key=place)
+    best = min(candidates(question, levels, settings), key=place)
     return best, _why(best, question, levels)
 
 
@@ -48,16 +47,17 @@ def _judge(mechanism: Mechanism, question: Question, levels: Levels) -> float:
     return math.inf if error is None else error
 
 
-def choose(
-    name: str, question: Question, levels: Levels, threshold: Any = None, rescale: bool | None = None
-) -> tuple[Mechanism, str]:
+def choose(name: str, question: Question, levels: Levels, settings: Settings = DEFAULTS) -> tuple[Mechanism, str]:
     """(mechanism, why): the one asked for if it can serve, or the best of all for "auto"."""
     if name == "auto":
-        return _best(question, levels, threshold, rescale)
-    mechanism = create(name, threshold=threshold, rescale=rescale)
-    refusal = mechanism.refuses(question, levels)
+        return _best(question, levels, settings)
+    mechanism = create(name, **settings.given())
+    if question.privacy != "personalized" and name not in registered(question.privacy):
+        refusal: str | None = f'it gives personalized privacy, not privacy="{question.privacy}"'
+    else:
+        refusal = mechanism.refuses(question, levels)
     if refusal is not None:
-        able = [n for n in registered() if create(n).refuses(question, levels) is None]
+        able = [n for n in registered(question.privacy) if create(n).refuses(question, levels) is None]
         raise PlanError(
             f"{name!r} cannot serve a {question.statistic.name}: {refusal}.",
             hint=f'one of {", ".join(sorted(able))}, or "auto"',

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from epsilons.errors import PlanError
 from epsilons.guarantee import to_epsilon
-from epsilons.planner.choose import rank_mechanisms
+from epsilons.mechanisms.base import Settings
+from epsilons.planner.choose import DEFAULTS, rank_mechanisms
 from epsilons.planner.floor import count_floor
 from epsilons.planner.rows import PlanRow
 from epsilons.preferences import Levels
@@ -36,8 +37,7 @@ class Plan:
     question: Question
     levels: Levels
     share: Fraction = Fraction(1)
-    threshold: Any = None
-    rescale: bool | None = None
+    settings: Settings = DEFAULTS
     rows: tuple[PlanRow, ...] = ()
     #: No personalized mechanism at all can promise a smaller worst-case error than this (counts only).
     floor: float | None = None
@@ -48,16 +48,15 @@ class Plan:
         question: Question,
         levels: Levels,
         share: Fraction = Fraction(1),
-        threshold: Any = None,
-        rescale: bool | None = None,
+        settings: Settings = DEFAULTS,
     ) -> Plan:
         """Predict every mechanism's error at a share of every grant."""
         spendable = levels.scaled(share) if share < 1 else levels
         if spendable.all_public:
             raise PlanError(f"A share of {float(share):g} leaves nobody with anything to spend.", hint="a larger share")
-        rows = rank_mechanisms(question, spendable, threshold, rescale)
+        rows = rank_mechanisms(question, spendable, settings)
         floor = count_floor(spendable) if isinstance(question.statistic, Count) else None
-        return cls(question, levels, share, threshold, rescale, rows, floor)
+        return cls(question, levels, share, settings, rows, floor)
 
     @property
     def best(self) -> PlanRow:
@@ -66,7 +65,7 @@ class Plan:
 
     def at(self, share: Fraction) -> Plan:
         """The same question at another share."""
-        return Plan.make(self.question, self.levels, share, self.threshold, self.rescale)
+        return Plan.make(self.question, self.levels, share, self.settings)
 
     def reaching(self, error: float) -> Plan:
         """The plan with the smallest share whose best predicted error is at most `error`."""
@@ -119,7 +118,7 @@ class Plan:
         moved = Levels(
             tuple(g for g, _ in kept), tuple(n for _, n in kept), self.levels.names, self.levels.rounding_loss
         )
-        return Plan.make(self.question, moved, self.share, self.threshold, self.rescale)
+        return Plan.make(self.question, moved, self.share, self.settings)
 
     def _grant(self, level: str | float) -> int | None:
         for grant in self.levels.grants:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from epsilons.mechanisms.base import Mechanism, charge_table, create, registered
+from epsilons.errors import PlanError
+from epsilons.mechanisms.base import Mechanism, Settings, charge_table, create, options_of, registered
 from epsilons.preferences import Levels
 from epsilons.statistics.question import ASSUMPTIONS, Question
 
@@ -33,21 +34,18 @@ class PlanRow:
         return math.inf if error is None else error
 
 
-def candidates(
-    question: Question, levels: Levels, threshold: Any = None, rescale: bool | None = None
-) -> list[Mechanism]:
+def candidates(question: Question, levels: Levels, settings: Settings) -> list[Mechanism]:
     """Every mechanism that can serve, with its threshold chosen from public facts where it has one."""
     found = []
-    for name, kind in registered().items():
-        fields = getattr(kind, "__dataclass_fields__", {})
-        options: dict[str, Any] = {}
-        if "threshold" in fields:
-            options["threshold"] = "best" if threshold is None else threshold
-        if "rescale" in fields and rescale is not None:
-            options["rescale"] = rescale
+    for name, kind in registered(question.privacy).items():
+        options = {key: value for key, value in settings.given().items() if key in options_of(kind)}
+        if "threshold" in options_of(kind):
+            options.setdefault("threshold", "best")
         mechanism = create(name, **options)
         if mechanism.refuses(question, levels) is None:
             found.append(mechanism)
+    if not found:
+        raise PlanError(f'Nothing gives privacy="{question.privacy}" for a {question.statistic.name}.')
     return found
 
 

@@ -81,10 +81,10 @@ class Order(Statistic):
         """How many answers are possible."""
         return math.floor((exact(self.bounds[1]) - self._low) / self._step) + 1
 
-    def value(self, cell: int) -> float | int:
-        """The answer at a grid point; whole where the grid is."""
+    def value(self, cell: int | Fraction) -> float | int:
+        """The answer at a grid point, or between two; whole where the grid is."""
         point = self._low + cell * self._step
-        return int(point) if self._low.denominator == self._step.denominator == 1 else float(point)
+        return int(point) if self._low.denominator == self._step.denominator == point.denominator == 1 else float(point)
 
     def outcomes(self) -> NDArray[np.float64]:
         """Every possible answer, ascending."""

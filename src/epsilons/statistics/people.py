@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from epsilons.noise.bernoulli import binomial
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, Roster
-from epsilons.statistics.base import CHUNK, Additive, check_values
+from epsilons.statistics.base import CHUNK, Additive, as_numbers, check_values
 from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.total import STEPS, Centred
 
 #: A chance of 1 in the units of the noise room.
 ALWAYS = 1 << 64
@@ -74,6 +75,18 @@ class ArrayPeople:
     def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> SortedCells:
         kept = self._sample(chances, entropy)
         return statistic.summarize(self.values[kept], self.roster.codes[kept], self._count)
+
+    def steps(self, statistic: Centred) -> NDArray[np.int64]:
+        """Everybody's place on the centred grid of a sum."""
+        return statistic.steps(as_numbers(self.values))
+
+    def step_range(self, statistic: Centred) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The least and the largest place on that grid at each level."""
+        lowest, highest = np.full(self._count, STEPS), np.full(self._count, -STEPS)
+        steps = self.steps(statistic)
+        np.minimum.at(lowest, self.roster.codes, steps)
+        np.maximum.at(highest, self.roster.codes, steps)
+        return lowest, highest
 
     def _sample(self, chances: Sequence[int], entropy: Entropy) -> NDArray[np.bool_]:
         """One 64-bit coin per person; a chance of 1 does not look at the coin, whose limit would overflow."""

@@ -15,6 +15,8 @@ ASSUMPTIONS = {
     "nothing": "nothing is assumed about how preferences and values relate",
 }
 
+PRIVACIES = ("personalized", "individual", "group")
+
 
 @dataclass(frozen=True)
 class Question:
@@ -29,10 +31,16 @@ class Question:
     assume: str = "unrelated"
     spread: float | None = None
     density: float | None = None
+    #: "personalized", or "individual" and "group", which are weaker and must be asked for.
+    privacy: str = "personalized"
+    #: For "group": nano-epsilons of groups of 1, 2, ... people.
+    groups: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.neighbors not in NEIGHBORS:
             raise PlanError(f"Unknown neighbors={self.neighbors!r}.", hint='neighbors="absent" or neighbors="replace"')
+        if self.privacy not in PRIVACIES:
+            raise PlanError(f"Unknown privacy={self.privacy!r}.", hint=", ".join(PRIVACIES))
         if not isinstance(self.assume, str) or self.assume not in ASSUMPTIONS:
             raise PlanError(f"Unknown assume={self.assume!r}.", hint='assume="unrelated" or assume="nothing"')
         if self.spread is not None:

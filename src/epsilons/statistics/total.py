@@ -60,6 +60,10 @@ class Centred(Additive):
             sums += sum_by_level(np.rint(scaled * STEPS), codes[start : start + CHUNK], levels)
         return [sums[:, None]]
 
+    def steps(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
+        """Each value's place on the grid, from -2^30 to 2^30."""
+        return np.rint(unit_scale(numbers, self.bounds) * STEPS).astype(np.int64)
+
     def extremes(self) -> tuple[float, float]:
         return self.bounds
 

@@ -1,0 +1,101 @@
+"""Individual privacy for a function of one's own: noise for a local sensitivity that the caller states."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from epsilons.errors import DataError, PlanError
+from epsilons.guarantee import NANO
+from epsilons.noise.entropy import Entropy, system
+from epsilons.noise.laplace import discrete_laplace
+from epsilons.preferences import Levels, roster_of
+from epsilons.release import Release, individual_release
+from epsilons.statistics.base import check_values
+from epsilons.statistics.order import exact
+
+WHOSE_WORD = "The local sensitivity is the caller's word; nothing here checked it."
+
+
+def individually(
+    function: Callable[[Any], float],
+    values: Any,
+    epsilons: Any,
+    *,
+    sensitivity: float | Callable[[Any], Any],
+    step: float,
+    entropy: Entropy | None = None,
+) -> Release:
+    """Any number computed from everybody's values, with individual privacy (which is not DP).
+
+    `sensitivity` is how far replacing one person's value could move the answer on the data as they are: a number, or a
+    function of the values that gives one number, or one per person. Answers fall on multiples of `step`, which is
+    public. Neither the sensitivity nor the noise's scale is shown.
+
+    >>> import epsilons as eps
+    >>> ages = [23, 35, 41, 52, 60]
+    >>> spread = lambda values: max(values) - min(values)
+    >>> answer = eps.individually(spread, ages, 1.0, sensitivity=40, step=1)
+    >>> answer.guarantee.kind
+    'individual DP (not DP)'
+    """
+    if isinstance(step, bool) or not isinstance(step, (int, float)) or not 0 < step < math.inf:
+        raise PlanError(
+            f"A step of {step!r} is not allowed.", rule="The grid's step is a positive number.", hint="step=1"
+        )
+    roster = roster_of(epsilons, people=len(values))
+    array = check_values(values, len(roster))
+    grid = exact(step)
+    answer = _number(lambda: function(array))
+    reach = _numbers(lambda: sensitivity(array) if callable(sensitivity) else sensitivity, len(array))
+    source = system() if entropy is None else entropy
+    place = round(Fraction(answer) / grid)
+    rate = _rate(reach, roster.codes, roster.levels, grid)
+    noisy = place if rate is None else place + discrete_laplace(source, rate)
+    return individual_release(
+        "function of everybody's values", float(noisy * grid), roster.levels, source.private, (WHOSE_WORD,)
+    )
+
+
+def _rate(reach: Any, codes: Any, levels: Levels, grid: Fraction) -> Fraction | None:
+    """1/scale in steps: the least of epsilon over sensitivity, one step added for rounding to the grid."""
+    rates = []
+    for level, grant in enumerate(levels.grants):
+        own = reach[codes == level]
+        largest = float(own.max()) if len(own) else 0.0
+        if grant is not None and largest > 0:
+            rates.append(Fraction(grant, NANO * (math.ceil(Fraction(largest) / grid) + 1)))
+    return min(rates, default=None)
+
+
+def _number(compute: Callable[[], Any]) -> float:
+    """A finite number; what the function raises or returns instead becomes one fixed text."""
+    try:
+        number = float(compute())
+    except Exception:
+        number = math.nan
+    if not math.isfinite(number):
+        raise DataError(
+            "The function did not give a finite number.",
+            rule="What it raised or returned is not shown: it may be data.",
+        ) from None
+    return number
+
+
+def _numbers(compute: Callable[[], Any], people: int) -> Any:
+    try:
+        given = np.asarray(compute(), dtype=np.float64)
+        reach = np.broadcast_to(given, (people,)) if given.ndim == 0 else given
+        fine = reach.shape == (people,) and bool(np.isfinite(reach).all()) and bool((reach >= 0).all())
+    except Exception:
+        fine = False
+    if not fine:
+        raise DataError(
+            "The sensitivity did not give finite numbers from 0 on, one for all or one per person.",
+            rule="What it raised or returned is not shown: it may be data.",
+        ) from None
+    return reach

@@ -1,0 +1,89 @@
+"""The k-th largest value without any bounds: only individual privacy can give it, and not for k=1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.errors import PlanError
+from epsilons.statistics.base import LARGEST, Statistic, as_doubles
+from epsilons.statistics.local import Local, Ranked, rank_reaches
+from epsilons.statistics.order import exact
+
+#: Without bounds there is no range to divide: answers fall on multiples of a millionth unless `step` is given.
+DEFAULT_STEP = Fraction(1, 1_000_000)
+
+
+@dataclass(frozen=True)
+class UnboundedOrder(Statistic):
+    """The k-th largest of all values, k >= 2; what is missing stands at 0, what is infinite at +-10^30.
+
+    The maximum of an unbounded domain has no finite local sensitivity: a new record may lie anywhere above it. The
+    second largest has: it moves to the largest or to the third at most.
+    """
+
+    k: int
+    step: float | None = None
+
+    name: ClassVar[str] = "kth_largest"
+    family: ClassVar[str] = "order"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
+            raise PlanError(f"k={self.k!r} is not allowed.", rule="k is a whole number from 1.", hint="k=2")
+        if self.k == 1:
+            raise PlanError(
+                "The maximum needs bounds.",
+                rule="Without an upper bound one record can move it any distance.",
+                hint="bounds=(0, 100), or k=2",
+            )
+        if self.step is not None and not (isinstance(self.step, (int, float)) and 0 < self.step < LARGEST):
+            raise PlanError(f"A step of {self.step!r} is not allowed.", rule="The grid's step is a positive number.")
+
+    @property
+    def grid(self) -> Fraction:
+        """The distance between possible answers."""
+        return DEFAULT_STEP if self.step is None else exact(self.step)
+
+    def _sorted(self, values: NDArray[Any], least: int) -> tuple[Ranked, NDArray[np.int64], int]:
+        """(positions on the grid around the rank, everyone's order, the rank); ends beyond the data are not needed."""
+        numbers = np.nan_to_num(as_doubles(values), nan=0.0, posinf=LARGEST, neginf=-LARGEST)
+        numbers = np.clip(numbers, -LARGEST, LARGEST)
+        people = len(numbers)
+        if people < least:
+            raise PlanError(
+                f"{people} people are too few for the {self.k}-th largest without bounds.",
+                rule="A record on either side of it is needed.",
+                hint="bounds=(0, 100)",
+            )
+        order = np.argsort(numbers, kind="stable")
+        rank = people - self.k
+        first = max(rank - least, 0)
+        near = [round(Fraction(float(numbers[i])) / self.grid) for i in order[first : rank + least + 1]]
+        return Ranked(near, near[0], near[-1], first, people), order, rank
+
+    def local(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> Local:
+        """The answer on the grid, and each level's largest local sensitivity."""
+        x, order, rank = self._sorted(values, self.k + 1)
+        below, at, above = rank_reaches(x, rank)
+        reach = np.zeros(levels, dtype=object)
+        for place, size in ((order[:rank], below), (order[rank : rank + 1], at), (order[rank + 1 :], above)):
+            for level in np.unique(codes[place]):
+                reach[level] = max(reach[level], size)
+        return Local(x[rank], tuple(int(r) for r in reach))
+
+    def group_reach(self, values: NDArray[Any], size: int) -> int:
+        """How far `size` records can move it; groups of k or more could move it any distance."""
+        if size >= self.k:
+            raise PlanError(
+                f"A group of {size} could move the {self.k}-th largest any distance.", hint="bounds=(0, 100)"
+            )
+        x, _, rank = self._sorted(values, self.k + size)
+        return max(x[rank + size] - x[rank], x[rank] - x[rank - size])
+
+    def describe(self) -> str:
+        return f"{self.k}-th largest (no bounds)"
