@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypedDict, Unpack
 
-from epsilons.errors import DataError, PlanError, PreferenceError
+from epsilons.errors import PlanError, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Settings
 from epsilons.noise.entropy import Entropy, system
 from epsilons.planner.choose import choose
 from epsilons.planner.plan import Plan, check_share
-from epsilons.preferences import Roster, roster_of
+from epsilons.preferences import aligned_roster, roster_of
 from epsilons.release import Release, exact_release, make_release
 from epsilons.statistics import order
 from epsilons.statistics.base import Statistic, check_real
@@ -78,7 +78,7 @@ def _ask(
     groups = _groups(privacy, epsilons, group_epsilons)
     question = Question(statistic, neighbors, assume, spread, density, privacy, groups)
     settings = Settings(_check_options(mechanism, threshold, rescale, entropy), rescale, scale, gamma, inside)
-    people = ArrayPeople.of(values, _roster(to_epsilon(groups[0]) if groups else epsilons, values))
+    people = ArrayPeople.of(values, aligned_roster(to_epsilon(groups[0]) if groups else epsilons, values))
     source = system() if entropy is None else entropy
     if people.levels.all_public:
         return exact_release(question, people)
@@ -104,16 +104,6 @@ def _groups(privacy: Any, epsilons: Any, group_epsilons: Any) -> tuple[int, ...]
     if len(grants) == 0 or None in grants.levels.grants:
         raise PreferenceError("Group epsilons are finite numbers, at least one.", hint="group_epsilons=[1.0, 0.5]")
     return tuple(grants.levels.grants[code] or 0 for code in grants.codes)
-
-
-def _roster(epsilons: Any, values: Any) -> Roster:
-    try:
-        people = len(values)
-    except TypeError:
-        raise DataError(
-            "Values are not a list or array.", rule="One value per person.", hint="a flat list or array"
-        ) from None
-    return roster_of(epsilons, people=people)
 
 
 def _check_options(mechanism: Any, threshold: Any, rescale: Any, entropy: Any = None) -> float | str | None:

@@ -110,6 +110,14 @@ class Guarantee:
         joined = self._join(other, max)
         return replace(joined, caveats=_merge(joined.caveats, (note,)))
 
+    def post_process(self) -> Guarantee:
+        """Whatever is computed from a release alone keeps its promise (first privacy axiom)."""
+        return self
+
+    def choice(self, other: Guarantee) -> Guarantee:
+        """One of two releases, chosen by a coin that does not depend on the data: the larger loss (second axiom)."""
+        return self._join(other, max)
+
     def _join(self, other: Guarantee, add: Callable[[int, int], int]) -> Guarantee:
         one, two = self._align(other)
         first, second = dict(one.losses), dict(two.losses)

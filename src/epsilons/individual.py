@@ -13,7 +13,7 @@ from epsilons.errors import DataError, PlanError
 from epsilons.guarantee import NANO
 from epsilons.noise.entropy import Entropy, system
 from epsilons.noise.laplace import discrete_laplace
-from epsilons.preferences import Levels, roster_of
+from epsilons.preferences import Levels, aligned_roster
 from epsilons.release import Release, individual_release
 from epsilons.statistics.base import check_values
 from epsilons.statistics.order import exact
@@ -44,10 +44,8 @@ def individually(
     'individual DP (not DP)'
     """
     if isinstance(step, bool) or not isinstance(step, (int, float)) or not 0 < step < math.inf:
-        raise PlanError(
-            f"A step of {step!r} is not allowed.", rule="The grid's step is a positive number.", hint="step=1"
-        )
-    roster = roster_of(epsilons, people=len(values))
+        raise PlanError(f"A step of {step!r} is not allowed.", rule="The grid's step is positive.", hint="step=1")
+    roster = aligned_roster(epsilons, values)
     array = check_values(values, len(roster))
     grid = exact(step)
     answer = _number(lambda: function(array))
@@ -56,9 +54,8 @@ def individually(
     place = round(Fraction(answer) / grid)
     rate = _rate(reach, roster.codes, roster.levels, grid)
     noisy = place if rate is None else place + discrete_laplace(source, rate)
-    return individual_release(
-        "function of everybody's values", float(noisy * grid), roster.levels, source.private, (WHOSE_WORD,)
-    )
+    value = float(noisy * grid)
+    return individual_release("function of everybody's values", value, roster.levels, source.private, (WHOSE_WORD,))
 
 
 def _rate(reach: Any, codes: Any, levels: Levels, grid: Fraction) -> Fraction | None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import PreferenceError
+from epsilons.errors import DataError, PreferenceError
 from epsilons.guarantee import NANO, to_epsilon
 
 #: The preference of somebody who asks for no privacy at all.
@@ -271,6 +271,17 @@ def roster_of(epsilons: Any, default: float | None = None, people: int | None = 
     if codes is None:
         return _on_ladder(array)
     return _merge_levels([to_nano(float(e)) for e in distinct], codes)
+
+
+def aligned_roster(epsilons: Any, values: Any) -> Roster:
+    """The roster of people whose values stand in a list or array; one epsilon serves for everyone."""
+    try:
+        people = len(values)
+    except TypeError:
+        raise DataError(
+            "Values are not a list or array.", rule="One value per person.", hint="a flat list or array"
+        ) from None
+    return roster_of(epsilons, people=people)
 
 
 def _as_floats(epsilons: Any) -> NDArray[np.float64]:

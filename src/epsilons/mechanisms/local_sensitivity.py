@@ -28,8 +28,9 @@ from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.unbounded import UnboundedOrder
 
 NOT_DP = (
-    "Individual DP is not DP: the noise depends on the data, so whoever knows everybody else may learn a person's value "
-    "for certain (knowing 0, 0, 0 and 1, an exact median of 0 shows that the fifth value is 0, a noisy one that it is 1). "
+    "Individual DP is not DP: the noise depends on the data, so whoever knows everybody else may learn a person's "
+    "value for certain (knowing 0, 0, 0 and 1, an exact median of 0 shows that the fifth value is 0, a noisy one that "
+    "it is 1). "
     "The bound holds only with the noise's scale taken as given."
 )
 
@@ -39,8 +40,8 @@ NOT_DP = (
 class LocalSensitivity(Mechanism):
     """Noise scaled to how far each person could move this very answer.
 
-    Definition: discrete Laplace noise of scale b(D) = max_i LS_i(D)/eps_i, LS_i(D) = how far replacing person i's record
-                can move the answer on the data D as they are; no noise at all where nobody can move it. For groups of
+    Definition: discrete Laplace noise of scale b(D) = max_i LS_i(D)/eps_i, LS_i(D) = how far replacing person i's
+                record can move the answer on the data D as they are; no noise at all where nobody can move it. For groups of
                 1..g people: b(D) = max_i LS^(i)(D)/eps_(i).
     Theorem:    Soria-Comas et al. 2017, sections on individual and group DP; the maximum over persons honours each
                 person's own epsilon ("personalized individual").

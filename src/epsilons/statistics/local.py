@@ -91,7 +91,7 @@ def _largest(cells: SortedCells, spans: Sequence[tuple[int, int, int]]) -> tuple
 
 
 def sum_reaches(lowest: Counts, highest: Counts) -> tuple[int, ...]:
-    """How far replacing one record moves a centred sum, by level: to the farther bound from the level's extreme values."""
+    """How far replacing one record moves a centred sum, by level: to the farther bound from its extreme values."""
     return tuple(int(max(STEPS - low, high + STEPS)) for low, high in zip(lowest, highest, strict=True))
 
 

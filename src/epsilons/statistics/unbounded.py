@@ -56,7 +56,7 @@ class UnboundedOrder(Statistic):
         people = len(numbers)
         if people < least:
             raise PlanError(
-                f"{people} people are too few for the {self.k}-th largest without bounds.",
+                f"{people} people are too few for k={self.k} without bounds.",
                 rule="A record on either side of it is needed.",
                 hint="bounds=(0, 100)",
             )
@@ -80,10 +80,10 @@ class UnboundedOrder(Statistic):
         """How far `size` records can move it; groups of k or more could move it any distance."""
         if size >= self.k:
             raise PlanError(
-                f"A group of {size} could move the {self.k}-th largest any distance.", hint="bounds=(0, 100)"
+                f"A group of {size} could move the answer for k={self.k} any distance.", hint="bounds=(0, 100)"
             )
         x, _, rank = self._sorted(values, self.k + size)
         return max(x[rank + size] - x[rank], x[rank] - x[rank - size])
 
     def describe(self) -> str:
-        return f"{self.k}-th largest (no bounds)"
+        return f"k-th largest, k={self.k} (no bounds)"
