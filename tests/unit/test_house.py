@@ -40,6 +40,7 @@ NAMES = [
     "Release",
     "count",
     "histogram",
+    "individually",
     "kth_largest",
     "max",
     "mean",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,30 +24,37 @@ class Effect:
 
     `fractions` is the expected weight of a person, level by level; `sampled` says that weights are coins. The weighted
     sum is multiplied by `factor`. With `fills`, the public centre takes the place of what weights leave out. `laplace`
-    are the scales of the noise in the finished answer.
+    are the scales of the noise in the finished answer. Several effects at once are rows of `fractions`, with an array
+    in place of each other number.
     """
 
     fractions: NDArray[np.float64]
-    factor: float
-    laplace: tuple[float, ...]
+    factor: Any
+    laplace: tuple[Any, ...]
     sampled: bool = False
     fills: bool = False
 
     @property
     def multipliers(self) -> NDArray[np.float64]:
         """How much of a person's contribution reaches the answer, level by level."""
-        return self.factor * self.fractions
+        return np.asarray(self.factor)[..., None] * self.fractions
 
 
 def expected_error(effect: Effect, statistic: Additive, levels: Levels, moments: Moments) -> float:
     """RMSE against the roster's own statistic if preferences and values are unrelated and the public guesses hold."""
+    return float(expected_errors(effect, statistic, levels, moments))
+
+
+def expected_errors(effect: Effect, statistic: Additive, levels: Levels, moments: Moments) -> NDArray[np.float64]:
+    """The same for several effects at once."""
     sizes = np.array(levels.sizes, float)
     gaps = effect.multipliers - 1
     offset = (moments.mean - _base(effect, statistic)) ** 2 + moments.location**2
-    bias = offset * float(gaps @ sizes) ** 2
-    luck = moments.variance * float(gaps**2 @ sizes)
+    bias = offset * (gaps @ sizes) ** 2
+    luck = moments.variance * (gaps**2 @ sizes)
     before = (bias + luck) / _divisor(statistic, levels) ** 2 + _coins(effect, statistic, levels, moments)
-    return math.sqrt(before + noise_variance(effect))
+    errors: NDArray[np.float64] = np.sqrt(before + noise_variance(effect))
+    return errors
 
 
 def worst_error(effect: Effect, statistic: Additive, levels: Levels) -> float:
@@ -81,16 +89,14 @@ def error_model(effect: Effect, statistic: Additive, levels: Levels, moments: Mo
     return ErrorModel(laplace, normal, population, 0.0, slope, shift, slope * grid)
 
 
-def noise_variance(effect: Effect) -> float:
+def noise_variance(effect: Effect) -> Any:
     """Of independent Laplace noises: two squared scales each."""
     return sum(2 * scale**2 for scale in effect.laplace)
 
 
-def equivalent_scale(inverse: float) -> float:
+def equivalent_scale(inverse: Any) -> Any:
     """The scale of the Laplace noise with the same variance as the discrete one, 2a/(1-a)^2 with a=exp(-inverse)."""
-    if inverse < 1e-4:
-        return 1 / inverse
-    return math.exp(-inverse / 2) / -math.expm1(-inverse)
+    return np.where(inverse < 1e-4, 1 / inverse, np.exp(-inverse / 2) / -np.expm1(-inverse))[()]
 
 
 def _unbias(effect: Effect, statistic: Additive, levels: Levels) -> tuple[float, float]:
@@ -111,12 +117,12 @@ def _coin_base(statistic: Additive) -> float:
     return 0.0 if statistic.counts else statistic.centre
 
 
-def _coins(effect: Effect, statistic: Additive, levels: Levels, moments: Moments) -> float:
+def _coins(effect: Effect, statistic: Additive, levels: Levels, moments: Moments) -> Any:
     """Expected variance of a sample's coins, on the answer's scale."""
     if not effect.sampled:
         return 0.0
     square = moments.variance + (moments.mean - _coin_base(statistic)) ** 2
-    spread = float((effect.fractions * (1 - effect.fractions)) @ np.array(levels.sizes, float))
+    spread = (effect.fractions * (1 - effect.fractions)) @ np.array(levels.sizes, float)
     return (effect.factor / _divisor(statistic, levels)) ** 2 * square * spread
 
 

@@ -63,8 +63,10 @@ class Weighting:
 
 def proportional(levels: Levels, top: int | Fraction) -> Weighting:
     """Weights min(1, e_j/top), rounded down; public people count in full. Weight one costs `top`."""
-    weights = [ONE if g is None or g >= top else math.floor(ONE * Fraction(g) / top) for g in levels.grants]
-    return Weighting(tuple(weights), ONE, Fraction(top))
+    rate = Fraction(top)
+    up, down = ONE * rate.denominator, rate.numerator
+    weights = [ONE if g is None else min(ONE, g * up // down) for g in levels.grants]
+    return Weighting(tuple(weights), ONE, rate)
 
 
 @lru_cache(maxsize=256)
@@ -217,12 +219,15 @@ class Linear(Mechanism):
         return np.array(weighting.weights, float) / weighting.one
 
     def _effect(self, question: Question, levels: Levels) -> accuracy.Effect:
-        statistic, rate = question.statistic, float(self._rate(question, levels))
+        return self._effect_of(question, levels, self._fractions(question, levels), float(self._rate(question, levels)))
+
+    def _effect_of(self, question: Question, levels: Levels, fractions: Any, rate: Any) -> accuracy.Effect:
+        """Of these weights at this rate; of several at once where they come in rows."""
+        statistic = question.statistic
         assert isinstance(statistic, Additive)
-        fractions = self._fractions(question, levels)
-        factor = 1.0
+        factor: Any = 1.0 + 0.0 * rate
         if self.rescale or (statistic.averages and self.mean_of_the_weighted):
-            factor = levels.people / max(float(fractions @ np.array(levels.sizes, float)), 1e-300)
+            factor = levels.people / np.maximum(fractions @ np.array(levels.sizes, float), 1e-300)
         per_person = factor / (levels.people if statistic.averages else 1)
         laplace = []
         for part, unit in zip(statistic.parts, statistic.units, strict=True):
@@ -230,14 +235,28 @@ class Linear(Mechanism):
             laplace.append(per_person * unit / self._one * accuracy.equivalent_scale(inverse))
         return accuracy.Effect(fractions, factor, tuple(laplace), self.samples, self.fills_with_centre)
 
+    def errors_at(
+        self, question: Question, levels: Levels, fractions: NDArray[np.float64], thresholds: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The predicted error at each of several thresholds in nano-epsilon, of which `fractions` are the weights."""
+        statistic = question.statistic
+        if isinstance(statistic, Order):
+            used, epsilons = fractions @ np.array(levels.sizes, float), thresholds / NANO
+            return surrogate.quantile_errors(question, levels, used * epsilons, used * epsilons**2)
+        assert isinstance(statistic, Additive)
+        moments = statistic.moments(question.spread, question.density)
+        effects = self._effect_of(question, levels, fractions, thresholds)
+        return accuracy.expected_errors(effects, statistic, levels, moments)
+
     def _rate(self, question: Question, levels: Levels) -> Fraction:
         return self.weighting(question, levels).rate
 
     def _quantile_weights(self, question: Question, levels: Levels) -> tuple[list[float], list[float]]:
         """(people expected to be used, epsilon each is used at), per level."""
-        losses = self.weighting(question, levels).losses()
-        used = [float(n) if loss > 0 else 0.0 for n, loss in zip(levels.sizes, losses, strict=True)]
-        return used, [to_epsilon(math.floor(loss)) for loss in losses]
+        weighting = self.weighting(question, levels)
+        up, down = weighting.rate.numerator, weighting.one * weighting.rate.denominator
+        used = [float(n) if w > 0 else 0.0 for n, w in zip(levels.sizes, weighting.weights, strict=True)]
+        return used, [to_epsilon(w * up // down) for w in weighting.weights]
 
     # Exact distributions, for small inputs -----------------------------------------------------------------------
 

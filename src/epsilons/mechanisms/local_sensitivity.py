@@ -41,8 +41,8 @@ class LocalSensitivity(Mechanism):
     """Noise scaled to how far each person could move this very answer.
 
     Definition: discrete Laplace noise of scale b(D) = max_i LS_i(D)/eps_i, LS_i(D) = how far replacing person i's
-                record can move the answer on the data D as they are; no noise at all where nobody can move it. For groups of
-                1..g people: b(D) = max_i LS^(i)(D)/eps_(i).
+                record can move the answer on the data D as they are; no noise at all where nobody can move it. For
+                groups of 1..g people: b(D) = max_i LS^(i)(D)/eps_(i).
     Theorem:    Soria-Comas et al. 2017, sections on individual and group DP; the maximum over persons honours each
                 person's own epsilon ("personalized individual").
     Guarantee:  individual DP (not DP): the actual data against its neighbours, with the scale frozen. It says nothing

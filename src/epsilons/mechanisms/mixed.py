@@ -87,13 +87,11 @@ class Mixed(Mechanism):
             reach = (statistic.bounds[1] - statistic.bounds[0]) / (2 if question.neighbors == "absent" else 1)
             return np.array([reach / to_epsilon(g) / n for g, n in zip(levels.grants, levels.sizes, strict=True)])
         assert isinstance(statistic, Additive)
-        unit = statistic.units[0]
-        return np.array(
-            [
-                0.0 if g is None else unit * equivalent_scale(float(self._inverse(question, g))) / n
-                for g, n in zip(levels.grants, levels.sizes, strict=True)
-            ]
-        )
+        inverse = np.array(levels.finite, float) / (NANO * statistic.parts[0].reach[question.neighbors])
+        scales = np.zeros(len(levels.grants))
+        scales[: len(inverse)] = statistic.units[0] * equivalent_scale(inverse)  # public people come last
+        scales /= np.array(levels.sizes, float)
+        return scales
 
     def _variances(self, question: Question, levels: Levels, variance: float, scales: Floats) -> Floats:
         """Of each level's mean around the population's: sampling and noise."""

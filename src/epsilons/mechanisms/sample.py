@@ -89,7 +89,10 @@ class Sample(Linear):
 
     def _fractions(self, question: Question, levels: Levels) -> NDArray[np.float64]:
         """The chances as floats, for predictions: (e^eps - 1)/(e^t - 1), written so that no exponential overflows."""
-        t = to_epsilon(resolve_threshold(self, question, levels))
+        return self.fractions_at(levels, to_epsilon(resolve_threshold(self, question, levels)))
+
+    def fractions_at(self, levels: Levels, t: Any) -> NDArray[np.float64]:
+        """The same at a threshold, or at each of a column of them."""
         epsilons = np.minimum([to_epsilon(g) for g in levels.grants], t)
         chances: NDArray[np.float64] = np.exp(epsilons - t) * np.expm1(-epsilons) / np.expm1(-t)
         return chances

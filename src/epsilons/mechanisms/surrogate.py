@@ -31,16 +31,27 @@ def quantile_error(question: Question, levels: Levels, used: Sequence[float], we
     assert isinstance(statistic, Order)
     if statistic.q is None or not 0 < statistic.q < 1:
         return None
-    q = float(statistic.q)
     whole = sum(n * w for n, w in zip(used, weights, strict=True))
     if whole == 0:
         return None
-    points, widths, share, density, answer = _stand_in(question, q)
-    score = whole * np.abs(share - q)
-    spread = _second_moment(points - answer, widths, score / 2)
     squares = sum(n * w * w for n, w in zip(used, weights, strict=True))
-    sampling = q * (1 - q) / density**2 * max(0.0, squares / whole**2 - 1 / levels.people)
-    return math.sqrt(spread + sampling + _grid_rounding(statistic))
+    return float(quantile_errors(question, levels, np.array([whole]), np.array([squares]))[0])
+
+
+def quantile_errors(question: Question, levels: Levels, whole: Floats, squares: Floats) -> Floats:
+    """The same for several choices of weights at once, each given by the sums of its weights and of their squares."""
+    statistic = question.statistic
+    assert isinstance(statistic, Order)
+    if statistic.q is None or not 0 < statistic.q < 1:
+        return np.full(len(whole), np.inf)
+    q = float(statistic.q)
+    points, widths, share, density, answer = _stand_in(question, q)
+    gap = np.abs(share - q) / 2
+    weight = widths * np.exp(-whole[:, None] * (gap - gap.min()))
+    spread = weight @ (points - answer) ** 2 / weight.sum(axis=1)
+    sampling = q * (1 - q) / density**2 * np.maximum(0.0, squares / whole**2 - 1 / levels.people)
+    errors: Floats = np.sqrt(spread + sampling + _grid_rounding(statistic))
+    return errors
 
 
 def mixed_quantile_error(question: Question, levels: Levels, shares: Floats) -> float:

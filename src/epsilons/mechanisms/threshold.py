@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import register
 from epsilons.mechanisms.linear import Linear, Weighting
@@ -38,6 +41,11 @@ class Threshold(Linear):
         t = resolve_threshold(self, question, levels)
         weights = tuple(1 if grant is None or grant >= t else 0 for grant in levels.grants)
         return Weighting(weights, 1, Fraction(t))
+
+    def fractions_at(self, levels: Levels, t: Any) -> NDArray[np.float64]:
+        """Who is kept at each of a column of thresholds."""
+        kept: NDArray[np.float64] = (np.array([to_epsilon(g) for g in levels.grants]) >= t).astype(float)
+        return kept
 
     def options(self, question: Question, levels: Levels) -> dict[str, Any]:
         return {"threshold": to_epsilon(resolve_threshold(self, question, levels)), "rescale": self.rescale}

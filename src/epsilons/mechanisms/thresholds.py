@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from epsilons.errors import PlanError
 from epsilons.guarantee import to_epsilon
@@ -40,12 +41,6 @@ def resolve_threshold(mechanism: Any, question: Question, levels: Levels) -> int
 @lru_cache(maxsize=64)
 def _best(mechanism: Any, question: Question, levels: Levels) -> int:
     """The preference on the roster, or a number between two of them, with the least predicted error."""
-
-    def error(nano: int) -> float:
-        tried = replace(mechanism, threshold=to_epsilon(nano))
-        predicted = tried.predict_error(question, levels)
-        return math.inf if predicted is None else predicted
-
     steps = max(1, len(levels.finite) // _TRIED)
     candidates = {*levels.finite[::steps], levels.largest, levels.mean}
     # Without coins a number below the next preference keeps the same people with more noise: preferences are enough.
@@ -53,4 +48,7 @@ def _best(mechanism: Any, question: Question, levels: Levels) -> int:
         ratio = levels.largest / levels.smallest
         candidates |= {math.floor(levels.smallest * ratio ** (k / _TRIED)) for k in range(1, _TRIED)}
     # Where nothing can be predicted, the largest: it keeps the noise least.
-    return min(sorted(candidates, reverse=True), key=error)
+    ordered = sorted(candidates, reverse=True)
+    column = np.array([[to_epsilon(nano)] for nano in ordered])
+    errors = mechanism.errors_at(question, levels, mechanism.fractions_at(levels, column), np.array(ordered, float))
+    return ordered[int(errors.argmin())]

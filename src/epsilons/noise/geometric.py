@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from epsilons.noise.bernoulli import below, settle
 from epsilons.noise.entropy import Entropy
-from epsilons.noise.exact import as_ball, floor_dyadic
+from epsilons.noise.exact import as_ball, certain_floor, floor_dyadic, working_precision
 from epsilons.noise.uniform import low_masks
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 # exp(-x) < 2^-64 for x >= 45, since 64 log 2 = 44.36...
 _NEGLIGIBLE = 45
+_FIRST_PRECISION = 128
 _CHUNK_WORDS = 1 << 17
 # Digits that fit an int64 without touching its sign.
 _INT64_DIGITS = 63
@@ -73,12 +74,18 @@ def digits_of(inverse_scale: Fraction) -> Digits:
     """The digits for one inverse scale, kept for the next draw."""
     if inverse_scale <= 0:
         raise ValueError("an inverse scale is positive")
+    from flint import arb
+
     count = 0
-    while inverse_scale * (1 << count) < _NEGLIGIBLE:
+    while inverse_scale.numerator << count < _NEGLIGIBLE * inverse_scale.denominator:
         count += 1
     plan = Digits(inverse_scale, count, np.zeros(count + 1, dtype=np.uint64))
-    for position in range(count):
-        plan.thresholds[position] = floor_dyadic(plan.chance(position))
+    # All digits at one precision, which decides nearly every floor; the rest become finer one by one.
+    with working_precision(_FIRST_PRECISION):
+        exponent, one = as_ball(inverse_scale), arb((1, 64))
+        floors = [certain_floor(one / (1 + (exponent * (1 << position)).exp())) for position in range(count)]
+    for position, floor in enumerate(floors):
+        plan.thresholds[position] = floor_dyadic(plan.chance(position)) if floor is None else floor
     plan.thresholds.flags.writeable = False
     return plan
 

@@ -159,7 +159,7 @@ def test_people_move_to_public_and_back() -> None:
 def test_a_share_is_kept_when_people_move() -> None:
     plan = eps.plan("count", PEOPLE, share=0.1, threshold="mean")
     moved = plan.what_if({"strict": ("open", 0.1)})
-    assert (moved.share, moved.threshold) == (plan.share, "mean")
+    assert (moved.share, moved.settings.threshold) == (plan.share, "mean")
 
 
 @pytest.mark.parametrize(
