@@ -174,3 +174,25 @@ class Guarantee:
 
 def _merge(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*first, *second)))
+
+
+def compose_all(guarantees: Iterable[Guarantee]) -> Guarantee:
+    """Everything released so far, in order: losses add up, and individual privacy leaves a permanent mark.
+
+    From the first release that is not DP on, whatever is said of the whole says "not DP since release N".
+
+    >>> exact = Guarantee(neighbors="absent", losses=((NANO, NANO),), kind=INDIVIDUAL)
+    >>> fine = Guarantee(neighbors="absent", losses=((NANO, NANO),))
+    >>> compose_all([fine, exact, fine]).caveats[0]
+    'Not DP since release 2.'
+    """
+    parts = list(guarantees)
+    if not parts:
+        raise PlanError("There is nothing to compose.", hint="at least one guarantee")
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole.compose(part)
+    marked = [number for number, part in enumerate(parts, 1) if part.kind == INDIVIDUAL]
+    if not marked:
+        return whole
+    return replace(whole, caveats=_merge((f"Not DP since release {marked[0]}.",), whole.caveats))

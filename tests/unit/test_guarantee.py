@@ -18,6 +18,7 @@ from epsilons.guarantee import (
     ROSTER_IS_PUBLIC,
     SEEDED,
     Guarantee,
+    compose_all,
     nano_up,
     to_epsilon,
 )
@@ -146,3 +147,18 @@ def test_a_release_promises_what_was_asked(neighbors: str) -> None:
     for granted, loss in release.guarantee.epsilons.items():
         assert loss <= granted
         assert math.isinf(granted) or release.charges[granted] == loss
+
+
+def test_individual_privacy_leaves_a_permanent_mark() -> None:
+    """Everything said of a history from the first release that is not DP on says since when."""
+    fine = Guarantee(neighbors="absent", losses=((NANO, NANO // 2),))
+    weak = Guarantee(neighbors="absent", losses=((NANO, NANO // 4),), kind=INDIVIDUAL)
+    assert compose_all([fine, fine]).kind == PERSONALIZED
+    assert not any("Not DP" in caveat for caveat in compose_all([fine, fine]).caveats)
+    whole = compose_all([fine, fine, weak, fine, weak])
+    assert whole.kind == INDIVIDUAL
+    assert whole.caveats[0] == "Not DP since release 3."
+    assert whole.epsilons == {1.0: 2.0}
+    assert "Not DP since release 3." in str(whole)
+    with pytest.raises(PlanError, match="nothing to compose"):
+        compose_all([])

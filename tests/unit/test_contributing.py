@@ -1,0 +1,46 @@
+"""The worked example in CONTRIBUTING.md is a real mechanism: it registers, answers and keeps its promise."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+import epsilons as eps
+from epsilons.audit import all_datasets, enumerate_losses
+from epsilons.mechanisms.base import create, registered
+from epsilons.preferences import roster_of
+from epsilons.statistics.count import Count
+from epsilons.statistics.people import ArrayPeople
+from epsilons.statistics.question import Question
+
+exec(compile(SOURCE, "quartile.py", "exec"), {"__name__": "epsilons.mechanisms.quartile"})
+assert "quartile" in registered()
+people = [0.1] * 20 + [0.5] * 60 + [1.0] * 20
+answer = eps.count([1] * 100, people, mechanism="quartile")
+assert answer.charges == {0.1: 0.0, 0.5: 0.5, 1.0: 0.5}, answer.charges
+assert any(row.mechanism == "quartile" for row in eps.plan("count", people).rows)
+
+roster = roster_of([0.1, 0.5, 0.5, 0.5, 1.0])
+mechanism, question = create("quartile"), Question(Count())
+verdict = enumerate_losses(
+    lambda values: mechanism.distribution(question, ArrayPeople.of(values, roster)),
+    all_datasets([0, 1], 5),
+    [1e-12, 0.5, 0.5, 0.5, 0.5],
+    domain=[0, 1],
+    neighbors="replace",
+    log=True,
+)
+assert verdict.holds, str(verdict)
+"""
+
+
+def test_the_worked_example_is_a_real_mechanism() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    program = f"SOURCE = {source!r}\n{PROGRAM}"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
