@@ -1,0 +1,125 @@
+"""What an engine is: it knows the columns of one table, runs a query given as a tree, and hands back Arrow.
+
+Queries are sqlglot expression trees, made node by node and rendered once by the engine. Text that somebody wrote never
+becomes part of a query: conditions are parsed, checked and rebuilt (`conditions`), values become typed literals
+(`literals`). Whatever an engine has to say about a failure stays inside it, since it may quote a value of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from epsilons.errors import DataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from sqlglot import exp
+
+#: The name under which every engine's queries find the table.
+SOURCE = "source"
+
+NUMBER, TEXT, TRUTH, DATE, TIME, OTHER = "number", "text", "truth", "date", "time", "other"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's name and type, which are public.
+
+    `family` decides what a column may be compared with: number, text, truth (booleans), date, time (without a zone);
+    "other" is stored but cannot be asked about. An exact number is a whole number of units of 10^-scale between `low`
+    and `high`; a floating one has `bits` (32 or 64) instead.
+    """
+
+    name: str
+    family: str
+    low: int | None = None
+    high: int | None = None
+    scale: int = 0
+    precision: int = 0
+    bits: int = 0
+
+    @property
+    def floating(self) -> bool:
+        """Whether the column may hold NaN and infinities."""
+        return self.bits > 0
+
+    def numeric(self) -> bool:
+        """Whether sums, means and order statistics can be asked of it: numbers, and truths as 0 and 1."""
+        return self.family in (NUMBER, TRUTH)
+
+
+class Schema(Mapping[str, Column]):
+    """The columns of a table, in order."""
+
+    def __init__(self, columns: list[Column]) -> None:
+        self._columns = {column.name: column for column in columns}
+        folded = {name.casefold() for name in self._columns}
+        if len(folded) < len(columns):
+            raise DataError(
+                "Two columns have the same name.",
+                rule="Names of columns differ by more than upper and lower case.",
+                hint="rename a column",
+            )
+
+    def __getitem__(self, name: str) -> Column:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __repr__(self) -> str:
+        return f"Schema({', '.join(f'{c.name}: {c.family}' for c in self.values())})"
+
+    def find(self, name: Any) -> Column:
+        """The column of this name; upper and lower case may differ."""
+        found = self.get(name) if isinstance(name, str) else None
+        if found is None and isinstance(name, str):
+            found = next((c for c in self.values() if c.name.casefold() == name.casefold()), None)
+        if found is None:
+            raise DataError(
+                f"There is no column {name!r}.", rule="Columns are named as in the table.", hint=_some(list(self))
+            )
+        return found
+
+    def number(self, name: Any) -> Column:
+        """A column of numbers (or truths); its type is public, so the refusal says nothing about a value."""
+        column = self.find(name)
+        if not column.numeric():
+            raise DataError(
+                f"Column {column.name!r} holds {column.family}, not numbers.",
+                rule="This statistic works on numbers.",
+                hint="a histogram with categories for words; types={...} for numbers in a CSV file",
+            )
+        return column
+
+
+class Engine(Protocol):
+    """Runs trees on one table and hands back Arrow."""
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the table named `SOURCE`."""
+
+    def run(self, tree: exp.Query) -> pa.Table:
+        """The result of a query; `DataError` with a fixed text if the engine fails."""
+
+    def keep(self, name: str, tree: exp.Query) -> Schema:
+        """Store the result of a query inside the engine under a name, for later queries; its columns."""
+
+    def add(self, name: str, table: pa.Table) -> Schema:
+        """Make an Arrow table known to later queries; its columns."""
+
+    def drop(self, name: str) -> None:
+        """Forget what `keep` or `add` made known."""
+
+    def close(self) -> None:
+        """Let go of files and memory."""
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "") if names else "a table with columns"

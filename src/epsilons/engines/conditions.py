@@ -1,0 +1,262 @@
+"""Conditions that a caller writes as text: a small language, checked against the table's columns before any reading.
+
+    age >= 18 AND NOT (region IN ('north', 'south') OR name LIKE 'A%') AND wage IS NOT NULL
+
+A column against literals of its own family with = <> < <= > >=, IN, BETWEEN, LIKE (text), IS [NOT] NULL; AND, OR, NOT
+and parentheses. Nothing else, and one fixed message for whatever else there is.
+
+The text is parsed, every node and every one of its arguments is looked up in a list of what is allowed, and what comes
+out are the frozen values of `predicate`. The query is built from those, so no node of the parser reaches an engine. On
+the way they take a normal form, whose `text` is the same for conditions that say the same in another order or manner:
+
+- NOT goes down to the comparisons (De Morgan), where it turns `<` into `>=` and so on. What remains is built of AND
+  and OR alone, so that "unknown" may count as false at once: a row whose value is missing, null or NaN, meets no
+  comparison, negated or not.
+- A comparison with a whole or decimal number is put in units of the column: `age < 17.5` and `age <= 17` are one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp, tokenize
+from sqlglot.parser import Parser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from epsilons.engines.base import NUMBER, TEXT, TRUTH, Column, Schema
+from epsilons.engines.literals import Canonical, canonical, check_text
+from epsilons.engines.predicate import All, Among, Any_, Compare, Like, Missing, Never, Predicate
+from epsilons.errors import PlanError
+
+LONGEST = 20_000
+MOST_TOKENS = 4_000
+DEEPEST = 24
+
+_NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_FLIPPED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_SIGNS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+}  # fmt: skip
+_DIGITS = re.compile(r"(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?", re.ASCII)
+
+
+_WORDS = {"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE"}
+_WRITTEN = {TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER}
+
+
+class _RefusedError(Exception):
+    """Not in the language."""
+
+
+def parse(text: Any, schema: Schema) -> Predicate:
+    """The condition that a text stands for, in normal form; `PlanError`, always the same, if it is not one.
+
+    >>> from epsilons.engines.base import Column, Schema
+    >>> schema = Schema([Column("age", "number", -2**31, 2**31 - 1), Column("union", "text")])
+    >>> parse("NOT (age < 17.5 OR \\"union\\" IS NULL)", schema).text
+    '("age" >= 18 AND "union" IS NOT NULL)'
+    """
+    try:
+        return _parse(text, schema)
+    except Exception:  # parsers quote what they could not read, and recursion ends in errors of its own
+        pass
+    raise PlanError(
+        "The condition is not one that can be asked.",
+        rule="Columns against literals of their type: = <> < <= > >=, IN, BETWEEN, LIKE, IS [NOT] NULL; AND, OR, NOT.",
+        hint="age >= 18 AND region IN ('north', 'south')",
+    )
+
+
+def _parse(text: Any, schema: Schema) -> Predicate:
+    if not isinstance(text, str) or len(text) > LONGEST:
+        raise _RefusedError
+    check_text(text[: LONGEST // 2]), check_text(text[LONGEST // 2 :])
+    tokens = [_as_name(token, schema) for token in tokenize(text)]
+    if not tokens or len(tokens) > MOST_TOKENS or any(token.comments or token.text == ";" for token in tokens):
+        raise _RefusedError
+    depth = 0
+    for token in tokens:
+        depth += token.text == "("
+        depth -= token.text == ")"
+        if depth > DEEPEST:
+            raise _RefusedError
+    if sum(token.text.upper() == "NOT" for token in tokens) > 4 * DEEPEST:
+        raise _RefusedError
+    (tree,) = Parser().parse_into(exp.Condition, tokens, text)
+    return _condition(tree, schema, False)
+
+
+def _as_name(token: Token, schema: Schema) -> Token:
+    """A word of SQL that is no word of this language may name a column: union, order, date."""
+    if token.token_type in _WRITTEN or token.text.upper() in _WORDS:
+        return token
+    if all(name.casefold() != token.text.casefold() for name in schema):
+        return token
+    return Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, list(token.comments))
+
+
+def _only(node: exp.Expr, *names: str) -> None:
+    """Every argument of a node is one that is known here; a newer parser may add others, such as a negation."""
+    if node.comments or any(value not in (None, False, []) for name, value in node.args.items() if name not in names):
+        raise _RefusedError
+
+
+def _condition(node: Any, schema: Schema, negated: bool) -> Predicate:
+    kind = type(node)
+    while kind in (exp.Paren, exp.Not):
+        _only(node, "this")
+        negated ^= kind is exp.Not
+        node = node.this
+        kind = type(node)
+    if kind in (exp.And, exp.Or):
+        parts = [_condition(part, schema, negated) for part in _chain(node, kind)]
+        return _joined(parts, every=(kind is exp.And) != negated)
+    if kind in _SIGNS:
+        _only(node, "this", "expression")
+        return _comparison(node.this, _SIGNS[kind], node.expression, schema, negated)
+    if kind is exp.Between:
+        _only(node, "this", "low", "high")
+        ends = [(">=", node.args["low"]), ("<=", node.args["high"])]
+        parts = [_comparison(node.this, sign, end, schema, negated) for sign, end in ends]
+        return _joined(parts, every=not negated)
+    if kind is exp.In:
+        _only(node, "this", "expressions")
+        return _among(_column(node.this, schema), node.expressions, negated)
+    if kind is exp.Like:
+        _only(node, "this", "expression", "negate")
+        return _like(_column(node.this, schema), node.expression, negated ^ bool(node.args.get("negate")))
+    if kind is exp.Is:
+        _only(node, "this", "expression")
+        if type(node.expression) is not exp.Null:
+            raise _RefusedError
+        return Missing(_column(node.this, schema), negated)
+    raise _RefusedError
+
+
+def _chain(node: Any, kind: type[exp.Connector]) -> Iterator[Any]:
+    """The parts of a AND b AND c, which the parser nests to the left as deep as there are parts."""
+    parts = []
+    while type(node) is kind:
+        _only(node, "this", "expression")
+        parts.append(node.expression)
+        node = node.this
+    return iter([node, *reversed(parts)])
+
+
+def _joined(parts: list[Predicate], every: bool) -> Predicate:
+    same = All if every else Any_
+    flat = [inner for part in parts for inner in (part.parts if isinstance(part, same) else (part,))]
+    looked_at = frozenset[str]().union(*(part.columns for part in flat))
+    if every and any(isinstance(part, Never) for part in flat):
+        return Never(looked_at)
+    kept = {part.text: part for part in flat if every or not isinstance(part, Never)}
+    if not kept:
+        return Never(looked_at)
+    ordered = tuple(kept[text] for text in sorted(kept))
+    return ordered[0] if len(ordered) == 1 else same(ordered)
+
+
+def _column(node: Any, schema: Schema) -> Column:
+    if type(node) is not exp.Column or type(node.this) is not exp.Identifier:
+        raise _RefusedError
+    _only(node, "this")
+    _only(node.this, "this", "quoted")
+    found = schema.get(node.this.this) if node.this.args.get("quoted") else schema.find(node.this.this)
+    if found is None:
+        raise _RefusedError
+    return found
+
+
+def _value(node: Any, kind: Column) -> Fraction | str | bool:
+    if type(node) is exp.Paren:
+        _only(node, "this")
+        node = node.this
+    if type(node) is exp.Boolean and kind.family == TRUTH:
+        _only(node, "this")
+        return bool(node.this)
+    sign = 1
+    if type(node) is exp.Neg:
+        _only(node, "this")
+        sign, node = -1, node.this
+    if type(node) is not exp.Literal:
+        raise _RefusedError
+    _only(node, "this", "is_string")
+    if not node.is_string:
+        if kind.family != NUMBER or not _DIGITS.fullmatch(node.this):
+            raise _RefusedError
+        return sign * Fraction(node.this)
+    if sign < 0 or kind.family in (NUMBER, TRUTH):
+        raise _RefusedError
+    return str(node.this)
+
+
+def _comparison(left: Any, sign: str, right: Any, schema: Schema, negated: bool) -> Predicate:
+    if type(left) is not exp.Column:
+        left, right, sign = right, left, _FLIPPED[sign]
+    kind = _column(left, schema)
+    return _compare(kind, _NEGATED[sign] if negated else sign, _value(right, kind))
+
+
+def _compare(kind: Column, sign: str, value: Fraction | str | bool) -> Predicate:
+    if kind.family == NUMBER and not kind.floating:
+        assert isinstance(value, Fraction)
+        return _compare_units(kind, sign, value * 10**kind.scale)
+    if kind.family == TRUTH:
+        if sign not in ("=", "<>"):
+            raise _RefusedError
+        return Compare(kind, "=", bool(value) == (sign == "="))
+    known = canonical(value, kind)
+    assert known is not None
+    return Compare(kind, sign, known)
+
+
+def _compare_units(kind: Column, sign: str, units: Fraction) -> Predicate:
+    """In whole units of the column: only =, <>, <= and >= with a number of the column's range remain."""
+    assert kind.low is not None
+    assert kind.high is not None
+    never, anyone = Never(frozenset({kind.name})), Missing(kind, negated=True)
+    if sign in ("=", "<>"):
+        held = units.denominator == 1 and kind.low <= units <= kind.high
+        if not held:
+            return never if sign == "=" else anyone
+        return Compare(kind, sign, int(units))
+    if sign in ("<", "<="):
+        most = math.floor(units) if sign == "<=" else math.ceil(units) - 1
+        if most >= kind.high:
+            return anyone
+        return never if most < kind.low else Compare(kind, "<=", most)
+    least = math.ceil(units) if sign == ">=" else math.floor(units) + 1
+    if least <= kind.low:
+        return anyone
+    return never if least > kind.high else Compare(kind, ">=", least)
+
+
+def _among(kind: Column, nodes: list[Any], negated: bool) -> Predicate:
+    if not nodes:
+        raise _RefusedError
+    parts = [_compare(kind, "=", _value(node, kind)) for node in nodes]
+    values = {part.value for part in parts if isinstance(part, Compare)}
+    ordered: tuple[Canonical, ...] = tuple(sorted(values))
+    if not ordered:
+        return Missing(kind, negated=True) if negated else Never(frozenset({kind.name}))
+    if len(ordered) == 1:
+        return _compare_one(kind, ordered[0], negated)
+    return Among(kind, ordered, negated)
+
+
+def _compare_one(kind: Column, value: Canonical, negated: bool) -> Predicate:
+    if kind.family == TRUTH:
+        return Compare(kind, "=", bool(value) != negated)
+    return Compare(kind, "<>" if negated else "=", value)
+
+
+def _like(kind: Column, node: Any, negated: bool) -> Predicate:
+    pattern = _value(node, kind)
+    # A backslash escapes in one engine and not in another.
+    if kind.family != TEXT or not isinstance(pattern, str) or "\\" in pattern:
+        raise _RefusedError
+    return Like(kind, check_text(pattern), negated)

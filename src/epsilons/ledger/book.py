@@ -1,0 +1,391 @@
+"""The ledger: every person's budget, charged durably before any data is read.
+
+Order of a release: `reserve` (durable), `touched` (durable; from here on nothing is given back), read and draw,
+`store`; only what `store` returns may leave. A process that ends anywhere in between leaves the charge standing.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import logging
+import os
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+
+import numpy as np
+from sqlalchemy import Connection, func, insert, inspect, select, update
+
+from epsilons.errors import LedgerError
+from epsilons.ledger import border, journal, reading, recount, roster, tables
+from epsilons.ledger import cohorts as arithmetic
+from epsilons.ledger.anchor import Anchor
+from epsilons.ledger.base import (
+    ACTIVE,
+    REFUNDED,
+    RESERVED,
+    STORED,
+    TOUCHED,
+    Allowance,
+    Cohort,
+    Enrolment,
+    Members,
+    Past,
+    Recount,
+    Remaining,
+    Reservation,
+    Statement,
+    Terms,
+    moved,
+)
+from epsilons.ledger.border import DIGEST_BYTES, Grants, People
+from epsilons.ledger.database import Database
+from epsilons.ledger.faults import reach
+
+Clock = Callable[[], datetime.datetime]
+
+# Numbers of releases and sizes only: never a digest, a key, a description or an answer.
+_log = logging.getLogger("epsilons.ledger")
+
+
+def now() -> datetime.datetime:
+    """The clock on the wall."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+class Ledger:
+    """Budgets of people in one database; safe for threads, and for processes where the database is shared."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        clock: Clock = now,
+        anchor: str | os.PathLike[str] | None = None,
+        create: bool = True,
+        adopt: bool = False,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._anchor = None if anchor is None else Anchor(anchor)
+        with database.read() as connection:
+            there = inspect(connection).has_table(tables.ledger.name)
+        if not there:
+            if not create:
+                raise LedgerError("There is no ledger here.", hint="the address it was created with")
+            self._create()
+        with database.read() as connection:
+            about = connection.execute(select(tables.ledger)).one()
+            if about.format != tables.FORMAT:
+                raise LedgerError("This ledger has another format.", hint="the release of epsilons that wrote it")
+            #: Names the ledger for good; also a fit salt for the digests of its people.
+            self.id: str = about.id
+            if self._anchor is not None:
+                if adopt:
+                    self._anchor.adopt(connection, self.id)
+                self._anchor.check(connection, self.id)
+                self._anchor.advance(connection, self.id)
+
+    def _create(self) -> None:
+        with self._database.write() as connection:
+            if inspect(connection).has_table(tables.ledger.name):
+                return
+            tables.metadata.create_all(connection)
+            name = uuid.uuid4().hex
+            connection.execute(insert(tables.ledger), {"one": 1, "id": name, "format": tables.FORMAT, "epoch": 0})
+            journal.append(connection, "open", self._time(), {"id": name, "format": tables.FORMAT})
+            if self._anchor is not None:
+                self._anchor.refuse_if_known()
+                self._anchor.adopt(connection, name)
+
+    def _time(self) -> str:
+        return self._clock().astimezone(datetime.UTC).isoformat(timespec="microseconds")
+
+    @contextmanager
+    def _writing(self, inside: str, after: str) -> Iterator[Connection]:
+        """One change: committed, then the head synced, then and only then known to the caller."""
+        with self._database.write() as connection:
+            if self._anchor is not None:
+                self._anchor.check(connection, self.id)
+            yield connection
+            reach(inside)
+        if self._anchor is not None:
+            with self._database.read() as connection:
+                self._anchor.advance(connection, self.id)
+        reach(after)
+
+    def close(self) -> None:
+        """Let go of the database; a ledger in memory is gone then."""
+        self._database.close()
+
+    # What is fixed --------------------------------------------------------------------------------------------------
+
+    def terms(self) -> Terms | None:
+        """What was settled, or None."""
+        with self._database.read() as connection:
+            return _terms(connection)
+
+    def settle_terms(self, neighbors: str, rows_per_person: int, allow_individual: bool = False) -> Terms:
+        """Fix the terms for the life of the ledger; the same ones again are fine, others are refused."""
+        wished = border.terms(neighbors, rows_per_person, allow_individual)
+        if self.terms() == wished:
+            return wished
+        with self._writing("enrolling", "enrolled") as connection:
+            held = _terms(connection)
+            if held is None:
+                values = {
+                    "neighbors": wished.neighbors,
+                    "rows_per_person": wished.rows_per_person,
+                    "allow_individual": int(wished.allow_individual),
+                }
+                connection.execute(update(tables.ledger).values(**values))
+                journal.append(connection, "terms", self._time(), values)
+            elif held != wished:
+                raise LedgerError(
+                    "This ledger was created under other terms.",
+                    rule="Neighbours, rows per person and individual privacy are fixed for the life of a ledger.",
+                    hint=f"neighbors={held.neighbors!r}, rows_per_person={held.rows_per_person}, "
+                    f"allow_individual={held.allow_individual}",
+                )
+        return wished
+
+    # Who is there ---------------------------------------------------------------------------------------------------
+
+    def enroll(self, people: People, grants: Grants) -> Enrolment:
+        """Take a table's wishes: newcomers join, stricter wishes hold at once, looser ones wait for `sync`.
+
+        A person listed several times has the strictest of their wishes. The same list again changes nothing.
+        """
+        return self._change(people, grants, roster.stricter)
+
+    def sync(self, people: People, grants: Grants) -> Enrolment:
+        """Take a table's wishes in both directions. Whoever withdrew stays away until they say so themselves."""
+        return self._change(people, grants, roster.synced)
+
+    def set_grants(self, people: People, grants: Grants) -> Enrolment:
+        """What people said themselves: stricter, looser, public, or back again after withdrawing."""
+        return self._change(people, grants, roster.any_change)
+
+    def withdraw(self, people: People) -> Enrolment:
+        """These people are not used any more; their accounts stay."""
+        listed = border.digests(people)
+        return self._change(listed, np.full(len(listed), roster.WITHDRAW_CODE), roster.any_change, checked=True)
+
+    def _change(self, people: People, grants: Grants, policy: roster.Policy, *, checked: bool = False) -> Enrolment:
+        listed = border.digests(people)
+        wishes = np.asarray(grants, dtype=np.int64) if checked else border.grants(grants, len(listed))
+        with self._writing("enrolling", "enrolled") as connection:
+            done = roster.change(self._database, connection, self._time(), listed, wishes, policy)
+        _log.info("roster: %d of %d people stand elsewhere now", done.changed, len(listed))
+        return done
+
+    @property
+    def epoch(self) -> int:
+        """How often the roster changed: part of what makes a question the same."""
+        with self._database.read() as connection:
+            return reading.epoch(connection)
+
+    def cohorts(self) -> tuple[Cohort, ...]:
+        """All cohorts, in the order they were made, empty ones included."""
+        with self._database.read() as connection:
+            return reading.cohorts(connection)
+
+    def members(self) -> Members:
+        """Who stands in which cohort, sorted by digest."""
+        query = select(tables.people.c.digest, tables.people.c.cohort).order_by(tables.people.c.digest)
+        with self._database.read() as connection:
+            digests, cohorts = roster.read_members(connection, query)
+            epoch = reading.epoch(connection)
+        return Members(epoch, digests.view(np.uint8).reshape(-1, DIGEST_BYTES), cohorts)
+
+    # Charging -------------------------------------------------------------------------------------------------------
+
+    def allowance(self, share: Fraction) -> Allowance:
+        """What a question may charge each cohort; BudgetExceeded when nobody with a finite epsilon has any left."""
+        part = border.share(share)
+        with self._database.read() as connection:
+            return arithmetic.allowance(reading.cohorts(connection), part, reading.epoch(connection))
+
+    def find(self, key: bytes) -> Reservation | None:
+        """The reservation of a question that was asked before, with its answer if it has one. Free."""
+        with self._database.read() as connection:
+            return reading.live(connection, border.key(key))
+
+    def reserve(
+        self,
+        key: bytes,
+        charges: Mapping[int, int],
+        *,
+        epoch: int,
+        kind: str,
+        description: str = "",
+        individual: bool = False,
+    ) -> Reservation:
+        """Charge a question, durably, all cohorts or none; asked again, it resumes at no further charge.
+
+        `epoch` is the one of the allowance the charges were planned with, and of the members that will be read; it
+        belongs into the question's digest as well. StalePlanError: plan again.
+        """
+        wished, paid = border.key(key), border.charges(charges)
+        border.text(kind, "kind"), border.text(description, "description")
+        # A look first: repeats and charges that cannot fit need not wait for the writers' lock.
+        with self._database.read() as connection:
+            before = reading.live(connection, wished)
+            if before is not None:
+                return before
+            if not _fits(connection, paid, epoch):
+                raise moved()
+        with self._writing("reserving", "reserved") as connection:
+            before = reading.live(connection, wished)
+            if before is not None:
+                return before
+            terms = _terms(connection)
+            if terms is None:
+                raise LedgerError("This ledger's terms are not settled.", hint="ledger.settle_terms(...)")
+            if individual and not terms.allow_individual:
+                raise LedgerError(
+                    "This ledger does not allow individual privacy.",
+                    rule="It is not DP, and one such release marks everything that follows.",
+                    hint="a new ledger with allow_individual=True",
+                )
+            if reading.epoch(connection) != epoch:
+                raise moved()
+            last = connection.execute(select(func.max(tables.reservations.c.number))).scalar_one()
+            number = (last or 0) + 1
+            at = self._time()
+            about = {
+                "number": number, "kind": kind, "individual": int(individual), "epoch": epoch,
+                "description": description,
+            }  # fmt: skip
+            _charge(connection, number, paid)
+            line = {**about, "key": wished.hex(), "charges": sorted(paid.items())}
+            seq, _ = journal.append(connection, "reserve", at, line)
+            row = {**about, "key": wished, "state": RESERVED, "seq": seq, "at": at}
+            connection.execute(insert(tables.reservations), row)
+        _log.info("release %d: charged to %d cohorts", number, len(paid))
+        return Reservation(number, RESERVED, epoch, paid, description)
+
+    def touched(self, number: int) -> Reservation:
+        """Say that data is about to be read. From here on the charge is spent, whatever happens."""
+        which = border.number(number)
+        with self._writing("touching", "touched") as connection:
+            held = reading.numbered(connection, which)
+            if held.state == REFUNDED:
+                raise LedgerError("This charge was given back.", rule="No charge, no data.", hint="reserve again")
+            if held.state == RESERVED:
+                _set_state(connection, which, TOUCHED)
+                _settle(connection, which, spend=True)
+                journal.append(connection, "touch", self._time(), {"number": which})
+            return reading.numbered(connection, which)
+
+    def refund(self, number: int) -> None:
+        """Give a charge back before any data was read for it; afterwards that is refused."""
+        which = border.number(number)
+        with self._writing("refunding", "refunded") as connection:
+            state = reading.numbered(connection, which).state
+            if state == REFUNDED:
+                return
+            if state != RESERVED:
+                raise LedgerError("This charge stands.", rule="Nothing is given back once data was read.")
+            _set_state(connection, which, REFUNDED)
+            _settle(connection, which, spend=False)
+            journal.append(connection, "refund", self._time(), {"number": which})
+        _log.info("release %d: given back", which)
+
+    def store(self, number: int, answer: bytes) -> bytes:
+        """Keep the answer; returns the bytes that may leave, which are those of whoever stored first."""
+        which, content = border.number(number), border.answer(answer)
+        with self._writing("storing", "stored") as connection:
+            held = reading.numbered(connection, which)
+            if held.answer is not None:
+                return held.answer
+            if held.state != TOUCHED:
+                raise LedgerError("No data was read for this question.", rule="reserve, touched, then store.")
+            _set_state(connection, which, STORED, answer=content)
+            digest = hashlib.sha256(content).hexdigest()
+            journal.append(connection, "store", self._time(), {"number": which, "answer": digest})
+        _log.info("release %d: stored", which)
+        return content
+
+    # What the books say ---------------------------------------------------------------------------------------------
+
+    def remaining(self) -> Remaining:
+        """What is left: the least at every granted level, each cohort, and in questions like the last one."""
+        with self._database.read() as connection:
+            return reading.remaining(connection)
+
+    def history(self) -> tuple[Past, ...]:
+        """Every question that was ever charged, with the grants in force then."""
+        with self._database.read() as connection:
+            return reading.history(connection)
+
+    def statement(self, person: bytes) -> Statement:
+        """One person's account."""
+        digest = border.person(person)
+        with self._database.read() as connection:
+            return reading.statement(connection, digest)
+
+    def not_dp_since(self) -> int | None:
+        """The first release that promised individual privacy only, or None: the mark is permanent."""
+        with self._database.read() as connection:
+            return reading.not_dp_since(connection)
+
+    def verify(self) -> Recount:
+        """Recount everything from the journal; raises LedgerError when anything differs."""
+        with self._database.read() as connection:
+            if self._anchor is not None:
+                self._anchor.check(connection, self.id)
+            return recount.verify(connection)
+
+
+def _terms(connection: Connection) -> Terms | None:
+    about = connection.execute(select(tables.ledger)).one()
+    if about.neighbors is None:
+        return None
+    return Terms(about.neighbors, about.rows_per_person, bool(about.allow_individual))
+
+
+def _fits(connection: Connection, paid: Mapping[int, int], epoch: int) -> bool:
+    """Whether a charge looks possible at this moment; only the guard in `_charge` decides."""
+    left = {c.id: c.left for c in reading.cohorts(connection) if c.state == ACTIVE and c.left is not None}
+    return reading.epoch(connection) == epoch and all(nano <= left.get(cohort, 0) for cohort, nano in paid.items())
+
+
+def _charge(connection: Connection, number: int, paid: Mapping[int, int]) -> None:
+    """All charges or none. The guard stands in the UPDATE itself, so it holds whatever else is going on."""
+    if not paid:
+        return
+    rows = [{"number": number, "cohort": cohort, "nano": nano, "carried": 0} for cohort, nano in paid.items()]
+    connection.execute(insert(tables.charges), rows)
+    cohorts, charges = tables.cohorts, tables.charges
+    mine = charges.c.number == number
+    nano = select(charges.c.nano).where(mine, charges.c.cohort == cohorts.c.id).scalar_subquery()
+    guarded = (
+        update(cohorts)
+        .where(
+            cohorts.c.id.in_(select(charges.c.cohort).where(mine)),
+            cohorts.c.state == ACTIVE,
+            cohorts.c.granted.is_not(None),
+            cohorts.c.spent + cohorts.c.reserved + nano <= cohorts.c.granted,
+        )
+        .values(reserved=cohorts.c.reserved + nano)
+    )
+    if connection.execute(guarded).rowcount != len(paid):
+        raise moved()
+
+
+def _settle(connection: Connection, number: int, *, spend: bool) -> None:
+    """What was reserved is spent or given back, also where people took it along."""
+    cohorts, charges = tables.cohorts, tables.charges
+    mine = charges.c.number == number
+    nano = select(charges.c.nano).where(mine, charges.c.cohort == cohorts.c.id).scalar_subquery()
+    values = {"reserved": cohorts.c.reserved - nano} | ({"spent": cohorts.c.spent + nano} if spend else {})
+    connection.execute(update(cohorts).where(cohorts.c.id.in_(select(charges.c.cohort).where(mine))).values(**values))
+
+
+def _set_state(connection: Connection, number: int, state: str, answer: bytes | None = None) -> None:
+    past = tables.reservations
+    values = {"state": state} | ({} if answer is None else {"answer": answer})
+    connection.execute(update(past).where(past.c.number == number).values(**values))

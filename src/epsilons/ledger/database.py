@@ -1,0 +1,48 @@
+"""What a database must do for the ledger; a back end is one small file that does it.
+
+`write` runs one transaction alone: no other writer, in this process or another, is between its first read and its
+commit, and once it has ended the change survives a crash. `read` sees one consistent state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
+
+from sqlalchemy import Connection, Table
+from sqlalchemy.exc import SQLAlchemyError
+
+from epsilons.errors import LedgerError
+
+
+class Database(Protocol):
+    """Transactions, and two bulk operations that every engine does fast in its own way."""
+
+    def write(self) -> AbstractContextManager[Connection]:
+        """One durable transaction with no other writer beside it; an exception takes all of it back."""
+
+    def read(self) -> AbstractContextManager[Connection]:
+        """One consistent view."""
+
+    def insert_many(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Rows with a value for every column, in the table's order."""
+
+    def assign_cohorts(self, connection: Connection, pairs: Sequence[tuple[int, bytes]]) -> None:
+        """Let every person (the second) stand in a cohort (the first)."""
+
+    def close(self) -> None:
+        """Let go of the connections."""
+
+
+@contextmanager
+def one_voice() -> Iterator[None]:
+    """No message of an engine reaches anyone: it may quote what was stored."""
+    try:
+        yield
+    except SQLAlchemyError:
+        raise LedgerError(
+            "The ledger's database refused or could not be reached; nothing was changed.",
+            rule="A change is made as a whole or not at all.",
+            hint="check that the database exists, is writable and is not held by a long transaction",
+        ) from None

@@ -1,0 +1,46 @@
+"""The journal: one line for every change, each chained to the one before by its hash. Lines are only ever added.
+
+    hash_n = SHA-256(hash_{n-1}, n, kind, time, body)
+
+Whoever edits, drops or swaps a line breaks the chain from there on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from epsilons.ledger import tables
+
+START = "0" * 64
+
+
+def canonical(body: Mapping[str, Any]) -> str:
+    """One text for one content."""
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def chained(previous: str, seq: int, kind: str, at: str, body: str) -> str:
+    """The hash of a line; the parts are written as JSON, so that no two lines read the same."""
+    return hashlib.sha256(json.dumps([previous, seq, kind, at, body]).encode()).hexdigest()
+
+
+def head(connection: Connection) -> tuple[int, str]:
+    """The last line's number and hash."""
+    newest = select(tables.journal.c.seq, tables.journal.c.hash).order_by(tables.journal.c.seq.desc()).limit(1)
+    row = connection.execute(newest).one_or_none()
+    return (0, START) if row is None else (row.seq, row.hash)
+
+
+def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) -> tuple[int, str]:
+    """Add a line. The primary key keeps two writers from adding the same one."""
+    seq, previous = head(connection)
+    words = canonical(body)
+    line = {"seq": seq + 1, "kind": kind, "at": at, "body": words}
+    line["hash"] = chained(previous, seq + 1, kind, at, words)
+    connection.execute(insert(tables.journal), line)
+    return seq + 1, str(line["hash"])

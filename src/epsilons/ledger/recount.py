@@ -1,0 +1,224 @@
+"""An independent recount: the journal alone says what every table must hold, and every table is compared with it.
+
+Nothing here is shared with the code that charges: balances are added up again from the journal's lines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, Table, select
+
+from epsilons.errors import LedgerError
+from epsilons.ledger import journal, tables
+from epsilons.ledger.base import REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount
+from epsilons.ledger.border import DIGEST_BYTES, Sorted
+from epsilons.ledger.roster import set_digest
+
+
+def wrong(what: str) -> LedgerError:
+    """The ledger does not add up, and where."""
+    return LedgerError(
+        f"The ledger's history does not add up: {what}.",
+        rule="Every change is a line of the journal, chained to the one before it.",
+        hint="the newest copy of the ledger that does verify",
+    )
+
+
+@dataclass
+class Replay:
+    """What the tables must hold after the lines read so far."""
+
+    about: dict[str, Any] = field(default_factory=dict)
+    cohorts: dict[int, dict[str, Any]] = field(default_factory=dict)
+    reservations: dict[int, dict[str, Any]] = field(default_factory=dict)
+    charges: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+    answers: dict[int, str] = field(default_factory=dict)
+    joined: dict[tuple[int, int], tuple[int, str]] = field(default_factory=dict)
+    moved: dict[tuple[int, int, int], tuple[int, str]] = field(default_factory=dict)
+    live: set[str] = field(default_factory=set)
+    payers: dict[int, list[int]] = field(default_factory=dict)
+
+    def line(self, seq: int, kind: str, at: str, body: dict[str, Any]) -> None:
+        """Take one line into account."""
+        match kind:
+            case "open":
+                self.about = {
+                    "one": 1, "id": body["id"], "format": body["format"], "epoch": 0,
+                    "neighbors": None, "rows_per_person": None, "allow_individual": None,
+                }  # fmt: skip
+            case "terms":
+                if self.about["neighbors"] is not None:
+                    raise wrong("the terms were settled twice")
+                self.about |= body
+            case "roster":
+                self._roster(seq, body)
+            case "reserve":
+                self._reserve(seq, at, body)
+            case "touch":
+                self._settle(body["number"], (RESERVED,), TOUCHED)
+                for charged, nano in self._of(body["number"]):
+                    self.cohorts[charged]["reserved"] -= nano
+                    self.cohorts[charged]["spent"] += nano
+            case "refund":
+                self._settle(body["number"], (RESERVED,), REFUNDED)
+                self.live.remove(self.reservations[body["number"]]["key"])
+                for charged, nano in self._of(body["number"]):
+                    self.cohorts[charged]["reserved"] -= nano
+            case "store":
+                self._settle(body["number"], (TOUCHED,), STORED)
+                self.answers[body["number"]] = body["answer"]
+            case _:
+                raise wrong(f"line {seq} is of no known kind")
+
+    def _roster(self, seq: int, body: dict[str, Any]) -> None:
+        if body["epoch"] != self.about["epoch"] + 1:
+            raise wrong(f"line {seq} skips a change of the roster")
+        self.about["epoch"] = body["epoch"]
+        for made in body["made"]:
+            if made["id"] in self.cohorts:
+                raise wrong(f"line {seq} makes a cohort twice")
+            self.cohorts[made["id"]] = {**made, "reserved": 0, "people": 0}
+        for number, cohort, nano in body["carried"]:
+            self._pay(number, cohort, nano, carried=1)
+            self.cohorts[cohort]["reserved"] += nano
+        for group in body["joined"]:
+            if self.cohorts[group["target"]]["spent"]:
+                raise wrong(f"line {seq} lets newcomers join people with a past")
+            self.joined[seq, group["target"]] = (group["people"], group["digest"])
+            self.cohorts[group["target"]]["people"] += group["people"]
+        for group in body["moved"]:
+            origin, target = self.cohorts[group["origin"]], self.cohorts[group["target"]]
+            if (origin["spent"], origin["reserved"]) != (target["spent"], target["reserved"]):
+                raise wrong(f"line {seq} moves people without what they had spent")
+            self.moved[seq, group["origin"], group["target"]] = (group["people"], group["digest"])
+            origin["people"] -= group["people"]
+            target["people"] += group["people"]
+
+    def _reserve(self, seq: int, at: str, body: dict[str, Any]) -> None:
+        number = body["number"]
+        in_turn = number == len(self.reservations) + 1 and body["epoch"] == self.about["epoch"]
+        if not in_turn or body["key"] in self.live:
+            raise wrong(f"line {seq} charges out of turn")
+        self.live.add(body["key"])
+        if body["individual"] and not self.about["allow_individual"]:
+            raise wrong(f"line {seq} breaks the terms")
+        self.reservations[number] = {
+            **{name: body[name] for name in ("number", "key", "kind", "individual", "epoch", "description")},
+            "state": RESERVED, "seq": seq, "at": at,
+        }  # fmt: skip
+        for cohort, nano in body["charges"]:
+            account = self.cohorts[cohort]
+            account["reserved"] += nano
+            if nano <= 0 or account["granted"] is None or account["spent"] + account["reserved"] > account["granted"]:
+                raise wrong(f"line {seq} charges more than was granted")
+            self._pay(number, cohort, nano, carried=0)
+
+    def _settle(self, number: int, before: tuple[str, ...], after: str) -> None:
+        if self.reservations[number]["state"] not in before:
+            raise wrong(f"release {number} was settled out of turn")
+        self.reservations[number]["state"] = after
+
+    def _pay(self, number: int, cohort: int, nano: int, carried: int) -> None:
+        if (number, cohort) in self.charges:
+            raise wrong(f"release {number} charges a cohort twice")
+        self.charges[number, cohort] = (nano, carried)
+        self.payers.setdefault(number, []).append(cohort)
+
+    def _of(self, number: int) -> list[tuple[int, int]]:
+        return [(cohort, self.charges[number, cohort][0]) for cohort in self.payers.get(number, ())]
+
+
+def verify(connection: Connection) -> Recount:
+    """Recount everything; raises LedgerError at the first difference."""
+    try:
+        return _verify(connection)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+        raise wrong("something in it cannot be read") from None
+
+
+def _verify(connection: Connection) -> Recount:
+    replay, head, lines = Replay(), journal.START, 0
+    for row in connection.execute(select(tables.journal).order_by(tables.journal.c.seq)):
+        lines += 1
+        if row.seq != lines or journal.chained(head, row.seq, row.kind, row.at, row.body) != row.hash:
+            raise wrong(f"the chain breaks at line {lines}")
+        head = row.hash
+        replay.line(row.seq, row.kind, row.at, json.loads(row.body))
+    _compare(connection, tables.ledger, [replay.about])
+    _compare(connection, tables.cohorts, replay.cohorts.values())
+    charged = [{"number": n, "cohort": c, "nano": v, "carried": k} for (n, c), (v, k) in replay.charges.items()]
+    _compare(connection, tables.charges, charged)
+    _compare_reservations(connection, replay)
+    people = _compare_people(connection, replay)
+    final = tuple(
+        Cohort(row["id"], row["granted"], row["spent"], row["reserved"], row["people"], row["state"])
+        for row in replay.cohorts.values()
+    )
+    return Recount(entries=lines, releases=len(replay.reservations), people=people, head=head, cohorts=final)
+
+
+def _compare(connection: Connection, table: Table, expected: Iterable[dict[str, Any]]) -> None:
+    names = [column.name for column in table.columns]
+    held = {tuple(row[name] for name in names) for row in connection.execute(select(table)).mappings()}
+    if held != {tuple(row[name] for name in names) for row in expected}:
+        raise wrong(f"the table of {table.name} differs from the journal")
+
+
+def _compare_reservations(connection: Connection, replay: Replay) -> None:
+    held = connection.execute(select(tables.reservations)).mappings().all()
+    for row in held:
+        expected = replay.reservations.get(row["number"], {})
+        same = all(row[name] == value for name, value in expected.items() if name != "key")
+        answer = None if row["answer"] is None else hashlib.sha256(row["answer"]).hexdigest()
+        if not expected or not same or bytes(row["key"]).hex() != expected["key"]:
+            raise wrong("the table of reservations differs from the journal")
+        if answer != replay.answers.get(row["number"]):
+            raise wrong("a stored answer is not the one that was released")
+    if len(held) != len(replay.reservations):
+        raise wrong("the table of reservations differs from the journal")
+
+
+def _compare_people(connection: Connection, replay: Replay) -> int:
+    """Everyone stands where the journal's groups put them, followed move by move."""
+    people, moves = tables.people, tables.moves
+    rows = connection.execute(select(people.c.digest, people.c.cohort, people.c.joined).order_by(people.c.digest)).all()
+    steps = connection.execute(
+        select(moves.c.digest, moves.c.seq, moves.c.origin, moves.c.target).order_by(moves.c.digest, moves.c.seq)
+    ).all()
+    first: dict[bytes, int] = {}
+    last: dict[bytes, tuple[int, int]] = {}
+    for digest, seq, origin, target in steps:
+        if digest in last and (last[digest][1] != origin or last[digest][0] >= seq):
+            raise wrong("somebody's moves do not follow from each other")
+        first.setdefault(digest, origin)
+        last[digest] = (seq, target)
+    for digest, cohort, _ in rows:
+        if digest in last and last[digest][1] != cohort:
+            raise wrong("somebody stands in another cohort than they moved to")
+    if len({row[0] for row in rows} | set(last)) != len(rows):
+        raise wrong("somebody moved who never joined")
+    joined = _groups([row[0] for row in rows], [(row[2], first.get(row[0], row[1])) for row in rows])
+    moved = _groups([step[0] for step in steps], [(step[1], step[2], step[3]) for step in steps])
+    if joined != replay.joined or moved != replay.moved:
+        raise wrong("the table of people differs from the journal")
+    return len(rows)
+
+
+def _groups(digests: list[bytes], marks: list[tuple[int, ...]]) -> dict[Any, tuple[int, str]]:
+    """Size and digest of each set of people with the same mark."""
+    sets: dict[tuple[int, ...], list[bytes]] = {}
+    for digest, mark in zip(digests, marks, strict=True):
+        if len(digest) != DIGEST_BYTES:
+            raise wrong("the table of people differs from the journal")
+        sets.setdefault(mark, []).append(digest)
+    return {mark: (len(members), set_digest(_array(members))) for mark, members in sets.items()}
+
+
+def _array(members: list[bytes]) -> Sorted:
+    return np.frombuffer(b"".join(members), dtype=f"S{DIGEST_BYTES}")

@@ -1,0 +1,261 @@
+"""People join, change their minds, withdraw and come back: always a move between cohorts, never a lost charge.
+
+A person who moves takes along what was spent and what is reserved; the cohort they come to has exactly that past, and
+is made if there is none. A cohort's grant never changes, so the history shows the grant that was in force.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, bindparam, select, update
+
+from epsilons.ledger import journal, tables
+from epsilons.ledger.base import ACTIVE, RESERVED, WITHDRAWN, Enrolment
+from epsilons.ledger.border import DIGEST_BYTES, PUBLIC_CODE, Sorted
+from epsilons.ledger.database import Database
+
+#: How a wish to withdraw is written beside grants; nobody's grant is 0.
+WITHDRAW_CODE = 0
+
+Codes = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+#: Which of the known people move: (what holds now, what is wished) -> mask.
+Policy = Callable[[Codes, Codes], Mask]
+
+# Below this many people their rows are looked up one by one; above, one pass over everybody is faster.
+_FEW = 500
+
+
+def openness(codes: Codes) -> Codes:
+    """Wishes from the strictest to the most open: withdrawn, grants, public."""
+    return np.where(codes == PUBLIC_CODE, np.iinfo(np.int64).max, codes)
+
+
+def stricter(now: Codes, wished: Codes) -> Mask:
+    """What a preference column may do by itself: people become more private. Nobody is let back in."""
+    tighter: Mask = openness(wished) < openness(now)
+    return tighter
+
+
+def synced(now: Codes, wished: Codes) -> Mask:
+    """What the column says, in both directions; but whoever withdrew comes back by their own word only."""
+    differ: Mask = (wished != now) & (now != WITHDRAW_CODE)
+    return differ
+
+
+def any_change(now: Codes, wished: Codes) -> Mask:
+    """What a person said themselves."""
+    return np.not_equal(wished, now)
+
+
+@dataclass
+class _Books:
+    """The cohorts as they are, by what makes people alike: grant, state, spent, open reservations."""
+
+    rows: dict[int, Any]
+    open: dict[int, frozenset[tuple[int, int]]]
+    index: dict[tuple[Any, ...], int] = field(default_factory=dict)
+    made: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, connection: Connection) -> _Books:
+        rows = {row["id"]: dict(row) for row in connection.execute(select(tables.cohorts)).mappings()}
+        charges, live = tables.charges, tables.reservations
+        pending = select(charges.c.cohort, charges.c.number, charges.c.nano).join(
+            live, (live.c.number == charges.c.number) & (live.c.state == RESERVED)
+        )
+        held: dict[int, set[tuple[int, int]]] = {}
+        for cohort, number, nano in connection.execute(pending):
+            held.setdefault(cohort, set()).add((number, nano))
+        books = cls(rows, {cohort: frozenset(pairs) for cohort, pairs in held.items()})
+        for cohort in sorted(rows, reverse=True):
+            row = rows[cohort]
+            books.index[books._alike(row["granted"], row["state"], row["spent"], books._held(cohort))] = cohort
+        return books
+
+    def _held(self, cohort: int | None) -> frozenset[tuple[int, int]]:
+        return self.open.get(cohort, frozenset()) if cohort is not None else frozenset()
+
+    @staticmethod
+    def _alike(granted: int | None, state: str, spent: int, held: frozenset[tuple[int, int]]) -> tuple[Any, ...]:
+        return granted, state, spent, held
+
+    def code(self, cohort: int) -> int:
+        """A cohort's grant as a wish."""
+        row = self.rows[cohort]
+        if row["state"] == WITHDRAWN:
+            return WITHDRAW_CODE
+        return PUBLIC_CODE if row["granted"] is None else int(row["granted"])
+
+    def target(self, origin: int | None, wish: int) -> int:
+        """Where people of this past go with this wish."""
+        granted = None if wish == PUBLIC_CODE else wish
+        state = WITHDRAWN if wish == WITHDRAW_CODE else ACTIVE
+        spent = 0 if origin is None else int(self.rows[origin]["spent"])
+        held = self._held(origin)
+        alike = self._alike(granted, state, spent, held)
+        if alike not in self.index:
+            reserved = sum(nano for _, nano in held)
+            new = max(self.rows, default=0) + 1
+            made = {
+                "id": new,
+                "granted": granted,
+                "spent": spent,
+                "reserved": reserved,
+                "ceiling": max(granted or 0, spent + reserved),
+                "people": 0,
+                "state": state,
+            }
+            self.rows[new], self.open[new], self.index[alike] = made, held, new
+            self.made.append(made)
+        return self.index[alike]
+
+
+def strictest(digests: Sorted, codes: Codes) -> tuple[Sorted, Codes]:
+    """Everyone once, sorted, with the strictest of their wishes."""
+    order = np.lexsort((openness(codes), digests))
+    digests, codes = digests[order], codes[order]
+    first = np.ones(len(digests), dtype=bool)
+    first[1:] = digests[1:] != digests[:-1]
+    return digests[first], codes[first]
+
+
+def set_digest(people: Sorted) -> str:
+    """One text for a set of people."""
+    return hashlib.sha256(np.sort(people).tobytes()).hexdigest()
+
+
+def as_bytes(people: Sorted) -> list[bytes]:
+    """The digests one by one, trailing zero bytes included."""
+    raw = people.tobytes()
+    return [raw[at : at + DIGEST_BYTES] for at in range(0, len(raw), DIGEST_BYTES)]
+
+
+def change(
+    database: Database, connection: Connection, at: str, people: Sorted, wishes: Codes, policy: Policy
+) -> Enrolment:
+    """Carry out wishes in one transaction, and say what happened.
+
+    The roster's epoch grows only when somebody stands elsewhere than before.
+    """
+    people, wishes = strictest(people, wishes)
+    books = _Books.of(connection)
+    found, standing = _standing(connection, people)
+    distinct, inverse = np.unique(standing, return_inverse=True)
+    now = np.array([books.code(cohort) for cohort in distinct.tolist()], dtype=np.int64)[inverse]
+    wished = wishes[found]
+    moving = policy(now, wished)
+    epoch = int(connection.execute(select(tables.ledger.c.epoch)).scalar_one())
+    kept = ~moving
+    counts = {
+        "joined": int((~found).sum()),
+        "withdrawn": int((moving & (wished == WITHDRAW_CODE)).sum()),
+        "tightened": int((moving & (wished != WITHDRAW_CODE) & (openness(wished) < openness(now))).sum()),
+        "loosened": int((moving & (openness(wished) > openness(now))).sum()),
+        "pending": int((kept & (wished != now)).sum()),
+        "unchanged": int((kept & (wished == now)).sum()),
+    }
+    if not counts["joined"] and not moving.any():
+        return Enrolment(epoch=epoch, **counts)
+
+    seq = journal.head(connection)[0] + 1
+    newcomers, movers = people[~found], people[found][moving]
+    joined, joined_to = _grouped(newcomers, np.zeros(len(newcomers), np.int64), wishes[~found], books, fresh=True)
+    moved, moved_to = _grouped(movers, standing[moving], wished[moving], books, fresh=False)
+
+    database.insert_many(
+        connection,
+        tables.people,
+        [(digest, cohort, seq) for digest, cohort in zip(as_bytes(newcomers), joined_to.tolist(), strict=True)],
+    )
+    listed, targets = as_bytes(movers), moved_to.tolist()
+    database.assign_cohorts(connection, list(zip(targets, listed, strict=True)))
+    origins = standing[moving].tolist()
+    database.insert_many(
+        connection, tables.moves, [(d, seq, o, t) for d, o, t in zip(listed, origins, targets, strict=True)]
+    )
+    carried = _write_cohorts(database, connection, books, joined, moved)
+    connection.execute(update(tables.ledger).values(epoch=epoch + 1))
+    body = {
+        "epoch": epoch + 1,
+        "made": [{key: made[key] for key in ("id", "granted", "spent", "state", "ceiling")} for made in books.made],
+        "carried": carried,
+        "joined": joined,
+        "moved": moved,
+    }
+    journal.append(connection, "roster", at, body)
+    return Enrolment(epoch=epoch + 1, **counts)
+
+
+def _standing(connection: Connection, people: Sorted) -> tuple[Mask, Codes]:
+    """Who is known, and the cohort of everyone who is (in the order of `people`)."""
+    query = select(tables.people.c.digest, tables.people.c.cohort)
+    if len(people) <= _FEW:
+        query = query.where(tables.people.c.digest.in_(as_bytes(people)))
+    known, cohorts = read_members(connection, query)
+    order = np.argsort(known)
+    known, cohorts = known[order], cohorts[order]
+    place = np.searchsorted(known, people)
+    found = np.zeros(len(people), dtype=bool)
+    inside = place < len(known)
+    found[inside] = known[place[inside]] == people[inside]
+    return found, cohorts[place[found]]
+
+
+def read_members(connection: Connection, query: Any) -> tuple[Sorted, Codes]:
+    """Rows of (digest, number) as two arrays."""
+    rows = connection.execute(query).all()
+    digests = np.frombuffer(b"".join([row[0] for row in rows]), dtype=f"S{DIGEST_BYTES}")
+    return digests, np.fromiter((row[1] for row in rows), dtype=np.int64, count=len(rows))
+
+
+def _grouped(
+    people: Sorted, origins: Codes, wishes: Codes, books: _Books, *, fresh: bool
+) -> tuple[list[dict[str, Any]], Codes]:
+    """People who come from the same cohort with the same wish go together; also where each of them goes."""
+    targets = np.empty(len(people), dtype=np.int64)
+    groups: dict[tuple[int, int], NDArray[np.intp]] = {}
+    places, place = np.unique(origins, return_inverse=True)
+    asked, ask = np.unique(wishes, return_inverse=True)
+    pair = place * len(asked) + ask
+    order = np.argsort(pair, kind="stable")
+    pairs, starts = np.unique(pair[order], return_index=True)
+    for which, members in zip(pairs.tolist(), np.split(order, starts[1:]), strict=len(pairs) > 0):
+        origin, wish = int(places[which // len(asked)]), int(asked[which % len(asked)])
+        target = books.target(None if fresh else origin, wish)
+        targets[members] = target
+        groups[(origin, target)] = members
+    listed = [
+        {"origin": origin, "target": target, "people": len(members), "digest": set_digest(people[members])}
+        for (origin, target), members in groups.items()
+    ]
+    return listed, targets
+
+
+def _write_cohorts(
+    database: Database,
+    connection: Connection,
+    books: _Books,
+    joined: list[dict[str, Any]],
+    moved: list[dict[str, Any]],
+) -> list[list[int]]:
+    """New cohorts with the open charges they carry, and everybody's new size; says what was carried."""
+    columns = [column.name for column in tables.cohorts.columns]
+    database.insert_many(connection, tables.cohorts, [tuple(made[name] for name in columns) for made in books.made])
+    carried = sorted([n, made["id"], nano] for made in books.made for n, nano in books.open[made["id"]])
+    database.insert_many(connection, tables.charges, [(n, cohort, nano, 1) for n, cohort, nano in carried])
+    change: dict[int, int] = {}
+    for group in (*joined, *moved):
+        change[group["target"]] = change.get(group["target"], 0) + group["people"]
+    for group in moved:
+        change[group["origin"]] = change.get(group["origin"], 0) - group["people"]
+    cohorts = tables.cohorts
+    resize = update(cohorts).where(cohorts.c.id == bindparam("which")).values(people=cohorts.c.people + bindparam("by"))
+    connection.execute(resize, [{"which": cohort, "by": by} for cohort, by in change.items()])
+    return carried

@@ -1,0 +1,348 @@
+"""Each statistic's summary as one query: built as a tree, grouped by level, and equal to the arrays' bit for bit.
+
+The arithmetic is that of the arrays: doubles, in the same order, rounded by FLOOR(x + 0.5). Every value passes CASE,
+which puts what is out of bounds on the bound, before FLOOR and CAST: no cast can fail, whatever the table holds. Null
+and NaN are missing. The largest possible sum is checked against 2^63 before anything runs.
+
+A query returns rows (keys of `by`, level, cell, count, sums); combinations that nobody is in are zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from epsilons.engines.base import Column, Engine, Schema
+from epsilons.engines.literals import MismatchError, canonical, cast, column, double, literal, table
+from epsilons.engines.predicate import Predicate, both, present
+from epsilons.errors import DataError, PlanError
+from epsilons.statistics.base import Statistic
+from epsilons.statistics.count import Count
+from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.steps import MISSING, as_double, bin_of, centred_step, grid_cell, square_step
+from epsilons.statistics.total import STEPS, Centred
+from epsilons.statistics.variance import Variance
+
+#: More bins than this would make the query itself long.
+MOST_BINS = 1_024
+MOST_GROUPS = 100_000
+_ROOM = 1 << 63
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A table ready to be asked: every row has a level, and nobody has more rows than they may.
+
+    `level` names the column of level codes (0 to `levels` - 1), `rows` is a public bound on the number of rows, and
+    `person` names a column with one value per person, where people are counted and may have several rows.
+    """
+
+    engine: Engine
+    name: str
+    schema: Schema
+    level: str
+    levels: int
+    rows: int
+    person: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """`parts[i][group, level, cell]`: exact sums; `present[group, level]`: rows that count and have a value."""
+
+    parts: list[NDArray[np.int64]]
+    present: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class CellCounts:
+    """How many rows stand at a grid point and level, sorted by both; `missing[level]` have no value."""
+
+    cells: NDArray[np.int64]
+    codes: NDArray[np.uint8]
+    counts: NDArray[np.int64]
+    missing: NDArray[np.int64]
+
+    def sorted_cells(self) -> SortedCells:
+        """One entry per row, as the arrays have it."""
+        return SortedCells(np.repeat(self.cells << 8 | self.codes, self.counts), self.missing, len(self.missing))
+
+
+class Keys:
+    """The groups asked for, given by the caller: every combination of the keys of one or more columns."""
+
+    def __init__(self, columns: tuple[Column, ...], given: tuple[tuple[Any, ...], ...]) -> None:
+        self.columns = columns
+        self.given = given
+        self._known = [self._places(kind, values) for kind, values in zip(columns, given, strict=True)]
+        if math.prod(map(len, given)) > MOST_GROUPS:
+            raise PlanError("Too many groups.", rule=f"At most {MOST_GROUPS:,} combinations.", hint="fewer keys")
+
+    @classmethod
+    def of(cls, by: Mapping[str, Sequence[Any]], schema: Schema) -> Keys:
+        """Checked against the schema, before anything is read."""
+        if not isinstance(by, Mapping) or not by:
+            raise PlanError("Groups are not columns with keys.", rule=_KEYS_RULE, hint=_KEYS_HINT)
+        given = []
+        for values in by.values():
+            if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+                raise PlanError("Keys are not a list.", rule=_KEYS_RULE, hint=_KEYS_HINT)
+            given.append(tuple(values))
+        return cls(tuple(schema.find(name) for name in by), tuple(given))
+
+    @property
+    def labels(self) -> list[Any]:
+        """The groups in the caller's order; tuples for several columns, the last running fastest."""
+        return [key[0] if len(key) == 1 else key for key in product(*self.given)]
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return math.prod(len(values) for values in self.given)
+
+    def conditions(self) -> list[exp.Expr]:
+        """Rows of no group that was asked for are not even read into a group."""
+        trees: list[exp.Expr] = []
+        for kind, known in zip(self.columns, self._known, strict=True):
+            values = [literal(value, kind) for value in known]
+            trees.append(exp.In(this=column(kind.name), expressions=values) if values else exp.false())
+        return trees
+
+    def groups(self, columns: list[pa.ChunkedArray]) -> NDArray[np.int64]:
+        """The group of each row of a result."""
+        group = np.zeros(len(columns[0]), np.int64)
+        for kind, known, given, values in zip(self.columns, self._known, self.given, columns, strict=True):
+            encoded = values.combine_chunks().dictionary_encode()
+            places = [known.get(_returned(value, kind), MISSING) for value in encoded.dictionary.to_pylist()]
+            found = np.array([*places, MISSING], np.int64)[_integers(encoded.indices, MISSING)]
+            group = np.where((group < 0) | (found < 0), MISSING, group * len(given) + found)
+        return group
+
+    @staticmethod
+    def _places(kind: Column, values: tuple[Any, ...]) -> dict[Any, int]:
+        """Canonical value to place; what the column's type cannot hold has no rows and is left out."""
+        try:
+            known = [canonical(value, kind) for value in values]
+        except (MismatchError, OverflowError):
+            known = []
+        if not known:
+            raise DataError(
+                f"Keys of column {kind.name!r} are missing or of another type.",
+                rule=f"The column holds {kind.family}; keys are given, as they stand in the table.",
+                hint=_KEYS_HINT,
+            )
+        held = [value for value in known if value is not None]
+        if len(set(held)) < len(held):
+            raise PlanError("Keys repeat.", rule="Every row is in one group.", hint=_KEYS_HINT)
+        return {value: place for place, value in enumerate(known) if value is not None}
+
+
+_KEYS_RULE = "Keys come from the caller; reading them from the table would show who is in it."
+_KEYS_HINT = 'by={"region": ["north", "south"]}'
+
+
+def tally(
+    prepared: Prepared,
+    statistic: Statistic,
+    name: str | None,
+    *,
+    where: Predicate | None = None,
+    by: Keys | None = None,
+) -> Tally:
+    """The integer sums of an additive statistic per group, level and cell, of the column `name`."""
+    check_room(statistic, prepared.rows)
+    shape = shape_of(statistic, prepared.schema.find(name) if name is not None else None)
+    result = prepared.engine.run(_query(prepared, shape, where, by))
+    group, level, cell, kept = _places(result, prepared, shape, by)
+    size = (by.count if by else 1, prepared.levels, shape.cells)
+    counts = _added(size, group, level, cell, _integers(result["count"])[kept])
+    sums = [_added(size, group, level, cell, _integers(result[f"sum{i}"])[kept]) for i in range(len(shape.sums))]
+    return Tally(sums or [counts], counts.sum(axis=2))
+
+
+def count(
+    prepared: Prepared, *, of: str = "rows", where: Predicate | None = None, by: Keys | None = None
+) -> NDArray[np.int64]:
+    """Rows, or people with at least one such row, per group and level. A person may be in several groups."""
+    if of not in ("rows", "people"):
+        raise PlanError(f"Unknown of={of!r}.", hint='of="people" or of="rows"')
+    distinct = prepared.person if of == "people" else None
+    shape = _Shape(distinct=distinct)
+    result = prepared.engine.run(_query(prepared, shape, where, by))
+    group, level, cell, kept = _places(result, prepared, shape, by)
+    size = (by.count if by else 1, prepared.levels, 1)
+    return _added(size, group, level, cell, _integers(result["count"])[kept])[:, :, 0]
+
+
+def cells(
+    prepared: Prepared, statistic: Order, name: str, *, where: Predicate | None = None, by: Keys | None = None
+) -> list[CellCounts]:
+    """The (grid point, level) histogram of the column `name`, one per group; nothing is sorted in the engine."""
+    kind = prepared.schema.number(name)
+    shape = _Shape(cell=grid_cell(statistic, kind))
+    result = prepared.engine.run(_query(prepared, shape, where, by))
+    group, level, cell, kept = _places(result, prepared, shape, by)
+    counts = _integers(result["count"])[kept]
+    order = np.lexsort((level, cell, group))
+    group, level, cell, counts = group[order], level[order], cell[order], counts[order]
+    found = []
+    for place in range(by.count if by else 1):
+        low, high = np.searchsorted(group, [place, place + 1])
+        first = low + int(np.searchsorted(cell[low:high], 0))  # before it: those without a value
+        absent = np.zeros(prepared.levels, np.int64)
+        np.add.at(absent, level[low:first], counts[low:first])
+        codes = level[first:high].astype(np.uint8)
+        found.append(CellCounts(cell[first:high], codes, counts[first:high], absent))
+    return found
+
+
+def check_room(statistic: Statistic, rows: int) -> None:
+    """No sum of so many rows can pass 64 bits, whatever they hold."""
+    largest = max(STEPS if isinstance(statistic, Centred) else 1, 1)
+    if rows * largest >= _ROOM:
+        raise PlanError(
+            "The table has too many rows for exact sums.",
+            rule="Rows times the largest step of a row stay below 2^63.",
+            hint="a smaller rows_per_person, or the table in parts",
+        )
+
+
+# The shape of each summary ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Shape:
+    """What a query computes: sums of whole numbers over the rows that meet `rows`, apart for each cell."""
+
+    sums: tuple[exp.Expr, ...] = ()
+    rows: exp.Expr | None = None
+    cell: exp.Expr | None = None
+    cells: int = 1
+    categories: Keys | None = None
+    distinct: str | None = None
+
+
+@singledispatch
+def shape_of(statistic: Statistic, kind: Column | None) -> _Shape:
+    """How a statistic's summary is computed from a column."""
+    raise PlanError(f"A {statistic.name} cannot be asked of a table.", hint="count, sum, mean, median, histogram")
+
+
+@shape_of.register
+def _(statistic: Count, kind: Column | None) -> _Shape:
+    """Rows whose value is 1; without a column, all rows."""
+    if kind is None:
+        return _Shape()
+    value = as_double(_numbers(kind))
+    return _Shape(rows=both(present(kind), exp.EQ(this=value, expression=double(1.0))))
+
+
+@shape_of.register
+def _(statistic: Centred, kind: Column | None) -> _Shape:
+    kind = _numbers(kind)
+    return _Shape((centred_step(statistic, kind),), present(kind))
+
+
+@shape_of.register
+def _(statistic: Variance, kind: Column | None) -> _Shape:
+    kind = _numbers(kind)
+    return _Shape((centred_step(statistic, kind), square_step(statistic, kind)), present(kind))
+
+
+@shape_of.register
+def _(statistic: Histogram, kind: Column | None) -> _Shape:
+    if statistic.cells > MOST_BINS:
+        raise PlanError(f"A histogram of {statistic.cells:,} bins.", rule=f"At most {MOST_BINS:,} on a table.")
+    if statistic.edges is not None:
+        kind = _numbers(kind)
+        return _Shape(rows=present(kind), cell=bin_of(statistic, kind), cells=statistic.cells)
+    if kind is None:
+        raise PlanError("A histogram needs a column.", hint='people.histogram("region", categories=[...])')
+    keys = Keys((kind,), (statistic.keys,))
+    return _Shape(rows=keys.conditions()[0], cell=column(kind.name), cells=statistic.cells, categories=keys)
+
+
+def _numbers(kind: Column | None) -> Column:
+    if kind is None:
+        raise PlanError("This statistic needs a column.", hint='people.mean("wage", bounds=(0, 100))')
+    return Schema([kind]).number(kind.name)
+
+
+# The query and its result -------------------------------------------------------------------------------------------
+
+
+def _query(prepared: Prepared, shape: _Shape, where: Predicate | None, by: Keys | None) -> exp.Select:
+    """SELECT keys, level, cell, COUNT, SUMs FROM prepared WHERE ... GROUP BY 1, 2, ..."""
+    groups: list[exp.Expr] = [column(kind.name) for kind in by.columns] if by else []
+    groups.append(column(prepared.level))
+    names = [f"key{place}" for place in range(len(groups) - 1)] + ["level"]
+    if shape.cell is not None:
+        groups.append(shape.cell)
+        names.append("cell")
+    counted = exp.Distinct(expressions=[column(shape.distinct)]) if shape.distinct else exp.Star()
+    outputs = [exp.alias_(tree, name) for tree, name in zip(groups, names, strict=True)]
+    outputs.append(exp.alias_(exp.Count(this=counted, big_int=True), "count"))
+    outputs += [exp.alias_(cast(exp.Sum(this=tree), "BIGINT"), f"sum{place}") for place, tree in enumerate(shape.sums)]
+    conditions = [tree for tree in (shape.rows, where.tree() if where else None) if tree is not None]
+    conditions += by.conditions() if by else []
+    tree = exp.select(*outputs).from_(table(prepared.name))
+    if conditions:
+        tree = tree.where(both(*conditions))
+    return tree.group_by(*(exp.Literal.number(place + 1) for place in range(len(groups))))
+
+
+def _places(
+    result: pa.Table, prepared: Prepared, shape: _Shape, by: Keys | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Group, level and cell of the result's rows, and which rows have all three."""
+    level = _integers(result["level"], MISSING)
+    group = np.zeros(len(level), np.int64)
+    if by:
+        group = by.groups([result[f"key{place}"] for place in range(len(by.columns))])
+    kept = (level >= 0) & (level < prepared.levels) & (group >= 0)
+    cell = np.zeros(len(level), np.int64)
+    if shape.categories is not None:
+        cell = shape.categories.groups([result["cell"]])
+        kept &= cell >= 0
+    elif shape.cell is not None:
+        cell = _integers(result["cell"])
+        if shape.cells > 1 or shape.rows is not None:
+            kept &= cell >= 0
+    return group[kept], level[kept], cell[kept], kept
+
+
+def _added(
+    size: tuple[int, int, int],
+    group: NDArray[np.int64],
+    level: NDArray[np.int64],
+    cell: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Put the rows of a result into place; a key that has two spellings (0.0 and -0.0) adds up."""
+    sums = np.zeros(size, np.int64)
+    np.add.at(sums, (group, level, cell), numbers)
+    return sums
+
+
+def _integers(values: Any, default: int = 0) -> NDArray[np.int64]:
+    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    numbers: NDArray[np.int64] = array.cast(pa.int64()).fill_null(default).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _returned(value: Any, kind: Column) -> Any:
+    """A value of a result in canonical form; None for null."""
+    try:
+        return None if value is None else canonical(value, kind)
+    except MismatchError:  # NaN
+        return None

@@ -1,0 +1,161 @@
+"""A value's place on a statistic's integer grid, as a tree: the arithmetic of the arrays in the words of SQL.
+
+Doubles in the same order of operations, rounded by FLOOR(x + 0.5). CASE puts what is out of bounds on the bound before
+anything is computed, so that no cast can fail.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from sqlglot import exp
+
+from epsilons.engines.base import NUMBER, TRUTH, Column
+from epsilons.engines.literals import cast, column, double, whole
+from epsilons.engines.predicate import missing
+from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.order import Order
+from epsilons.statistics.total import STEPS, Centred
+from epsilons.statistics.variance import Variance
+
+#: The cell of a value that is missing, or in no bin.
+MISSING = -1
+#: Fewer bins than this are found fastest by halving.
+_FEW_BINS = 6
+
+
+def as_double(kind: Column) -> exp.Expr:
+    """A column's value as a double, as numpy converts it."""
+    if kind.family == TRUTH:
+        return exp.Case(ifs=[exp.If(this=column(kind.name), true=double(1.0))], default=double(0.0))
+    assert kind.family == NUMBER
+    return column(kind.name) if kind.bits == 64 else cast(column(kind.name), "DOUBLE")
+
+
+def centred_step(statistic: Centred, kind: Column) -> exp.Expr:
+    """floor(2^30 (x - c)/h + 1/2): `Centred.steps` of a value that is not missing.
+
+    Dividing by h/2^30 instead of dividing by h and multiplying is the same double: powers of two do not round.
+    """
+    low, high = statistic.bounds
+    lowest, highest = (int(step) for step in statistic.steps(np.array([low, high])))
+    step = _half_up(_scaled(statistic, kind, STEPS))
+    return _between(as_double(kind), low, whole(lowest), high, whole(highest), cast(step, "INT"))
+
+
+def square_step(statistic: Variance, kind: Column) -> exp.Expr:
+    """floor(2^30 (u^2 - 1/2) + 1/2) with u = (x - c)/h, of a value that is not missing."""
+    ends = [int(part[0, 0]) for part in (statistic.tally(np.array([b]), _ONE, 1)[1] for b in statistic.bounds)]
+    u = _scaled(statistic, kind, 1)
+    square = exp.Sub(this=exp.Mul(this=exp.paren(u), expression=exp.paren(u.copy())), expression=double(0.5))
+    step = cast(_half_up(exp.Mul(this=exp.paren(square), expression=double(STEPS))), "INT")
+    low, high = statistic.bounds
+    return _between(as_double(kind), low, whole(ends[0]), high, whole(ends[1]), step)
+
+
+_ONE = np.zeros(1, np.uint8)
+
+
+def _scaled(statistic: Centred, kind: Column, steps: int) -> exp.Expr:
+    """(x - c)/h in units of 1/steps. Where rounding takes a bound past 1, what lies beyond is put back."""
+    low, high = statistic.bounds
+    centre, half = low / 2 + high / 2, high / 2 - low / 2
+    offset = exp.paren(exp.Sub(this=as_double(kind), expression=double(centre)))
+    scaled: exp.Expr = exp.Div(this=offset, expression=double(half / steps))
+    if (low - centre) / half < -1 or (high - centre) / half > 1:
+        scaled = exp.Least(this=scaled, expressions=[double(steps)])
+        scaled = exp.Greatest(this=scaled, expressions=[double(-steps)])
+    return scaled
+
+
+def grid_cell(statistic: Order, kind: Column) -> exp.Expr:
+    """The grid point nearest to a value, -1 if it is missing."""
+    low, high = statistic.bounds
+    step, last = float(statistic._step), statistic.points - 1
+    offset = exp.paren(exp.Sub(this=as_double(kind), expression=double(low)))
+    place = _half_up(exp.Div(this=offset, expression=double(step)))
+    if math.floor((high - low) / step + 0.5) > last:
+        place = exp.Least(this=place, expressions=[double(last)])
+    top = min(math.floor((high - low) / step + 0.5), last)
+    cell = cast(place, "INT" if statistic.points < 1 << 31 else "BIGINT")
+    absent = exp.If(this=missing(kind), true=whole(MISSING))
+    return _between(as_double(kind), low, whole(0), high, whole(top), cell, absent)
+
+
+def bin_of(statistic: Histogram, kind: Column) -> exp.Expr:
+    """The bin [edge, next edge) of a value that is not missing; the last has its end; -1 outside unless clipped."""
+    edges = statistic.edges
+    assert edges is not None
+    value, last = as_double(kind), statistic.cells - 1
+    below, above = (0, last) if statistic.outside == "clip" else (MISSING, MISSING)
+
+    width = regular_width(edges)
+    inside = _halving(value, edges, 0, last) if width is None else _regular(value, edges, width)
+    return _between(value, edges[0], whole(below), edges[-1], whole(above), inside)
+
+
+def _halving(value: exp.Expr, edges: Sequence[float], first: int, final: int) -> exp.Expr:
+    """Halve the bins: the depth is the logarithm of their number."""
+    if first == final:
+        return whole(first)
+    middle = (first + final + 1) // 2
+    under = exp.If(
+        this=exp.LT(this=value.copy(), expression=double(edges[middle])), true=_halving(value, edges, first, middle - 1)
+    )
+    return exp.Case(ifs=[under], default=_halving(value, edges, middle, final))
+
+
+def regular_width(edges: Sequence[float]) -> float | None:
+    """A width w with edges[j] = e0 + j*w in doubles for every j, as ranges make them; None if there is none.
+
+    A bin is then found by one division and set right by one comparison with each of its edges, which the engine
+    computes as they were given. With w at least 8 units in the last place of any edge the division errs by less than
+    one bin.
+    """
+    first, bins = edges[0], len(edges) - 1
+    if bins < _FEW_BINS or not (math.isfinite(first) and math.isfinite(edges[-1])):
+        return None
+    for width in (edges[1] - first, (edges[-1] - first) / bins):
+        alike = all(edge == first + place * width for place, edge in enumerate(edges))
+        if alike and width >= 8 * max(math.ulp(first), math.ulp(edges[-1])):
+            return width
+    return None
+
+
+def _regular(value: exp.Expr, edges: Sequence[float], width: float) -> exp.Expr:
+    """floor((x - e0)/w), less one if x is below that bin's edge, more one if it is at or beyond the next edge."""
+    first, last = edges[0], len(edges) - 2
+    offset = exp.paren(exp.Sub(this=value.copy(), expression=double(first)))
+    place = exp.Floor(this=exp.Div(this=offset, expression=double(width)))
+
+    def edge(shift: float) -> exp.Expr:
+        steps = exp.Add(this=place.copy(), expression=double(shift)) if shift else place.copy()
+        return exp.Add(this=double(first), expression=exp.Mul(this=exp.paren(steps), expression=double(width)))
+
+    less = exp.If(this=exp.LT(this=value.copy(), expression=edge(0.0)), true=_plus(place, -1.0))
+    more = exp.If(this=exp.GTE(this=value.copy(), expression=edge(1.0)), true=_plus(place, 1.0))
+    found = exp.Case(ifs=[less, more], default=place.copy())
+    kept = exp.Least(this=exp.Greatest(this=found, expressions=[double(0.0)]), expressions=[double(last)])
+    return cast(kept, "INT")
+
+
+def _plus(place: exp.Expr, shift: float) -> exp.Expr:
+    return exp.Add(this=place.copy(), expression=double(shift))
+
+
+def _between(
+    value: exp.Expr, low: float, at_low: exp.Expr, high: float, at_high: exp.Expr, inside: exp.Expr, *first: exp.If
+) -> exp.Expr:
+    """CASE that sends whatever is below or above to a constant, so that only what is in bounds is computed with."""
+    ifs = list(first)
+    if low > -math.inf:
+        ifs.append(exp.If(this=exp.LT(this=value.copy(), expression=double(low)), true=at_low))
+    if high < math.inf:
+        ifs.append(exp.If(this=exp.GT(this=value.copy(), expression=double(high)), true=at_high))
+    return exp.Case(ifs=ifs, default=inside) if ifs else inside
+
+
+def _half_up(tree: exp.Expr) -> exp.Expr:
+    return exp.Floor(this=exp.Add(this=tree, expression=double(0.5)))

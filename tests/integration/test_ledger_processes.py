@@ -1,0 +1,204 @@
+"""Many processes on one ledger, and processes that are killed: nothing is overspent, nothing released is missing."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import epsilons.ledger
+from epsilons.guarantee import NANO
+from epsilons.ledger import StalePlanError
+from epsilons.ledger.book import Ledger
+from epsilons.ledger.faults import PLACES
+from ledger_clients import digest, run
+
+Told = list[list[dict[str, Any]]]
+
+
+def url(folder: Path) -> str:
+    return f"sqlite:///{folder}/people.ledger"
+
+
+def people(count: int) -> list[bytes]:
+    return [digest(f"person {n}")[:16] for n in range(count)]
+
+
+# Nothing is overspent -----------------------------------------------------------------------------------------------
+
+
+def single_people(book: Ledger, cohorts: int, room: int) -> list[tuple[int, int]]:
+    """Cohorts of one person each, with room for exactly so many charges: [(cohort, charge)]."""
+    charges = [1000 + n for n in range(cohorts)]
+    book.enroll(people(cohorts), [charge * room for charge in charges])
+    by_grant = {cohort.granted: cohort.id for cohort in book.cohorts()}
+    return [(by_grant[charge * room], charge) for charge in charges]
+
+
+def crowd(book: Ledger, size: int, room: int) -> list[tuple[int, int]]:
+    """One cohort of many people."""
+    book.enroll(people(size), [NANO] * size)
+    return [(1, NANO // room)]
+
+
+def compete(folder: Path, processes: int, charges: list[tuple[int, int]], attempts: int) -> Counter[int]:
+    jobs = [
+        {"work": "spend", "url": url(folder), "name": str(n), "charges": charges, "attempts": attempts, "epoch": 1}
+        for n in range(processes)
+    ]
+    (told,) = run([jobs])
+    assert [one["end"] for one in told] == ["ended"] * processes
+    notes = [note for one in told for note in one["notes"]]
+    assert sum(note[0] in ("accepted", "refused") for note in notes) == processes * attempts * len(charges)
+    return Counter(note[1] for note in notes if note[0] == "accepted")
+
+
+def overspend(folder: Path, make: Any, size: int, room: int, processes: int, attempts: int) -> None:
+    book = epsilons.ledger.open(url(folder))
+    book.settle_terms("absent", 1)
+    charges = make(book, size, room)
+    book.close()
+    accepted = compete(folder, processes, charges, attempts)
+    assert accepted == {cohort: room for cohort, _ in charges}
+    again = epsilons.ledger.open(url(folder))
+    recount = again.verify()
+    assert recount.releases == room * len(charges)
+    assert all(cohort.reserved == cohort.granted for cohort in recount.cohorts)
+    again.close()
+
+
+def test_single_people_are_charged_exactly_as_often_as_there_is_room(tmp_path: Path) -> None:
+    overspend(tmp_path, single_people, size=12, room=5, processes=4, attempts=3)
+
+
+def test_a_crowd_is_charged_exactly_as_often_as_there_is_room(tmp_path: Path) -> None:
+    overspend(tmp_path, crowd, size=1000, room=50, processes=4, attempts=25)
+
+
+@pytest.mark.soak
+def test_a_thousand_single_people(tmp_path: Path) -> None:
+    overspend(tmp_path, single_people, size=1000, room=100, processes=16, attempts=13)
+
+
+@pytest.mark.soak
+def test_a_crowd_and_a_hundred_thousand_attempts(tmp_path: Path) -> None:
+    overspend(tmp_path, crowd, size=1000, room=100, processes=16, attempts=6250)
+
+
+def test_threads_share_a_ledger_in_memory() -> None:
+    book = epsilons.ledger.open()
+    book.settle_terms("absent", 1)
+    ((cohort, charge),) = crowd(book, 100, 40)
+
+    def attempt(n: int) -> bool:
+        try:
+            book.reserve(digest(str(n)), {cohort: charge}, epoch=1, kind="count")
+        except StalePlanError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        accepted = sum(threads.map(attempt, range(120)))
+    assert accepted == book.verify().releases == 40
+
+
+# Nothing released is missing ----------------------------------------------------------------------------------------
+
+
+def killed_once(folder: Path, place: str, name: str) -> list[list[dict[str, Any]]]:
+    """A client that is killed at the place, and one that asks all of it again."""
+    job = {
+        "work": "ask", "url": url(folder), "anchor": str(folder / "head"), "joining": True,
+        "giving_back": place.startswith("refund"),
+        "questions": [f"{name} first", f"{name} second"], "fault": place, "armed": f"{name} second",
+    }  # fmt: skip
+    return [[job], [{**job, "armed": None, "giving_back": False}]]
+
+
+def nothing_is_missing(folder: Path, told: Told, places: list[str]) -> None:
+    """The transcript of the clients against the ledger."""
+    book = epsilons.ledger.open(url(folder), anchor=folder / "head")
+    book.verify()
+    history = {past.number: past for past in book.history()}
+    released: dict[str, str] = {}
+    for place, (killed,), (again,) in zip(places, told[::2], told[1::2], strict=True):
+        assert (killed["end"], again["end"]) == ("killed", "ended"), place
+        for what, *rest in (*killed["notes"], *again["notes"]):
+            if what == "reserved":
+                assert rest[1] in history
+            if what == "refunded":
+                assert history[rest[1]].state == "refunded"
+            if what == "read":
+                assert history[rest[1]].state in ("touched", "stored")
+            if what == "released":
+                name, answer = rest
+                held = book.find(digest(name))
+                assert held is not None
+                assert held.answer is not None
+                assert held.answer.hex() == answer == released.setdefault(name, answer)
+    live = [past for past in history.values() if past.state != "refunded"]
+    assert len(live) == len(released) == 2 * len(places)
+    assert {past.state for past in live} == {"stored"}
+    for number, cohort in enumerate(book.cohorts(), 1):
+        paid = sum(past.cohorts.get(cohort.id, 0) for past in live)
+        assert cohort.id == number
+        assert paid <= cohort.spent + cohort.reserved
+    book.close()
+
+
+def begin(folder: Path) -> None:
+    book = epsilons.ledger.open(url(folder), anchor=folder / "head")
+    book.settle_terms("absent", 1)
+    book.enroll(people(5), [NANO] * 5)
+    book.close()
+
+
+def kill_at(folder: Path, places: list[str]) -> None:
+    begin(folder)
+    rounds = [one for n, place in enumerate(places) for one in killed_once(folder, place, f"{place} {n}")]
+    nothing_is_missing(folder, run(rounds), places)
+
+
+def test_a_kill_at_any_place_loses_nothing(tmp_path: Path) -> None:
+    kill_at(tmp_path, list(PLACES))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(20))
+def test_five_hundred_kills(tmp_path: Path, seed: int) -> None:
+    kill_at(tmp_path, random.Random(seed).choices(PLACES, k=25))
+
+
+# The same question --------------------------------------------------------------------------------------------------
+
+
+def repeat(folder: Path, processes: int, times: int) -> None:
+    begin(folder)
+    job = {"work": "ask", "url": url(folder), "anchor": str(folder / "head"), "questions": ["the same"]}
+    kills = [
+        [{**job, "fault": place, "armed": "the same"}] for place in ("reserving", "reserved", "touched", "storing")
+    ]
+    crowd = [{**job, "questions": ["the same"] * times} for _ in range(processes)]
+    told = run([*kills, crowd])
+    assert [one["end"] for (one,) in told[:-1]] == ["killed"] * len(kills)
+    answers = Counter(note[2] for one in told[-1] for note in one["notes"] if note[0] == "released")
+    assert list(answers.values()) == [processes * times]
+    book = epsilons.ledger.open(url(folder), anchor=folder / "head")
+    (past,) = book.history()
+    assert past.state == "stored"
+    assert book.remaining().epsilons == {1.0: 0.99}
+    book.verify()
+    book.close()
+
+
+def test_a_thousand_repeats_cost_one_charge(tmp_path: Path) -> None:
+    repeat(tmp_path, processes=4, times=250)
+
+
+@pytest.mark.soak
+def test_ten_thousand_repeats_cost_one_charge(tmp_path: Path) -> None:
+    repeat(tmp_path, processes=16, times=625)

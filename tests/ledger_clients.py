@@ -1,0 +1,137 @@
+"""Clients of one ledger in processes of their own, some of them killed from outside at a named place.
+
+Run as a program: a JSON list of rounds on the command line, each a list of jobs that run at the same time; prints what
+every client wrote down before it ended. A client writes a line before it goes on, so a kill loses nothing it saw.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import epsilons.ledger
+from epsilons.errors import BudgetExceeded
+from epsilons.ledger import StalePlanError
+from epsilons.ledger.book import Ledger
+from epsilons.ledger.faults import VARIABLE
+
+Note = Callable[..., None]
+
+
+def digest(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()
+
+
+def spend(book: Ledger, job: dict[str, Any], note: Note) -> None:
+    """Try to charge each cohort many times, one after the other; say which attempts were accepted."""
+    for attempt in range(job["attempts"]):
+        for cohort, charge in job["charges"]:
+            name = f"{job['name']}/{cohort}/{attempt}"
+            try:
+                book.reserve(digest(name), {cohort: charge}, epoch=job["epoch"], kind="count")
+            except StalePlanError:
+                note("refused", cohort)
+            else:
+                note("accepted", cohort)
+
+
+def ask(book: Ledger, job: dict[str, Any], note: Note) -> None:
+    """Ask questions to the end; every client draws an answer of its own."""
+    for name in job["questions"]:
+        if name == job.get("armed"):
+            os.environ[VARIABLE] = job["fault"]
+        if job.get("joining"):
+            book.enroll([digest(f"newcomer {name}")[:16]], [10**9])
+        while True:
+            held = book.find(digest(name))
+            if held is None:
+                try:
+                    may = book.allowance(Fraction(1, 100))
+                    held = book.reserve(digest(name), may.nano, epoch=may.epoch, kind="count")
+                except StalePlanError:
+                    continue
+                except BudgetExceeded:
+                    note("exhausted", name)
+                    return
+            break
+        note("reserved", name, held.number)
+        if held.answer is None and job.get("giving_back"):
+            book.refund(held.number)
+            note("refunded", name, held.number)
+            continue
+        answer = held.answer
+        if answer is None:
+            held = book.touched(held.number)
+            note("read", name, held.number)
+            answer = book.store(held.number, os.urandom(8)) if held.answer is None else held.answer
+        note("released", name, answer.hex())
+
+
+def client(job: dict[str, Any], notes: Path) -> None:
+    """The life of one process."""
+    file = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def note(*words: Any) -> None:
+        os.write(file, (json.dumps(words) + "\n").encode())
+
+    book = epsilons.ledger.open(job["url"], anchor=job.get("anchor"))
+    {"spend": spend, "ask": ask}[job["work"]](book, job, note)
+    note("done")
+
+
+def start(job: dict[str, Any], notes: Path) -> int:
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            client(job, notes)
+            status = 0
+        finally:
+            os._exit(status)
+    return child
+
+
+def watch(child: int) -> str:
+    """Wait for the end; a client that stands still at its place is killed."""
+    _, status = os.waitpid(child, os.WUNTRACED)
+    if os.WIFSTOPPED(status):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return "killed"
+    return "ended" if os.waitstatus_to_exitcode(status) == 0 else "failed"
+
+
+def main() -> None:
+    rounds = json.loads(sys.argv[1])
+    told = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, jobs in enumerate(rounds):
+            files = [Path(folder) / f"{number}-{place}" for place in range(len(jobs))]
+            children = [start(job, file) for job, file in zip(jobs, files, strict=True)]
+            ends = [watch(child) for child in children]
+            lines = [[json.loads(x) for x in f.read_text().splitlines()] if f.exists() else [] for f in files]
+            told.append([{"end": end, "notes": seen} for end, seen in zip(ends, lines, strict=True)])
+    print(json.dumps(told))
+
+
+def run(rounds: list[list[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+    """Run the rounds in a fresh process, which may fork without harm."""
+    command = [sys.executable, "-W", "error", __file__, json.dumps(rounds)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told: list[list[dict[str, Any]]] = json.loads(done.stdout)
+    assert not done.stderr, done.stderr
+    return told
+
+
+if __name__ == "__main__":
+    main()

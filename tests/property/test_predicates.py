@@ -1,0 +1,414 @@
+"""Conditions: what is in the language means what it says, and nothing else gets through.
+
+The short form tries 1,000 hostile texts, the long one (soak) 10,000, with an engine behind them.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from epsilons.engines.base import SOURCE, Schema
+from epsilons.engines.conditions import LONGEST, parse
+from epsilons.engines.duckdb import DuckDB
+from epsilons.errors import PlanError
+
+FIXED = "The condition is not one that can be asked. Columns against literals of their type"
+
+ROWS: dict[str, list[Any]] = {
+    "age": [17, 18, -(2**63), 2**63 - 1, None, 0],
+    "small": [-128, 127, 0, 5, None, 1],
+    "wage": [1.5, math.nan, math.inf, -math.inf, None, 0.1],
+    "single": [0.1, math.nan, math.inf, 1.0, None, -0.0],
+    "price": [Decimal("1.50"), Decimal("-99.99"), Decimal("0.00"), Decimal("99.99"), None, Decimal("1.49")],
+    "union": ["yes", "no", "it's", "", None, "YES"],
+    "flag": [True, False, True, None, None, False],
+    "born": [date(2000, 2, 29), date(1, 1, 1), date(9999, 12, 31), None, None, date(2000, 3, 1)],
+}
+TYPES = {
+    "age": pa.int64(), "small": pa.int8(), "wage": pa.float64(), "single": pa.float32(), "price": pa.decimal128(4, 2),
+    "union": pa.string(), "flag": pa.bool_(), "born": pa.date32(),
+}  # fmt: skip
+TABLE = pa.table({name: pa.array(ROWS[name], TYPES[name]) for name in ROWS}).append_column("place", pa.array(range(6)))
+COLUMNS = dict(zip(TABLE.column_names, TABLE.to_pydict().values(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[DuckDB]:
+    made = DuckDB(TABLE, threads=1)
+    yield made
+    made.close()
+
+
+def meeting(engine: DuckDB, text: str) -> list[int]:
+    tree = exp.select("place").from_(SOURCE).where(parse(text, engine.schema).tree()).order_by("place")
+    return [row["place"] for row in engine.run(tree).to_pylist()]
+
+
+# What is in the language --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("age >= 18", [1, 3]),
+        ("age < 17.5", [0, 2, 5]),
+        ("18 <= age", [1, 3]),
+        ("age = 17.5", []),
+        ("age <> 17.5", [0, 1, 2, 3, 5]),
+        ("age < 1e30", [0, 1, 2, 3, 5]),
+        ("age > 99999999999999999999", []),
+        ("age > -99999999999999999999", [0, 1, 2, 3, 5]),
+        ("small < 127.9", [0, 1, 2, 3, 5]),
+        ("small <> 300", [0, 1, 2, 3, 5]),
+        ("NOT age = 17", [1, 2, 3, 5]),
+        ("NOT (age = 17 OR age IS NULL)", [1, 2, 3, 5]),
+        ("age IN (17, 18, 18, 4.5)", [0, 1]),
+        ("age NOT IN (17, 18)", [2, 3, 5]),
+        ("NOT age NOT IN (17)", [0]),
+        ("age BETWEEN 0 AND 17", [0, 5]),
+        ("age NOT BETWEEN 0 AND 17", [1, 2, 3]),
+        ("wage > 1", [0, 2]),
+        ("wage <> 1.5", [2, 3, 5]),
+        ("NOT wage < 1", [0, 2]),
+        ("wage NOT IN (1.5, 0.1)", [2, 3]),
+        ("wage IS NULL", [1, 4]),
+        ("wage IS NOT NULL", [0, 2, 3, 5]),
+        ("NOT wage IS NULL", [0, 2, 3, 5]),
+        ("wage = 0.1", [5]),
+        ("single = 0.1", [0]),
+        ("single = 0", [5]),
+        ("wage >= 1e999", [2]),
+        ("price < 1.495", [1, 2, 5]),
+        ("price >= 1.50", [0, 3]),
+        ("price = 1.505", []),
+        ("price < 1000000", [0, 1, 2, 3, 5]),
+        ("\"union\" = 'yes'", [0]),
+        ("union = 'it''s'", [2]),
+        ("union LIKE '%s'", [0, 2]),
+        ("union NOT LIKE '%s'", [1, 3, 5]),
+        ("NOT union NOT LIKE '%s'", [0, 2]),
+        ("union > 'no'", [0]),
+        ("union IN ('no', '')", [1, 3]),
+        ("UNION = 'YES'", [5]),
+        ("flag = TRUE", [0, 2]),
+        ("flag <> TRUE", [1, 5]),
+        ("flag IN (TRUE, FALSE)", [0, 1, 2, 5]),
+        ("NOT flag = FALSE", [0, 2]),
+        ("born >= '2000-03-01'", [2, 5]),
+        ("born = '2000-02-29'", [0]),
+        ("(age > 17 OR flag = FALSE) AND NOT (union = 'no')", [3, 5]),
+    ],
+)
+def test_a_condition_means_what_it_says(engine: DuckDB, text: str, rows: list[int]) -> None:
+    assert meeting(engine, text) == rows
+
+
+_SIGNS = {
+    "=": lambda a, b: a == b, "<>": lambda a, b: a != b, "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
+}  # fmt: skip
+LITERALS = {
+    "age": ["17", "18", "-9223372036854775808", "17.5", "0", "1e18", "-3", "9223372036854775808"],
+    "wage": ["1.5", "0.1", "0", "-1", "1e308"],
+    "price": ["1.5", "1.49", "-99.99", "0.001", "1e9"],
+    "union": ["'yes'", "'no'", "''", "'it''s'", "'z'"],
+}
+
+
+def absent(value: Any) -> bool:
+    return value is None or value != value
+
+
+def meaning(literal: str) -> Any:
+    return literal[1:-1].replace("''", "'") if literal.startswith("'") else Decimal(literal)
+
+
+def truth(value: Any, sign: str, literal: str) -> bool | None:
+    if absent(value):
+        return None
+    other = meaning(literal)
+    if isinstance(value, float):
+        other = float(other)
+    return bool(_SIGNS[sign](value, other))
+
+
+def negation(truths: list[bool | None]) -> list[bool | None]:
+    return [None if t is None else not t for t in truths]
+
+
+def conjunction(one: list[bool | None], other: list[bool | None]) -> list[bool | None]:
+    pairs = zip(one, other, strict=True)
+    return [False if False in (a, b) else None if None in (a, b) else True for a, b in pairs]
+
+
+@st.composite
+def conditions(draw: st.DrawFn, depth: int = 3) -> tuple[str, list[bool | None]]:
+    """A text, and what SQL's three-valued logic makes of it on each row, worked out here in Python."""
+    shape = draw(st.sampled_from(["compare", "in", "between", "null", "not", "and", "or"] if depth else ["compare"]))
+    name = draw(st.sampled_from(sorted(LITERALS)))
+    column, pool = COLUMNS[name], st.sampled_from(LITERALS[name])
+    if shape == "compare":
+        sign, literal = draw(st.sampled_from(sorted(_SIGNS))), draw(pool)
+        return f"{name} {sign} {literal}", [truth(value, sign, literal) for value in column]
+    if shape == "in":
+        listed = draw(st.lists(pool, min_size=1, max_size=4))
+        found = [None if absent(v) else any(truth(v, "=", x) for x in listed) for v in column]
+        return f"{name} IN ({', '.join(listed)})", found
+    if shape == "between":
+        low, high = draw(pool), draw(pool)
+        ends = [[truth(v, sign, x) for v in column] for sign, x in ((">=", low), ("<=", high))]
+        return f"{name} BETWEEN {low} AND {high}", conjunction(*ends)
+    if shape == "null":
+        return f"{name} IS NULL", [absent(v) for v in column]
+    text, truths = draw(conditions(depth - 1))
+    if shape == "not":
+        return f"NOT ({text})", negation(truths)
+    text2, truths2 = draw(conditions(depth - 1))
+    if shape == "and":
+        return f"({text}) AND ({text2})", conjunction(truths, truths2)
+    return f"({text}) OR ({text2})", negation(conjunction(negation(truths), negation(truths2)))
+
+
+@settings(max_examples=300)
+@given(conditions())
+def test_random_conditions_follow_three_valued_logic(engine: DuckDB, drawn: tuple[str, list[bool | None]]) -> None:
+    text, truths = drawn
+    assert meeting(engine, text) == [place for place, t in enumerate(truths) if t is True]
+
+
+@settings(max_examples=200)
+@given(conditions())
+def test_the_normal_form_is_a_condition_with_itself_as_normal_form(engine: DuckDB, drawn: Any) -> None:
+    normal = parse(drawn[0], engine.schema)
+    if normal.text != "FALSE" and "FALSE" not in normal.text:
+        assert parse(normal.text, engine.schema).text == normal.text
+    assert normal.columns <= set(engine.schema)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("age < 18", "age<=17"),
+        ("NOT age >= 17.5", "17.2 >= age"),
+        ("age IN (1, 2)", "AGE in (2.0, 1, 1e0)"),
+        ("a = 1", None),
+        ("age BETWEEN 1 AND 5", "age <= 5 AND age >= 1"),
+        ("flag = TRUE AND age = 1", "(age = 1) AND NOT flag <> TRUE"),
+        ("age = 1 OR (age = 2 OR age = 3)", "age = 3 OR age = 2 OR age = 1 OR age = 1"),
+        ("wage = 1.50", "wage = 15e-1"),
+        ("NOT (union LIKE 'a%' AND age IS NULL)", "age IS NOT NULL OR union NOT LIKE 'a%'"),
+    ],
+)
+def test_the_same_question_has_one_normal_form(engine: DuckDB, one: str, other: str | None) -> None:
+    if other is None:
+        with pytest.raises(PlanError):
+            parse(one, engine.schema)
+    else:
+        assert parse(one, engine.schema).text == parse(other, engine.schema).text
+
+
+def test_different_questions_have_different_normal_forms(engine: DuckDB) -> None:
+    texts = [
+        "age < 18",
+        "age < 17",
+        "age > 18",
+        "union = '1'",
+        "union = 'a'' OR age = 1'",
+        "union LIKE 'a'",
+        "union = 'a'",
+    ]
+    texts += [
+        "age IS NULL",
+        "age IS NOT NULL",
+        "age = 1 OR age = 2 AND small = 3",
+        "(age = 1 OR age = 2) AND small = 3",
+    ]
+    assert len({parse(text, engine.schema).text for text in texts}) == len(texts)
+
+
+# What is not --------------------------------------------------------------------------------------------------------
+
+HOSTILE = [
+    "", " ", "age", "TRUE", "1 = 1", "'a' = 'a'", "age = age", "age = small", "NULL", "age = NULL", "nothing = 1",
+    "age = '17'", "union = 1", "flag = 1", "flag = 'true'", "flag < TRUE", "flag", "NOT flag", "born = 7", "age = TRUE",
+    "born = 'yesterday'", "born = '2000-02-30'", "born = DATE '2000-01-01'", "age LIKE '1%'", "born LIKE '2000%'",
+    "union LIKE union", "union ILIKE 'y%'", "union LIKE 'a' ESCAPE '!'", "union LIKE 'a\\%'", "union SIMILAR TO 'y.*'",
+    "union ~ 'y'", "union REGEXP 'y'", "union GLOB 'y*'", "union LIKE ANY ('a', 'b')", "union LIKE lower('A')",
+    "union || 'x' = 'yesx'", "age + 1 = 18", "age * 2 > 1", "age / 0 = 1", "1 / 0 = age", "-age = 1", "age = 1 + 1",
+    "age = - -1", "age % 2 = 0", "age & 1 = 1", "age = 1::INT", "CAST(union AS INT) = 1", "TRY_CAST(union AS INT) = 1",
+    "union::INT = 1", "abs(age) = 1", "lower(union) = 'yes'", "length(union) > 1", "coalesce(age, 1) = 1",
+    "CASE WHEN age = 1 THEN TRUE END", "IF(age = 1, TRUE, FALSE)", "error('x') = 'x'", "union = error(union)",
+    "age = (SELECT 1)", "age IN (SELECT age FROM source)", "EXISTS (SELECT 1)", "age = ANY (SELECT 1)",
+    "age IN (1, (SELECT 2))", "age IN ()", "age IN (NULL)", "age IN (1, NULL)", "age IN (small)", "age IN ('1')",
+    "age BETWEEN 1 AND small", "age BETWEEN SYMMETRIC 5 AND 1", "age BETWEEN '1' AND '2'", "age IS TRUE",
+    "flag IS TRUE",
+    "age IS NOT DISTINCT FROM 1", "age <=> 1", "age = 1 COLLATE nocase", "union = 'a' COLLATE nocase",
+    "age = $1", "age = ?",
+    "age = :a", "age = @a", "age = 0x1F", "age = 1_000", "age = \uff11", "age = 1e99999", "age = 1 XOR age = 2",
+    "age == 1 == 1",
+    "age < 1 < 2", "source.age = 1", "main.source.age = 1", "age.x = 1", "age[1] = 1", "[age] = 1", "`age` = 1",
+    "\"Age\" = 1", "\u0430ge = 1", "age\u00a0\u003d 1 OR 1=1", "rowid = 1", "* = 1", "COLUMNS(*) = 1", "age = 1 AS b",
+    "union = 'a' 'b'", "union = e'\\x41'", "union = x'41'", "union = $$a$$", "union = U&'\\0041'",
+    "union = '\\' OR 1=1 --'",
+    "age = 1 -- comment", "age = 1 /* comment */", "/* a */ age = 1", "age = 1 # x", "age = 1; DROP TABLE source",
+    "age = 1;", ";", "age = 1 UNION SELECT 1", "age = 1 LIMIT 1", "age = 1 ORDER BY 1", "age = 1 GROUP BY 1",
+    "age = 1) OR (1 = 1", "1 = 1) --", "(age = 1", "age = 1)", "SELECT 1", "SELECT * FROM read_csv('/etc/passwd')",
+    "age = (SELECT count(*) FROM read_text('/etc/passwd'))", "EXISTS (FROM '/etc/passwd')", "age IN (FROM glob('/*'))",
+    "union IN (SELECT content FROM read_text('/etc/passwd'))", "union = getenv('HOME')", "union = current_setting('a')",
+    "union = current_user", "age = random()", "age = nextval('s')", "pg_sleep(9) = 1", "sleep(9) = 0",
+    "COPY source TO 'x.csv'", "ATTACH 'x.db'", "PRAGMA database_list", "SET threads = 1", "INSTALL httpfs",
+    "LOAD httpfs",
+    "CALL pragma_version()", "EXPORT DATABASE 'x'", "CREATE TABLE x AS SELECT 1", "DELETE FROM source",
+    "DESCRIBE source",
+    "age = 1 AND COPY source TO 'x'", "age = 1\x00", "union = '\x00'", "union = '\ud800'", "age = 1 \ud800",
+    "(" * 400 + "age = 1" + ")" * 400, "NOT " * 5000 + "age = 1", "age = 1" + " AND age = 1" * 5000,
+    "x" * (LONGEST + 1),
+    "union = '" + "a" * LONGEST + "'", "age IN (" + ", ".join(map(str, range(20000))) + ")", "(" * 3000, "'" * 2999,
+    "age = " + "9" * 5000, "age = 1e-999999", "age = " + "-" * 3000 + "1", "[" * 500 + "1", "{" * 500, "CASE " * 900,
+    "age IS NULL IS NULL", "age NOT NULL = 1", "list_contains([1], age)", "x -> x = 1", "age = INTERVAL 1 DAY",
+    "union = 'a'::VARCHAR", "(age, small) = (1, 2)", "(age) IN ((1, 2))", "ROW(age) = ROW(1)",
+    "struct_pack(a := 1) = 1",
+    "age = MAX(age)", "age = COUNT(*)", "age = SUM(1) OVER ()", "age AT TIME ZONE 'x' = 1", "TABLESAMPLE 1",
+    "@@version = 1",
+]  # fmt: skip
+
+
+class Text(str):
+    """Text that is not quite text."""
+
+    def __len__(self) -> int:
+        raise RuntimeError("a private value")
+
+
+@pytest.mark.parametrize(
+    "text", [*HOSTILE, None, 7, b"age = 1", ["age = 1"], Text("age = 1")], ids=lambda t: repr(t)[:40]
+)
+def test_whatever_else_has_one_message(engine: DuckDB, text: Any) -> None:
+    with pytest.raises(PlanError) as caught:
+        parse(text, engine.schema)
+    assert str(caught.value).startswith(FIXED)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_an_argument_that_a_newer_parser_may_add_is_refused(monkeypatch: pytest.MonkeyPatch, engine: DuckDB) -> None:
+    from epsilons.engines import conditions as module
+
+    class Newer:
+        def parse_into(self, *_: Any) -> Any:
+            node = exp.EQ(this=exp.column("age"), expression=exp.Literal.number(1))
+            node.set("negated", True)
+            return [node]
+
+    monkeypatch.setattr(module, "Parser", Newer)
+    with pytest.raises(PlanError):
+        parse("age = 1", engine.schema)
+
+
+@pytest.mark.parametrize("depth", [1, 20])
+def test_moderate_nesting_is_fine(engine: DuckDB, depth: int) -> None:
+    assert meeting(engine, "(" * depth + "age = 17" + ")" * depth) == [0]
+    assert meeting(engine, "NOT " * 2 * depth + "age = 17") == [0]
+    assert meeting(engine, " OR ".join(f"age = {k}" for k in range(17, 17 + 40 * depth))) == [0, 1]
+    assert meeting(engine, f"age IN ({', '.join(map(str, range(17, 17 + 50 * depth)))})") == [0, 1]
+
+
+# Texts put together at random from pieces of the language and of what is outside it.
+PIECES = [
+    "age", "wage", "union", "flag", "born", "price", "\"age\"", "nothing", "source", "(", ")", "(", ")", ",",
+    "=", "<>", "<",
+    "<=", ">", ">=", "!=", "==", "AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "IS NULL",
+    "IS NOT NULL", "TRUE",
+    "1", "17", "-1", "1.5", "1e3", "'yes'", "'%s'", "''", "'2000-01-01'", ";", "--", "/*", "*/", "+", "-", "*",
+    "/", "||", "::",
+    "::INT", ".", "[", "]", "{", "}", "?", "$1", "@", "#", "\\", "'", '"', "`", "SELECT", "FROM", "UNION",
+    "WHERE", "EXISTS",
+    "CASE", "WHEN", "THEN", "END", "CAST(", "AS", "read_csv('/etc/passwd')", "(SELECT 1)", "glob('*')", "COPY",
+    "ATTACH",
+    "PRAGMA", "\u00a0", "\u200b", "\uff07", "\u2019", "\x00", "\n", "\t", "ESCAPE", "ILIKE", "ANY", "ALL",
+    "x'00'", "e'\\n'",
+    "age = 1", "union = 'a'", "age IN (1, 2)", "wage > 0.5", "NOT (", "SYMMETRIC", "COLLATE", "INTERVAL",
+    "DATE '2000-01-01'",
+]  # fmt: skip
+ALLOWED = (
+    exp.And, exp.Or, exp.Not, exp.Paren, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Like,
+    exp.Is, exp.Null,
+    exp.Column, exp.Identifier, exp.Literal, exp.Neg, exp.Boolean, exp.IsNan, exp.Cast, exp.DataType, exp.DataTypeParam,
+)  # fmt: skip
+
+
+def hostile_texts(seed: int, number: int) -> Iterator[str]:
+    random = Random(seed)
+    for _ in range(number):
+        kind = random.random()
+        if kind < 0.5:
+            yield " ".join(random.choices(PIECES, k=random.randint(1, 12)))
+        elif kind < 0.8:  # a condition with a piece put in, taken out or swapped
+            words = random.choice(["age = 1 AND union LIKE 'a%'", "NOT ( wage > 1.5 OR age IN ( 1 , 2 ) )"]).split(" ")
+            for _ in range(random.randint(1, 3)):
+                place = random.randrange(len(words) + 1)
+                words[place : place + random.randint(0, 1)] = random.choices(PIECES, k=random.randint(0, 2))
+            yield " ".join(words)
+        else:  # two hostile ones joined, or one cut
+            one, other = random.choice(HOSTILE)[:300], random.choice(HOSTILE)[:300]
+            yield random.choice(
+                [f"{one} OR {other}", f"age = 1 AND ({one})", f"NOT {one}", one[: random.randint(0, 40)]]
+            )
+
+
+def attack(engine: DuckDB, seed: int, number: int) -> int:
+    """Every text is refused with the one message, or becomes a tree of allowed nodes that runs; how many ran."""
+    ran = 0
+    for text in hostile_texts(seed, number):
+        try:
+            predicate = parse(text, engine.schema)
+        except PlanError as error:
+            message = str(error)
+            predicate = None
+        if predicate is None:
+            assert message.startswith(FIXED), text
+            continue
+        tree = predicate.tree()
+        assert all(isinstance(node, ALLOWED) for node in tree.walk()), text
+        assert {node.name for node in tree.find_all(exp.Column)} <= predicate.columns <= set(ROWS), text
+        assert not re.search(r"read_|glob|passwd|SELECT|COPY|ATTACH", re.sub(r"'[^']*'", "", tree.sql("duckdb"))), text
+        engine.run(exp.select("place").from_(SOURCE).where(tree))
+        ran += 1
+    return ran
+
+
+def test_a_thousand_hostile_conditions_read_nothing_else(engine: DuckDB) -> None:
+    assert attack(engine, 1, 1_000) > 20
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_ten_thousand_hostile_conditions_read_nothing_else(engine: DuckDB, seed: int) -> None:
+    assert attack(engine, seed, 1_000) > 20
+
+
+@settings(max_examples=200)
+@given(st.text(max_size=60))
+def test_any_text_at_all(engine: DuckDB, text: str) -> None:
+    try:
+        parse(text, engine.schema)
+    except PlanError as error:
+        caught = error
+    else:
+        return
+    assert str(caught).startswith(FIXED)
+
+
+def test_nothing_is_read_before_the_check() -> None:
+    with pytest.raises(PlanError):
+        parse("age = 1", Schema([]))

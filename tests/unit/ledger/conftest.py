@@ -1,0 +1,43 @@
+"""One suite over all back ends: a test that takes `ledger` or `address` runs once on each."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import epsilons.ledger
+from epsilons.ledger.book import Ledger
+from ledgers import Ask, key
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str | None:
+    return None if request.param == "memory" else f"sqlite:///{tmp_path}/people.ledger"
+
+
+@pytest.fixture
+def ledger(address: str | None) -> Iterator[Ledger]:
+    """Terms settled, nobody there yet, and a clock that stands still."""
+    noon = datetime.datetime(2026, 11, 2, 12, tzinfo=datetime.UTC)
+    book = epsilons.ledger.open(address, clock=lambda: noon)
+    book.settle_terms("absent", 1, allow_individual=True)
+    yield book
+    book.close()
+
+
+@pytest.fixture
+def ask(ledger: Ledger) -> Ask:
+    """Ask a question to the end, at a share of everyone's grant; the number of the release."""
+
+    def asking(name: str, share: Fraction = Fraction(1, 10), individual: bool = False) -> int:
+        may = ledger.allowance(share)
+        held = ledger.reserve(key(name), may.nano, epoch=may.epoch, kind="count", individual=individual)
+        ledger.touched(held.number)
+        ledger.store(held.number, f"answer {name}".encode())
+        return held.number
+
+    return asking
