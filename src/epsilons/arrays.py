@@ -235,7 +235,7 @@ def histogram(
 
 def plan(
     statistic: str,
-    epsilons: Any,
+    epsilons: Any = None,
     *,
     share: float = 1.0,
     error: float | None = None,
@@ -246,21 +246,29 @@ def plan(
     spread: float | None = None,
     density: float | None = None,
     privacy: str = "personalized",
+    group_epsilons: Sequence[float] | None = None,
+    people: int | None = None,
     **arguments: Any,
 ) -> Plan:
     """What every mechanism would cost and how far it would err; free, since it needs no values.
 
     `arguments` are those of the statistic (bounds, q, step, edges, ...). With `error` the plan is the one with the
     smallest share of everybody's epsilon that reaches it. Mechanisms for individual privacy, which is weaker, appear
-    only with `privacy="individual"`, and without a predicted error: it would be data.
+    only with `privacy="individual"`, and without a predicted error: it would be data. With one epsilon for everyone, or
+    for groups, say how many `people` there are.
 
     >>> import epsilons as eps
     >>> print(eps.plan("count", [0.1] * 500 + [1.0] * 500).best.mechanism)
     weighted
     """
-    question = Question(_statistic(statistic, arguments), neighbors, assume, spread, density, privacy)
+    groups = _groups(privacy, epsilons, group_epsilons)
+    if privacy != "personalized" and statistic == "kth_largest" and arguments.get("bounds") is None:
+        asked: Statistic = UnboundedOrder(arguments.get("k", 2), arguments.get("step"))
+    else:
+        asked = _statistic(statistic, arguments)
+    question = Question(asked, neighbors, assume, spread, density, privacy, groups)
     settings = Settings(_check_options("auto", threshold, rescale), rescale)
-    levels = roster_of(epsilons).levels
+    levels = roster_of(to_epsilon(groups[0]) if groups else epsilons, people=people).levels
     if levels.all_public:
         raise PlanError("There is nothing to plan.", rule="Everyone is public (or nobody is there): answers are exact.")
     made = Plan.make(question, levels, check_share(share), settings)

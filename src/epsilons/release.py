@@ -226,7 +226,7 @@ def individual_release(
             neighbors="replace",
             losses=tuple(zip(levels.grants, levels.grants, strict=True)),
             kind=INDIVIDUAL,
-            caveats=(*seeded, *LocalSensitivity.caveats, *caveats, ROSTER_IS_PUBLIC, *public),
+            caveats=(*seeded, *LocalSensitivity.caveats, *caveats, ROSTER_IS_PUBLIC, *public, *_rounding(levels)),
         ),
         charges=charge_table(levels, levels.grants),
         levels={to_epsilon(g): levels.name(g) for g in levels.grants},
@@ -240,15 +240,13 @@ def _guarantee(mechanism: Mechanism, question: Question, levels: Levels, charges
     caveats += mechanism.caveats
     if question.groups:
         sizes = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
-        caveats.append(f"The bounds for groups of several people are {sizes}.")
+        caveats.append(
+            f"The bounds for groups of several people, by their number and for this release alone, are {sizes}."
+        )
     caveats.append(ROSTER_IS_PUBLIC)
     if None in levels.grants:
         caveats.append(PUBLIC_PEOPLE)
-    if levels.rounding_loss > 0:
-        caveats.append(
-            "More than 256 distinct preferences were rounded down to a fixed ladder, "
-            f"by {levels.rounding_loss:.1%} on average."
-        )
+    caveats += _rounding(levels)
     return Guarantee(
         neighbors=question.neighbors,
         losses=tuple(zip(levels.grants, charges, strict=True)),
@@ -256,6 +254,13 @@ def _guarantee(mechanism: Mechanism, question: Question, levels: Levels, charges
         caveats=tuple(caveats),
         imputes=mechanism.imputes,
     )
+
+
+def _rounding(levels: Levels) -> list[str]:
+    if levels.rounding_loss <= 0:
+        return []
+    lost = f"by {levels.rounding_loss:.1%} on average"
+    return [f"More than 256 distinct preferences were rounded down to a fixed ladder, {lost}."]
 
 
 def _models(mechanism: Mechanism, question: Question, levels: Levels, value: Any) -> tuple[ErrorBar, ...] | None:

@@ -98,7 +98,8 @@ class Histogram(Additive):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        return (Part("bins", self.cells, {"absent": 1, "replace": 2}),)
+        # With one bin a replaced person can only leave it or enter it.
+        return (Part("bins", self.cells, {"absent": 1, "replace": min(2, self.cells)}),)
 
     def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
         counts = np.zeros(levels * self.cells, np.int64)
