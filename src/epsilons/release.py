@@ -241,7 +241,7 @@ def _guarantee(mechanism: Mechanism, question: Question, levels: Levels, charges
     if question.groups:
         sizes = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
         caveats.append(
-            f"The bounds for groups of several people, by their number and for this release alone, are {sizes}."
+            f"In this release alone, bounds for groups by their size: {sizes}."
         )
     caveats.append(ROSTER_IS_PUBLIC)
     if None in levels.grants:

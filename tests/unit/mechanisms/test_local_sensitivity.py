@@ -455,7 +455,7 @@ def test_charges_are_everybody_s_own_epsilon() -> None:
     assert SHOWN["median"](DATA[0]).charges == {0.5: 0.5, 1.0: 1.0, 2.0: 2.0, INF: 0.0}
     group = SHOWN["group median"](DATA[0])
     assert group.charges == {1.0: 1.0}
-    assert "The bounds for groups of several people are 1 for 1, 0.5 for 2." in group.guarantee.caveats
+    assert "In this release alone, bounds for groups by their size: 1 for 1, 0.5 for 2." in group.guarantee.caveats
 
 
 def test_an_answer_stays_within_the_bounds() -> None:
