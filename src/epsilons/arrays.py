@@ -35,10 +35,11 @@ class Options(TypedDict, total=False):
 
     mechanism: "auto" (default) or a mechanism's name. threshold: for threshold and sample, a number, "max" (default),
     "mean" or "best". rescale: make up for what a mechanism leaves out. neighbors: "absent" (default) or "replace".
-    assume: "unrelated" (default) or "nothing". spread, density: public guesses of the standard deviation and of the
-    fraction of ones; they steer weights and plans, never the guarantee. privacy: "personalized" (default), or
-    "individual" or "group" (with group_epsilons=[...], for groups of 1, 2, ... people, instead of epsilons), which are
-    weaker: individual DP is not DP. scale, gamma, inside: for smooth-sensitivity. entropy: the operating system's.
+    assume: "unrelated" (default) or "nothing". spread, density, location: public guesses of the standard deviation, of
+    the fraction of ones and of the mean; they steer weights and plans, never the guarantee. privacy: "personalized"
+    (default), or "individual" or "group" (with group_epsilons=[...], for groups of 1, 2, ... people, instead of
+    epsilons), which are weaker: individual DP is not DP. scale, gamma, inside: for smooth-sensitivity. entropy: the
+    operating system's.
     """
 
     mechanism: str
@@ -48,6 +49,7 @@ class Options(TypedDict, total=False):
     assume: str
     spread: float | None
     density: float | None
+    location: float | None
     privacy: str
     group_epsilons: Sequence[float] | None
     scale: str | None
@@ -68,6 +70,7 @@ def _ask(
     assume: str = "unrelated",
     spread: float | None = None,
     density: float | None = None,
+    location: float | None = None,
     privacy: str = "personalized",
     group_epsilons: Sequence[float] | None = None,
     scale: str | None = None,
@@ -76,9 +79,12 @@ def _ask(
     entropy: Entropy | None = None,
 ) -> Release:
     groups = _groups(privacy, epsilons, group_epsilons)
-    question = Question(statistic, neighbors, assume, spread, density, privacy, groups)
+    question = Question(statistic, neighbors, assume, spread, density, location, privacy, groups)
     settings = Settings(_check_options(mechanism, threshold, rescale, entropy), rescale, scale, gamma, inside)
     people = ArrayPeople.of(values, aligned_roster(to_epsilon(groups[0]) if groups else epsilons, values))
+    k = (getattr(statistic, "from_high", None) or 0) + 1
+    if k > people.levels.people:
+        raise PlanError(f"There is no k={k} among {people.levels.people} people.", hint="a smaller k")
     source = system() if entropy is None else entropy
     if people.levels.all_public:
         return exact_release(question, people)
@@ -245,6 +251,7 @@ def plan(
     assume: str = "unrelated",
     spread: float | None = None,
     density: float | None = None,
+    location: float | None = None,
     privacy: str = "personalized",
     group_epsilons: Sequence[float] | None = None,
     people: int | None = None,
@@ -266,7 +273,7 @@ def plan(
         asked: Statistic = UnboundedOrder(arguments.get("k", 2), arguments.get("step"))
     else:
         asked = _statistic(statistic, arguments)
-    question = Question(asked, neighbors, assume, spread, density, privacy, groups)
+    question = Question(asked, neighbors, assume, spread, density, location, privacy, groups)
     settings = Settings(_check_options("auto", threshold, rescale), rescale)
     levels = roster_of(to_epsilon(groups[0]) if groups else epsilons, people=people).levels
     if levels.all_public:
