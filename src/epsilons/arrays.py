@@ -35,10 +35,11 @@ class Options(TypedDict, total=False):
 
     mechanism: "auto" (default) or a mechanism's name. threshold: for threshold and sample, a number, "max" (default),
     "mean" or "best". rescale: make up for what a mechanism leaves out. neighbors: "absent" (default) or "replace".
-    assume: "unrelated" (default) or "nothing". spread, density: public guesses of the standard deviation and of the
-    fraction of ones; they steer weights and plans, never the guarantee. privacy: "personalized" (default), or
-    "individual" or "group" (with group_epsilons=[...], for groups of 1, 2, ... people, instead of epsilons), which are
-    weaker: individual DP is not DP. scale, gamma, inside: for smooth-sensitivity. entropy: the operating system's.
+    assume: "unrelated" (default) or "nothing". spread, density, location: public guesses of the standard deviation, of
+    the fraction of ones and of the mean; they steer weights and plans, never the guarantee. privacy: "personalized"
+    (default), or "individual" or "group" (with group_epsilons=[...], for groups of 1, 2, ... people, instead of
+    epsilons), which are weaker: individual DP is not DP. scale, gamma, inside: for smooth-sensitivity. entropy: the
+    operating system's.
     """
 
     mechanism: str
@@ -48,6 +49,7 @@ class Options(TypedDict, total=False):
     assume: str
     spread: float | None
     density: float | None
+    location: float | None
     privacy: str
     group_epsilons: Sequence[float] | None
     scale: str | None
@@ -68,6 +70,7 @@ def _ask(
     assume: str = "unrelated",
     spread: float | None = None,
     density: float | None = None,
+    location: float | None = None,
     privacy: str = "personalized",
     group_epsilons: Sequence[float] | None = None,
     scale: str | None = None,
@@ -76,9 +79,12 @@ def _ask(
     entropy: Entropy | None = None,
 ) -> Release:
     groups = _groups(privacy, epsilons, group_epsilons)
-    question = Question(statistic, neighbors, assume, spread, density, privacy, groups)
+    question = Question(statistic, neighbors, assume, spread, density, location, privacy, groups)
     settings = Settings(_check_options(mechanism, threshold, rescale, entropy), rescale, scale, gamma, inside)
     people = ArrayPeople.of(values, aligned_roster(to_epsilon(groups[0]) if groups else epsilons, values))
+    k = (getattr(statistic, "from_high", None) or 0) + 1
+    if k > people.levels.people:
+        raise PlanError(f"There is no k={k} among {people.levels.people} people.", hint="a smaller k")
     source = system() if entropy is None else entropy
     if people.levels.all_public:
         return exact_release(question, people)
@@ -235,7 +241,7 @@ def histogram(
 
 def plan(
     statistic: str,
-    epsilons: Any,
+    epsilons: Any = None,
     *,
     share: float = 1.0,
     error: float | None = None,
@@ -245,22 +251,31 @@ def plan(
     assume: str = "unrelated",
     spread: float | None = None,
     density: float | None = None,
+    location: float | None = None,
     privacy: str = "personalized",
+    group_epsilons: Sequence[float] | None = None,
+    people: int | None = None,
     **arguments: Any,
 ) -> Plan:
     """What every mechanism would cost and how far it would err; free, since it needs no values.
 
     `arguments` are those of the statistic (bounds, q, step, edges, ...). With `error` the plan is the one with the
     smallest share of everybody's epsilon that reaches it. Mechanisms for individual privacy, which is weaker, appear
-    only with `privacy="individual"`, and without a predicted error: it would be data.
+    only with `privacy="individual"`, and without a predicted error: it would be data. With one epsilon for everyone, or
+    for groups, say how many `people` there are.
 
     >>> import epsilons as eps
     >>> print(eps.plan("count", [0.1] * 500 + [1.0] * 500).best.mechanism)
     weighted
     """
-    question = Question(_statistic(statistic, arguments), neighbors, assume, spread, density, privacy)
+    groups = _groups(privacy, epsilons, group_epsilons)
+    if privacy != "personalized" and statistic == "kth_largest" and arguments.get("bounds") is None:
+        asked: Statistic = UnboundedOrder(arguments.get("k", 2), arguments.get("step"))
+    else:
+        asked = _statistic(statistic, arguments)
+    question = Question(asked, neighbors, assume, spread, density, location, privacy, groups)
     settings = Settings(_check_options("auto", threshold, rescale), rescale)
-    levels = roster_of(epsilons).levels
+    levels = roster_of(to_epsilon(groups[0]) if groups else epsilons, people=people).levels
     if levels.all_public:
         raise PlanError("There is nothing to plan.", rule="Everyone is public (or nobody is there): answers are exact.")
     made = Plan.make(question, levels, check_share(share), settings)

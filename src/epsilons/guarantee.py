@@ -61,6 +61,8 @@ class Guarantee:
     kind: str = PERSONALIZED
     caveats: tuple[str, ...] = field(default=(ROSTER_IS_PUBLIC,))
     imputes: bool = False
+    #: Whether preferences were rounded down to the ladder: a granted epsilon then stands for those up to the next one.
+    rounded: bool = False
 
     def __post_init__(self) -> None:
         if self.neighbors not in NEIGHBORS:
@@ -120,10 +122,9 @@ class Guarantee:
 
     def _join(self, other: Guarantee, add: Callable[[int, int], int]) -> Guarantee:
         one, two = self._align(other)
-        first, second = dict(one.losses), dict(two.losses)
         losses: list[tuple[int | None, int | None]] = []
-        for granted in sorted(set(first) | set(second), key=to_epsilon):
-            a, b = first.get(granted, 0), second.get(granted, 0)
+        for granted in sorted({g for g, _ in (*one.losses, *two.losses)}, key=to_epsilon):
+            a, b = one._loss(granted), two._loss(granted)
             losses.append((granted, None if a is None or b is None else add(a, b)))
         caveats = _merge(one.caveats, two.caveats)
         kind = max(one.kind, two.kind, key=KINDS.index)
@@ -135,7 +136,16 @@ class Guarantee:
             kind=kind,
             caveats=caveats,
             imputes=one.imputes and two.imputes,
+            rounded=one.rounded or two.rounded,
         )
+
+    def _loss(self, granted: int | None) -> int | None:
+        """What somebody with this grant lost: nothing if no such level took part, the rung's loss if it was rounded."""
+        found = dict(self.losses)
+        if granted in found or granted is None:
+            return found.get(granted, 0)
+        rungs = [g for g, _ in self.losses if g is not None and g <= granted]
+        return found[max(rungs)] if self.rounded and rungs else 0
 
     def _align(self, other: Guarantee) -> tuple[Guarantee, Guarantee]:
         if self.neighbors == other.neighbors:
@@ -152,6 +162,7 @@ class Guarantee:
             "losses": [list(pair) for pair in self.losses],
             "caveats": list(self.caveats),
             "imputes": self.imputes,
+            "rounded": self.rounded,
         }
 
     @classmethod
@@ -163,6 +174,7 @@ class Guarantee:
             kind=data["kind"],
             caveats=tuple(data["caveats"]),
             imputes=data["imputes"],
+            rounded=data["rounded"],
         )
 
     def __str__(self) -> str:

@@ -15,8 +15,9 @@ from epsilons.noise.entropy import Entropy, system
 from epsilons.noise.laplace import discrete_laplace
 from epsilons.preferences import Levels, aligned_roster
 from epsilons.release import Release, individual_release
-from epsilons.statistics.base import check_values
+from epsilons.statistics.base import LARGEST, check_values
 from epsilons.statistics.order import exact
+from epsilons.statistics.unbounded import check_unbounded_step
 
 WHOSE_WORD = "The local sensitivity is the caller's word; nothing here checked it."
 
@@ -34,7 +35,7 @@ def individually(
 
     `sensitivity` is how far replacing one person's value could move the answer on the data as they are: a number, or a
     function of the values that gives one number, or one per person. Answers fall on multiples of `step`, which is
-    public. Neither the sensitivity nor the noise's scale is shown.
+    public; beyond 10^30 they are cut before the noise. Neither the sensitivity nor the noise's scale is shown.
 
     >>> import epsilons as eps
     >>> ages = [23, 35, 41, 52, 60]
@@ -43,13 +44,16 @@ def individually(
     >>> answer.guarantee.kind
     'individual DP (not DP)'
     """
-    if isinstance(step, bool) or not isinstance(step, (int, float)) or not 0 < step < math.inf:
-        raise PlanError(f"A step of {step!r} is not allowed.", rule="The grid's step is positive.", hint="step=1")
+    if not callable(function):
+        raise PlanError("The first argument is not a function.", hint="eps.individually(max, values, ...)")
+    if not isinstance(entropy, Entropy | None):
+        raise PlanError("entropy is not a source of random bits.", hint="leave it out")
+    grid = exact(check_unbounded_step(step))
     roster = aligned_roster(epsilons, values)
     array = check_values(values, len(roster))
-    grid = exact(step)
-    answer = _number(lambda: function(array))
-    reach = _numbers(lambda: sensitivity(array) if callable(sensitivity) else sensitivity, len(array))
+    # Copies, so that a function that sorts in place moves neither the caller's values nor whose sensitivity is whose.
+    answer = _number(lambda: function(array.copy()))
+    reach = _numbers(lambda: sensitivity(array.copy()) if callable(sensitivity) else sensitivity, len(array))
     source = system() if entropy is None else entropy
     place = round(Fraction(answer) / grid)
     rate = _rate(reach, roster.codes, roster.levels, grid)
@@ -70,7 +74,7 @@ def _rate(reach: Any, codes: Any, levels: Levels, grid: Fraction) -> Fraction | 
 
 
 def _number(compute: Callable[[], Any]) -> float:
-    """A finite number; what the function raises or returns instead becomes one fixed text."""
+    """A finite number, cut at 10^30; what the function raises or returns instead becomes one fixed text."""
     try:
         number = float(compute())
     except Exception:
@@ -79,8 +83,8 @@ def _number(compute: Callable[[], Any]) -> float:
         raise DataError(
             "The function did not give a finite number.",
             rule="What it raised or returned is not shown: it may be data.",
-        ) from None
-    return number
+        )
+    return min(max(number, -LARGEST), LARGEST)
 
 
 def _numbers(compute: Callable[[], Any], people: int) -> Any:
@@ -94,5 +98,5 @@ def _numbers(compute: Callable[[], Any], people: int) -> Any:
         raise DataError(
             "The sensitivity did not give finite numbers from 0 on, one for all or one per person.",
             rule="What it raised or returned is not shown: it may be data.",
-        ) from None
-    return reach
+        )
+    return np.minimum(reach, 2 * LARGEST)  # no two answers are farther apart

@@ -79,7 +79,7 @@ class Release:
             raise PlanError("There is no honest interval for this answer.", rule=self.no_interval)
         population = target == "population"
         if not isinstance(self.value, dict):
-            return self.models[0].interval(self.value, confidence, population)
+            return self.models[0].interval(float(self.value), float(confidence), population)
         pairs = zip(self.value.items(), self.models, strict=True)
         return {key: model.interval(value, confidence, population) for (key, value), model in pairs}
 
@@ -107,8 +107,17 @@ class Release:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Release:
         """The inverse of `to_dict`."""
-        if data.get("format") != FORMAT:
-            raise PlanError(f"This is not a release in format {FORMAT}.", hint="a dict made by release.to_dict()")
+        try:
+            return cls._from_dict(data)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            raise PlanError(
+                f"This is not a release in format {FORMAT}.", hint="a dict made by release.to_dict()"
+            ) from None
+
+    @classmethod
+    def _from_dict(cls, data: Mapping[str, Any]) -> Release:
+        if data["format"] != FORMAT:
+            raise ValueError
         value = data["value"]
         if isinstance(value, list):
             value = {_key(key): number for key, number in value}
@@ -146,7 +155,10 @@ class Release:
 
     def to_pandas(self) -> pandas.DataFrame:
         """The same as a pandas frame."""
-        return self.to_arrow().to_pandas()
+        try:
+            return self.to_arrow().to_pandas()
+        except ImportError:
+            raise PlanError("Frames need pandas.", hint="pip install 'epsilons[datasets]'") from None
 
     def __str__(self) -> str:
         if isinstance(self.value, dict):
@@ -226,7 +238,8 @@ def individual_release(
             neighbors="replace",
             losses=tuple(zip(levels.grants, levels.grants, strict=True)),
             kind=INDIVIDUAL,
-            caveats=(*seeded, *LocalSensitivity.caveats, *caveats, ROSTER_IS_PUBLIC, *public),
+            caveats=(*seeded, *LocalSensitivity.caveats, *caveats, ROSTER_IS_PUBLIC, *public, *_rounding(levels)),
+            rounded=levels.rounding_loss > 0,
         ),
         charges=charge_table(levels, levels.grants),
         levels={to_epsilon(g): levels.name(g) for g in levels.grants},
@@ -240,22 +253,26 @@ def _guarantee(mechanism: Mechanism, question: Question, levels: Levels, charges
     caveats += mechanism.caveats
     if question.groups:
         sizes = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
-        caveats.append(f"The bounds for groups of several people are {sizes}.")
+        caveats.append(f"In this release alone, bounds for groups by their size: {sizes}.")
     caveats.append(ROSTER_IS_PUBLIC)
     if None in levels.grants:
         caveats.append(PUBLIC_PEOPLE)
-    if levels.rounding_loss > 0:
-        caveats.append(
-            "More than 256 distinct preferences were rounded down to a fixed ladder, "
-            f"by {levels.rounding_loss:.1%} on average."
-        )
+    caveats += _rounding(levels)
     return Guarantee(
         neighbors=question.neighbors,
         losses=tuple(zip(levels.grants, charges, strict=True)),
         kind=mechanism.kind,
         caveats=tuple(caveats),
         imputes=mechanism.imputes,
+        rounded=levels.rounding_loss > 0,
     )
+
+
+def _rounding(levels: Levels) -> list[str]:
+    if levels.rounding_loss <= 0:
+        return []
+    lost = f"by {levels.rounding_loss:.1%} on average"
+    return [f"More than 256 distinct preferences were rounded down to a fixed ladder, {lost}."]
 
 
 def _models(mechanism: Mechanism, question: Question, levels: Levels, value: Any) -> tuple[ErrorBar, ...] | None:
@@ -265,10 +282,10 @@ def _models(mechanism: Mechanism, question: Question, levels: Levels, value: Any
         return None
     bars = []
     for number in value.values() if isinstance(value, dict) else [value]:
-        moments = statistic.moments(question.spread, question.density)
+        moments = statistic.moments(question.spread, question.density, question.location)
         bar = mechanism.error_model(question, levels, moments)
         if isinstance(bar, ErrorModel):
-            moments = _seen(statistic, moments, number * bar.slope + bar.shift, levels.people)
+            moments = _seen(statistic, moments, number, bar, levels.people)
             bar = mechanism.error_model(question, levels, moments)
         if bar is None:
             return None
@@ -276,14 +293,21 @@ def _models(mechanism: Mechanism, question: Question, levels: Levels, value: Any
     return tuple(bars)
 
 
-def _seen(statistic: Additive, guess: Moments, estimate: float, people: int) -> Moments:
-    """What a released estimate says about one person's contribution: a better guess than the one before."""
-    mean = estimate if statistic.averages else estimate / people
-    if statistic.counts:
-        mean = min(max(mean, 1 / (people + 1)), people / (people + 1))
-        return Moments(mean, mean * (1 - mean))
-    low, high = statistic.extremes()
-    return Moments(min(max(mean, low), high), guess.variance)
+def _seen(statistic: Additive, guess: Moments, number: float, bar: ErrorModel, people: int) -> Moments:
+    """What a released number says about one person's contribution: a better guess than the one before.
+
+    A fraction of ones is taken two standard errors nearer to a half than it looks: a few people who happen to agree
+    must not make the error bar collapse.
+    """
+    mean = number * bar.slope + bar.shift
+    mean = mean if statistic.averages else mean / people
+    if not statistic.counts:
+        low, high = statistic.extremes()
+        return Moments(min(max(mean, low), high), guess.variance)
+    doubt = math.hypot(bar.normal, *(math.sqrt(2) * scale for scale in bar.laplace)) / people
+    mean = min(max(mean, 0.0), 1.0)
+    mean = min(mean + 2 * doubt, 0.5) if mean < 0.5 else max(mean - 2 * doubt, 0.5)
+    return Moments(mean, mean * (1 - mean))
 
 
 def _plain(key: Hashable) -> Any:

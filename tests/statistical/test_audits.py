@@ -72,6 +72,7 @@ BOUND_TO_BOUND = {
     "from bound to bound": ("replace", Pair((0, 5, 5), (10, 5, 5))),
     "a bound against nobody": ("absent", Pair((10, 5, 5), (ABSENT, 5, 5))),
 }
+OPENS = {"a gap opens beside the median": ("replace", Pair((0, 0, 0, 0, 0), (20, 0, 0, 0, 0)))}
 LOWEST_MOVES = {"all at the top, the strictest drops": ("replace", Pair((20, 20, 20), (0, 20, 20)))}
 LOWEST_LEAVES = {"the smallest leaves": ("absent", Pair((0, 20, 20), (ABSENT, 20, 20)))}
 JOINS = {"a stricter person joins": ("absent", Pair((ABSENT, 1, 1), (1, 1, 1)))}
@@ -98,6 +99,8 @@ PAIRS = [
     *on("weighted", Question(COUNT), (0.6, 1.5, PUBLIC), NO_ONE),
     *on("weighted", Question(COUNT), (0.5, 1.0, 30.0), AT),
     *on("weighted", Question(MEDIAN), FIVE, ACROSS),
+    *on("smooth-sensitivity", Question(MEDIAN), (2.0,) * 5, ACROSS | OPENS),
+    *on("smooth-sensitivity", Question(SMALLEST), (0.7, 1.0, 1.0), LOWEST_MOVES | LOWEST_LEAVES),
     *on("mixed", Question(MEAN), THREE, BOUND_TO_BOUND),
     *on("mixed", Question(COUNT), (0.6, 0.6, 2.0), NO_ONE),
 ]

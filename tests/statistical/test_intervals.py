@@ -100,23 +100,23 @@ def test_coverage_of_the_population(case: str) -> None:
 
 def test_paper_1_population() -> None:
     """A hundred levels, a few very strict people: the weighted count and the exponential one."""
-    random = np.random.default_rng(4)
+    random, entropy = np.random.default_rng(4), seeded(4)
     paper = PaperOne()
     for name in ("weighted", "exponential"):
         hits = 0
         for _ in range(600):
             values = paper.bits(random)
-            low, high = eps.count(values, paper.epsilons(random), mechanism=name).interval()
+            low, high = eps.count(values, paper.epsilons(random), mechanism=name, entropy=entropy).interval()
             hits += low <= values.sum() <= high
         assert 0.92 <= hits / 600 <= 0.99, name
 
 
 def test_robust_covers_when_preferences_and_values_are_related() -> None:
     """Strict people all have a one: weighted is led astray, robust is not."""
-    values = (LEVELS < 0.1).astype(float)
+    values, entropy = (LEVELS < 0.1).astype(float), seeded(6)
     covered = {}
     for name in ("weighted", "robust"):
-        intervals = [eps.count(values, LEVELS, mechanism=name).interval() for _ in range(200)]
+        intervals = [eps.count(values, LEVELS, mechanism=name, entropy=entropy).interval() for _ in range(200)]
         covered[name] = np.mean([low <= values.sum() <= high for low, high in intervals])
     assert covered["robust"] >= 0.93
     assert covered["weighted"] < 0.5
@@ -124,11 +124,11 @@ def test_robust_covers_when_preferences_and_values_are_related() -> None:
 
 def test_an_interval_from_small_scales_would_be_caught() -> None:
     """The planted bug: Laplace scales 30% small. The same simulation then covers less than 93%."""
-    random = np.random.default_rng(5)
+    random, entropy = np.random.default_rng(5), seeded(5)
     hits = 0
     for _ in range(RUNS):
         values = bits(random, len(LEVELS))
-        answer = eps.count(values, LEVELS, mechanism="minimum")
+        answer = eps.count(values, LEVELS, mechanism="minimum", entropy=entropy)
         model = answer.models[0]  # type: ignore[index]
         assert isinstance(model, ErrorModel)
         short = ErrorModel(tuple(0.7 * b for b in model.laplace), grid=model.grid)
@@ -138,9 +138,12 @@ def test_an_interval_from_small_scales_would_be_caught() -> None:
 
 
 def test_small_noise_is_counted_in_whole_steps() -> None:
-    values = np.ones(50)
+    values, entropy = np.ones(50), seeded(8)
     for epsilon in (1.0, 3.0, 10.0):
-        intervals = [eps.count(values, np.full(50, epsilon), mechanism="minimum").interval() for _ in range(1500)]
+        intervals = [
+            eps.count(values, np.full(50, epsilon), mechanism="minimum", entropy=entropy).interval()
+            for _ in range(1500)
+        ]
         assert np.mean([low - 1e-9 <= 50 <= high + 1e-9 for low, high in intervals]) >= 0.93
 
 
@@ -150,3 +153,26 @@ def test_where_there_is_no_honest_interval_it_says_so() -> None:
         answer.interval()
     with pytest.raises(eps.PlanError, match="no honest interval"):
         eps.variance(np.arange(100), np.full(100, 0.5), bounds=(0, 100)).interval()
+
+
+@pytest.mark.parametrize("name", ["weighted", "mixed", "sample", "stretching", "threshold", "robust", "exponential"])
+def test_with_nothing_assumed_intervals_hold_when_values_follow_preferences(name: str) -> None:
+    """Open people are all ones, strict people all zeros: the interval must still cover."""
+    values, entropy = (LEVELS > 0.1).astype(float), seeded(9)
+    hits = 0
+    for _ in range(400):
+        low, high = eps.count(values, LEVELS, mechanism=name, assume="nothing", entropy=entropy).interval()
+        hits += low - 1e-9 <= values.sum() <= high + 1e-9
+    assert hits / 400 >= 0.93
+
+
+@pytest.mark.parametrize("epsilons", [[0.01] * 27 + [eps.PUBLIC] * 3, [3.0] * 5 + [0.01] * 200])
+@pytest.mark.parametrize("name", ["mixed", "weighted", "sample", "threshold"])
+def test_a_few_people_who_agree_do_not_make_the_bar_collapse(name: str, epsilons: list[float]) -> None:
+    random, entropy = np.random.default_rng(10), seeded(10)
+    hits = 0
+    for _ in range(500):
+        values = (random.random(len(epsilons)) < 0.5).astype(float)
+        low, high = eps.count(values, epsilons, mechanism=name, entropy=entropy).interval()
+        hits += low - 1e-9 <= values.sum() <= high + 1e-9
+    assert hits / 500 >= 0.93

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import epsilons as eps
@@ -294,6 +294,7 @@ def test_no_value_raises_or_warns_and_answers_stay_in_range(
     name: str, mechanism: str, values: Any, data: st.DataObject
 ) -> None:
     statistic = ASKED[name]
+    assume((getattr(statistic, "from_high", None) or 0) < len(values))
     epsilons = data.draw(st.lists(granted, min_size=len(values), max_size=len(values)))
     neighbors = data.draw(st.sampled_from(["absent", "replace"]))
     release = ask(statistic, values, epsilons, mechanism=mechanism, neighbors=neighbors)
@@ -407,3 +408,40 @@ def test_threads_do_not_disturb_each_other() -> None:
     for thread in threads:
         thread.join(60)
     assert together == alone
+
+
+# What one person has must not change what others have -----------------------------------------------------------------
+
+BIG = 2**53 + 1
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), 0.5, None, -1, "word"])
+def test_one_person_s_value_does_not_round_everybody_else_s_large_numbers(odd: object) -> None:
+    """A list with one float in it must not become floats: 2^53 + 1 would no longer be its own category."""
+    answer = eps.histogram([BIG] * 50 + [odd], eps.PUBLIC, categories=[BIG])
+    assert answer.value == {BIG: 50}
+
+
+def test_nullable_columns_keep_large_numbers_exact() -> None:
+    import pandas as pd
+    import pyarrow as pa
+
+    for column in (
+        pa.array([BIG] * 50 + [None], pa.int64()),
+        pa.chunked_array([pa.array([BIG] * 50), pa.array([None], pa.int64())]),
+        pd.array([BIG] * 50 + [None], dtype="Int64"),
+        pd.Series([BIG] * 50 + [None], dtype="Int64"),
+    ):
+        assert eps.histogram(column, eps.PUBLIC, categories=[BIG]).value == {BIG: 50}
+
+
+def test_a_rank_beyond_the_people_is_refused() -> None:
+    with pytest.raises(eps.PlanError, match="There is no k=9 among 3 people"):
+        eps.kth_largest([1, 2, 3], 1.0, k=9, bounds=(0, 10))
+
+
+def test_exact_distributions_check_their_arguments() -> None:
+    with pytest.raises(eps.PlanError, match="rank=-1 is not allowed"):
+        eps.mechanisms.exponential.order_pmf([1, 2], [1, 1], rank=-1, bounds=(0, 3), step=1)
+    with pytest.raises(eps.PlanError, match="q=0 is not allowed"):
+        eps.mechanisms.weighted.quantile_pmf([1, 2], [1, 1], 0, bounds=(0, 3), step=1)

@@ -162,3 +162,14 @@ def test_individual_privacy_leaves_a_permanent_mark() -> None:
     assert "Not DP since release 3." in str(whole)
     with pytest.raises(PlanError, match="nothing to compose"):
         compose_all([])
+
+
+def test_rounded_preferences_compose_with_exact_ones() -> None:
+    """Somebody whose grant was rounded down to a rung in one release has lost what the rung lost."""
+    grants = [0.001 * (i + 1) for i in range(300)]
+    rounded = eps.count([1] * 300, grants, mechanism="exponential").guarantee
+    exact = eps.count([1] * 100, grants[:100], mechanism="exponential").guarantee
+    rung = max(e for e in rounded.epsilons if e <= 0.077)
+    for both in (rounded.compose(exact), exact.compose(rounded)):
+        assert both.epsilons[0.077] == pytest.approx(0.077 + rounded.epsilons[rung])
+    assert Guarantee.from_dict(json.loads(json.dumps(rounded.to_dict()))) == rounded

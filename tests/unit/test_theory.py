@@ -332,6 +332,8 @@ def test_no_count_errs_less_than_the_floor_or_more_than_its_worst_error(seed: in
     everything = [np.array(bits, float) for bits in itertools.product((0, 1), repeat=people)]
     for name in registered():
         mechanism = create(name)
+        if mechanism.refuses(question, roster.levels) is not None:
+            continue
         claimed = mechanism.worst_error(question, roster.levels)
         assert claimed is not None
         assert claimed >= floor * (1 - 1e-9)

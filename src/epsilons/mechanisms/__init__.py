@@ -7,5 +7,8 @@ the answers of order statistics, `surrogate.py` predicts errors where there is n
 from importlib import import_module
 from pkgutil import iter_modules
 
+from epsilons.mechanisms import exponential as exponential
+from epsilons.mechanisms import weighted as weighted
+
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")

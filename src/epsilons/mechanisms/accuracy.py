@@ -53,16 +53,15 @@ def expected_errors(effect: Effect, statistic: Additive, levels: Levels, moments
     bias = offset * (gaps @ sizes) ** 2
     luck = moments.variance * (gaps**2 @ sizes)
     before = (bias + luck) / _divisor(statistic, levels) ** 2 + _coins(effect, statistic, levels, moments)
-    errors: NDArray[np.float64] = np.sqrt(before + noise_variance(effect))
+    errors: NDArray[np.float64] = np.minimum(np.sqrt(before + noise_variance(effect)), statistic.farthest)
     return errors
 
 
 def worst_error(effect: Effect, statistic: Additive, levels: Levels) -> float:
     """RMSE for the worst values within bounds, however they relate to preferences."""
-    base = _coin_base(statistic)
-    far = max(abs(edge - base) for edge in statistic.extremes())
-    coins = _coins(effect, statistic, levels, Moments(base + far, 0.0))
-    return math.sqrt(worst_bias(effect, statistic, levels) ** 2 + coins + noise_variance(effect))
+    coins = _coins(effect, statistic, levels, _farthest(statistic))
+    worst = math.sqrt(worst_bias(effect, statistic, levels) ** 2 + coins + noise_variance(effect))
+    return min(worst, statistic.farthest)
 
 
 def worst_bias(effect: Effect, statistic: Additive, levels: Levels) -> float:
@@ -73,14 +72,20 @@ def worst_bias(effect: Effect, statistic: Additive, levels: Levels) -> float:
     return max(abs(up * high + down * low), abs(up * low + down * high)) / _divisor(statistic, levels)
 
 
-def error_model(effect: Effect, statistic: Additive, levels: Levels, moments: Moments, step: float) -> ErrorModel:
-    """What an error bar needs; `step` is the distance between possible weighted sums."""
+def error_model(
+    effect: Effect, statistic: Additive, levels: Levels, moments: Moments, step: float, nothing_assumed: bool
+) -> ErrorModel:
+    """What an error bar needs; `step` is the distance between possible weighted sums.
+
+    If nothing is assumed about how preferences and values relate, all that weights leave out is a bound.
+    """
     divisor = _divisor(statistic, levels)
     sizes = np.array(levels.sizes, float)
     population = math.sqrt(moments.variance * levels.people) / divisor
     grid = effect.factor * step / divisor
-    if effect.fills:
-        return ErrorModel(effect.laplace, 0.0, population, worst_bias(effect, statistic, levels), grid=grid)
+    if effect.fills or nothing_assumed:
+        coins = math.sqrt(_coins(effect, statistic, levels, _farthest(statistic)))
+        return ErrorModel(effect.laplace, coins, population, worst_bias(effect, statistic, levels), grid=grid)
     slope, shift = _unbias(effect, statistic, levels)
     gaps = slope * effect.multipliers - 1
     luck = moments.variance * float(gaps**2 @ sizes) / divisor**2
@@ -115,6 +120,12 @@ def _base(effect: Effect, statistic: Additive) -> float:
 def _coin_base(statistic: Additive) -> float:
     """What a person adds to the sum when their coin leaves them out: sums are centred, counts are not."""
     return 0.0 if statistic.counts else statistic.centre
+
+
+def _farthest(statistic: Additive) -> Moments:
+    """The contribution that a sample's coins move most."""
+    base = _coin_base(statistic)
+    return Moments(base + max(abs(edge - base) for edge in statistic.extremes()), 0.0)
 
 
 def _coins(effect: Effect, statistic: Additive, levels: Levels, moments: Moments) -> Any:

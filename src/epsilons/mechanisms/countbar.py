@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from epsilons.mechanisms.errorbars import normal_two_sided
-from epsilons.mechanisms.surrogate import count_distribution
+from epsilons.mechanisms.surrogate import count_distribution, worst_count_reach
 from epsilons.preferences import Levels
 
 _HALVINGS = 24
@@ -25,12 +25,19 @@ class CountBar:
     grants: tuple[int | None, ...]
     sizes: tuple[int, ...]
     population: float
+    #: Whether nothing is assumed about where the ones are: then the law that dominates all others is used.
+    nothing_assumed: bool = False
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Where the count of the people on the roster lies."""
         people, tail = sum(self.sizes), (1 - confidence) / 2
-        low = self._edge(0.0, value, value, tail, below=True)
-        high = self._edge(float(people), value, value, tail, below=False)
+        value = float(value)
+        if self.nothing_assumed:
+            reach = worst_count_reach(Levels(self.grants, self.sizes), confidence)
+            low, high = max(value - reach, 0.0), min(value + reach, float(people))
+        else:
+            low = self._edge(0.0, value, value, tail, below=True)
+            high = self._edge(float(people), value, value, tail, below=False)
         if population:
             extra = normal_two_sided(confidence) * self.population
             return value - math.hypot(value - low, extra), value + math.hypot(high - value, extra)
@@ -57,9 +64,9 @@ class CountBar:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
-        return {"grants": list(self.grants), "sizes": list(self.sizes), "population": self.population}
+        return {**self.__dict__, "grants": list(self.grants), "sizes": list(self.sizes)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> CountBar:
         """The inverse of `to_dict`."""
-        return cls(tuple(data["grants"]), tuple(data["sizes"]), data["population"])
+        return cls(tuple(data["grants"]), tuple(data["sizes"]), data["population"], data["nothing_assumed"])

@@ -7,7 +7,8 @@ from typing import Any
 
 from epsilons.statistics.base import Additive, Statistic
 from epsilons.statistics.order import Order
-from epsilons.statistics.people import People
+from epsilons.statistics.people import ArrayPeople, People
+from epsilons.statistics.unbounded import UnboundedOrder
 
 
 def exact_answer(statistic: Statistic, people: People) -> Any:
@@ -16,6 +17,8 @@ def exact_answer(statistic: Statistic, people: People) -> Any:
     if isinstance(statistic, Additive):
         sums = [[Fraction(int(cell)) for cell in part.sum(axis=0)] for part in people.tally(statistic)]
         return statistic.answer(sums, Fraction(count), count)
+    if isinstance(statistic, UnboundedOrder) and isinstance(people, ArrayPeople):
+        return statistic.exact_value(people.values)
     assert isinstance(statistic, Order)
     cells = people.cells(statistic).with_missing_at(statistic.default_cell)
     rank = statistic.rank(cells.people)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.errors import PlanError
 from epsilons.guarantee import NANO
 from epsilons.mechanisms import surrogate
 from epsilons.mechanisms.base import Answer, Charges, Mechanism, register
@@ -69,7 +70,8 @@ class Exponential(Mechanism):
     def error_model(self, question: Question, levels: Levels, moments: Moments) -> ErrorBar | None:
         if not isinstance(question.statistic, Count):
             return None
-        return CountBar(levels.grants, levels.sizes, (moments.variance * levels.people) ** 0.5)
+        population = (moments.variance * levels.people) ** 0.5
+        return CountBar(levels.grants, levels.sizes, population, question.assume == "nothing")
 
     def sampler(self, question: Question, people: People) -> tuple[SegmentSampler, Count | Order]:
         """The answers as segments; for a count an outcome is the count, else a grid point."""
@@ -146,7 +148,9 @@ def order_pmf(
     6
     """
     people = ArrayPeople.of(values, roster_of(epsilons))
-    statistic = Order(bounds, step, from_low=rank, label="quantile")
+    if isinstance(rank, bool) or not isinstance(rank, (int, np.integer)) or not 0 <= rank < people.levels.people:
+        raise PlanError(f"rank={rank!r} is not allowed.", rule="Ranks are 0-based, less than the number of people.")
+    statistic = Order(bounds, step, from_low=int(rank), label="quantile")
     sampler, _ = Exponential().sampler(Question(statistic), people)
     return fill_outcomes(sampler, statistic.outcomes())
 

@@ -198,7 +198,7 @@ class Linear(Mechanism):
         if isinstance(statistic, Order):
             return surrogate.quantile_error(question, levels, *self._quantile_weights(question, levels))
         assert isinstance(statistic, Additive)
-        moments = statistic.moments(question.spread, question.density)
+        moments = statistic.moments(question.spread, question.density, question.location)
         return accuracy.expected_error(self._effect(question, levels), statistic, levels, moments)
 
     def worst_error(self, question: Question, levels: Levels) -> float | None:
@@ -211,7 +211,8 @@ class Linear(Mechanism):
         statistic = question.statistic
         if not isinstance(statistic, Additive) or len(statistic.parts) > 1:
             return None
-        return accuracy.error_model(self._effect(question, levels), statistic, levels, moments, statistic.units[0])
+        effect, nothing = self._effect(question, levels), question.assume == "nothing"
+        return accuracy.error_model(effect, statistic, levels, moments, statistic.units[0], nothing)
 
     def _fractions(self, question: Question, levels: Levels) -> NDArray[np.float64]:
         """The expected weight of a person, level by level."""
@@ -244,7 +245,7 @@ class Linear(Mechanism):
             used, epsilons = fractions @ np.array(levels.sizes, float), thresholds / NANO
             return surrogate.quantile_errors(question, levels, used * epsilons, used * epsilons**2)
         assert isinstance(statistic, Additive)
-        moments = statistic.moments(question.spread, question.density)
+        moments = statistic.moments(question.spread, question.density, question.location)
         effects = self._effect_of(question, levels, fractions, thresholds)
         return accuracy.expected_errors(effects, statistic, levels, moments)
 

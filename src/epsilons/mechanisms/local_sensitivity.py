@@ -105,8 +105,7 @@ class LocalSensitivity(Mechanism):
         """The largest local sensitivity at each level, in steps of the answer."""
         statistic = question.statistic
         if isinstance(statistic, (Count, Histogram)):
-            part = statistic.parts[0]
-            return (part.reach["replace"],) * len(people.levels.grants)
+            return (local.count_reach(statistic, people.levels.people),) * len(people.levels.grants)
         if isinstance(statistic, (Sum, Mean)):
             return local.sum_reaches(*_array(people).step_range(statistic))
         return self._local(question, people).reach
@@ -124,7 +123,7 @@ class LocalSensitivity(Mechanism):
     def _group_reach(self, question: Question, people: People, size: int) -> int:
         statistic = question.statistic
         if isinstance(statistic, (Count, Histogram)):
-            return size * statistic.parts[0].reach["replace"]
+            return local.count_reach(statistic, people.levels.people, size)
         if isinstance(statistic, (Sum, Mean)):
             return local.group_sum_reach(_array(people).steps(statistic), size)
         if isinstance(statistic, UnboundedOrder):
@@ -161,17 +160,24 @@ class LocalSensitivity(Mechanism):
     def distribution_at(
         self, question: Question, people: People, rate: Fraction | None
     ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """With the noise's scale frozen at another data set's, before clipping: what the guarantee speaks of."""
+        """With the noise's scale frozen at another data set's, before clipping: what the guarantee speaks of.
+
+        Outcomes are in steps of the answer; the first and the last one stand for everything beyond.
+        """
         statistic = question.statistic
+        if not isinstance(statistic, (Count, Order)):
+            raise PlanError("Only the outcomes of counts and order statistics are listed.")
         here = self._answer(question, people)
-        span = people.levels.people if isinstance(statistic, Count) else 2 * getattr(statistic, "points", 0)
+        span = people.levels.people if isinstance(statistic, Count) else 2 * statistic.points
         outcomes = np.arange(-2 * span - 40, 3 * span + 41)
         if rate is None:
             return outcomes, np.where(outcomes == here.answer, 0.0, -np.inf)
         per_step = float(rate)
-        logs = math.log(math.tanh(per_step / 2)) - per_step * np.abs(outcomes - here.answer)
-        beyond = math.log(max(1 - float(np.exp(logs).sum()), 1e-300))
-        return np.append(outcomes, 10**9), np.append(logs, beyond)
+        away = np.abs(outcomes - here.answer)
+        logs = math.log(math.tanh(per_step / 2)) - per_step * away
+        # P(noise >= k) = exp(-k rate) / (1 + exp(-rate)): in closed form, since a difference would be rounded away.
+        logs[[0, -1]] = -per_step * away[[0, -1]] - math.log1p(math.exp(-per_step))
+        return outcomes, logs
 
     def options(self, question: Question, levels: Levels) -> dict[str, Any]:
         return {"group_epsilons": [to_epsilon(g) for g in question.groups]} if question.groups else {}

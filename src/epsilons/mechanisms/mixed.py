@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -78,7 +78,8 @@ class Mixed(Mechanism):
             return (half if question.spread is None else question.spread) ** 2
         assert isinstance(statistic, Additive)
         low, high = statistic.extremes()
-        return max(statistic.moments(question.spread, question.density).variance, 1e-12 * (high - low) ** 2)
+        guess = statistic.moments(question.spread, question.density, question.location)
+        return max(guess.variance, 1e-12 * (high - low) ** 2)
 
     def _mean_scales(self, question: Question, levels: Levels) -> Floats:
         """The Laplace scale in each level's mean; 0 for public people."""
@@ -107,7 +108,7 @@ class Mixed(Mechanism):
         if isinstance(statistic, Order):
             return surrogate.mixed_quantile_error(question, levels, shares)
         assert isinstance(statistic, Additive)
-        moments = statistic.moments(question.spread, question.density)
+        moments = statistic.moments(question.spread, question.density, question.location)
         model = self._model(question, levels, moments, shares)
         return math.sqrt(model.normal**2 + sum(2 * scale**2 for scale in model.laplace))
 
@@ -115,16 +116,24 @@ class Mixed(Mechanism):
         statistic, shares = question.statistic, self.shares(question, levels)
         if not isinstance(statistic, Additive):
             return None
+        noise = 2 * float((shares**2 * self._mean_scales(question, levels) ** 2).sum())
+        total = self._total(statistic, levels)
+        return math.sqrt(self._worst_bias(statistic, levels, shares) ** 2 + total**2 * noise)
+
+    def _worst_bias(self, statistic: Additive, levels: Levels, shares: Floats) -> float:
+        """The largest error before noise over all values within bounds."""
         low, high = statistic.extremes()
         gaps = np.abs(shares - np.array(levels.sizes, float) / levels.people)
-        bias = (high - low) / 2 * float(gaps.sum())
-        noise = 2 * float((shares**2 * self._mean_scales(question, levels) ** 2).sum())
-        return self._total(statistic, levels) * math.sqrt(bias**2 + noise)
+        return self._total(statistic, levels) * (high - low) / 2 * float(gaps.sum())
 
     def error_model(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel | None:
-        if not isinstance(question.statistic, Additive):
+        statistic, shares = question.statistic, self.shares(question, levels)
+        if not isinstance(statistic, Additive):
             return None
-        return self._model(question, levels, moments, self.shares(question, levels))
+        model = self._model(question, levels, moments, shares)
+        if question.assume == "nothing":
+            return replace(model, normal=0.0, bound=self._worst_bias(statistic, levels, shares))
+        return model
 
     def _model(self, question: Question, levels: Levels, moments: Moments, shares: Floats) -> ErrorModel:
         statistic = question.statistic

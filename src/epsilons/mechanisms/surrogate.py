@@ -98,10 +98,23 @@ def worst_count_error(levels: Levels) -> float:
     RMSE^2 <= 2 sum_d d^2 w_d / (1 + 2 sum_d w_d) with w_d = exp(-E_d/2), E_d the sum of the d smallest epsilons: as if
     the cheapest people stood on both sides of the answer at once.
     """
+    distance, chance = _dominating(levels)
+    return math.sqrt(float((chance * distance**2).sum()))
+
+
+def worst_count_reach(levels: Levels, confidence: float) -> float:
+    """On no data set does the exponential count err by more than this with a larger chance than 1 - confidence."""
+    distance, chance = _dominating(levels)
+    upto = np.cumsum(chance)
+    return float(distance[min(int(np.searchsorted(upto, confidence * upto[-1])), len(distance) - 1)])
+
+
+def _dominating(levels: Levels) -> tuple[Floats, Floats]:
+    """(size of the error, probability) of the law 1, 2w_1, 2w_2, ..., which dominates that of every data set."""
     reach, cost = _price_curve(levels, np.array([1.0]))
     distance, width = _distances(float(reach[0, -1]))
-    weight = width * np.exp(-np.interp(distance, reach[0], cost[0]) / 2)
-    return math.sqrt(2 * float((weight * distance**2).sum()) / (1 + 2 * float(weight.sum())))
+    weight = np.append(1.0, 2 * width * np.exp(-np.interp(distance, reach[0], cost[0]) / 2))
+    return np.append(0.0, distance), weight / weight.sum()
 
 
 def count_distribution(levels: Levels, density: float) -> tuple[Floats, Floats]:
@@ -153,15 +166,16 @@ def _stand_in(question: Question, q: float) -> tuple[Floats, Floats, Floats, flo
     statistic = question.statistic
     assert isinstance(statistic, Order)
     half = (statistic.bounds[1] - statistic.bounds[0]) / 2
-    return _normal_curve(statistic.bounds, half if question.spread is None else question.spread, q)
+    middle = sum(statistic.bounds) / 2 if question.location is None else question.location
+    return _normal_curve(statistic.bounds, middle, half if question.spread is None else question.spread, q)
 
 
 @lru_cache(maxsize=64)
 def _normal_curve(
-    bounds: tuple[float, float], deviation: float, q: float
+    bounds: tuple[float, float], middle: float, deviation: float, q: float
 ) -> tuple[Floats, Floats, Floats, float, float]:
     low, high = bounds
-    centre, half = (low + high) / 2, (high - low) / 2
+    centre, half = min(max(middle, low), high), (high - low) / 2
     answer = min(max(centre + deviation * _normal_quantile(q), low), high)
     offsets = np.geomspace(1e-9, 2.0, _NODES) * half
     corners = np.unique(np.clip(np.concatenate([answer - offsets, [answer], answer + offsets]), low, high))

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.errors import PlanError
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import register
 from epsilons.mechanisms.exponential import fill_outcomes
@@ -83,7 +84,8 @@ def _right_side(question: Question) -> float:
         return float(8 / (statistic.q * (1 - statistic.q)))
     assert isinstance(statistic, Additive)
     low, high = statistic.extremes()
-    variance = max(statistic.moments(question.spread, question.density).variance, 1e-12 * (high - low) ** 2)
+    guess = statistic.moments(question.spread, question.density, question.location)
+    variance = max(guess.variance, 1e-12 * (high - low) ** 2)
     noise = 0.0
     for part, unit in zip(statistic.parts, statistic.units, strict=True):
         noise += (part.reach[question.neighbors] * unit / float(part.share)) ** 2
@@ -102,5 +104,8 @@ def quantile_pmf(
     people = ArrayPeople.of(values, roster_of(epsilons))
     statistic = quantile(q, bounds, step)
     question = Question(statistic)
+    refusal = Weighted().refuses(question, people.levels)
+    if refusal is not None:
+        raise PlanError(f"q={q!r} is not allowed.", rule=f"{refusal.capitalize()}.", hint="q=0.5")
     sampler = Weighted().sampler(question, people.levels, people.cells(statistic))
     return fill_outcomes(sampler, statistic.outcomes())

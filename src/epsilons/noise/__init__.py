@@ -13,6 +13,7 @@ enclosed by interval arithmetic and compared with as many random bits as the com
     uniform.py    integers below a bound
     segments.py   exponential mechanisms over runs of outcomes
     weighing.py   the masses of those runs, as integers
+    heavy.py      heavy-tailed noise on a grid
     pmf.py        probabilities as floats, for teaching and audits; no draw uses them
 
 Importing this room loads numpy only: `flint` and `cryptography` are imported by the first draw.

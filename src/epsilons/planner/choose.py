@@ -60,7 +60,7 @@ def choose(name: str, question: Question, levels: Levels, settings: Settings = D
         able = [n for n in registered(question.privacy) if create(n).refuses(question, levels) is None]
         raise PlanError(
             f"{name!r} cannot serve a {question.statistic.name}: {refusal}.",
-            hint=f'one of {", ".join(sorted(able))}, or "auto"',
+            hint=f'one of {", ".join(sorted(able))}, or "auto"' if able else 'privacy="personalized"',
         )
     return mechanism, f"Asked for by name: {mechanism.explain(question, levels)}."
 

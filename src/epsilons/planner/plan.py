@@ -91,7 +91,7 @@ class Plan:
                 best = tried
             else:
                 low = middle
-            if best.share - low < best.share / 1000:
+            if best.share - low < best.share / 100_000:
                 break
         return best
 

@@ -86,6 +86,8 @@ class Additive(Statistic):
     family: ClassVar[str] = "additive"
     #: Whether the summary counts people, so that sampling people is thinning counts.
     counts: ClassVar[bool] = False
+    #: The largest error an answer can have where answers are clipped; infinite where they are not.
+    farthest: float = math.inf
     #: Whether an answer is an average, which divides by the weight behind it.
     averages: ClassVar[bool] = False
 
@@ -107,7 +109,7 @@ class Additive(Statistic):
         """
 
     @abstractmethod
-    def moments(self, spread: float | None, density: float | None) -> Moments:
+    def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """Public expectations of one person's contribution on the scale of the answer's sum."""
 
     @abstractmethod
@@ -203,9 +205,12 @@ def _as_array(values: Any) -> NDArray[Any]:
         untyped[np.ma.getmaskarray(values)] = None
         return untyped
     plain = isinstance(values, (list, tuple))
+    if not plain and not isinstance(values, np.ndarray):
+        # A missing entry must not turn everybody else's whole numbers into floats: what others have stays as it is.
+        values, plain = _untyped(values)
     try:
         array = np.asarray(values)
-        if not plain or (array.ndim == 1 and array.dtype.kind in NUMBER_KINDS):
+        if not plain or (array.ndim == 1 and array.dtype.kind in "biu") or _all_floats(values):
             return array
     except (TypeError, ValueError, OverflowError):
         if not plain:
@@ -213,6 +218,19 @@ def _as_array(values: Any) -> NDArray[Any]:
                 "Values are not a list or array.", rule="One value per person.", hint="a flat list or array"
             ) from None
     return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _all_floats(values: Any) -> bool:
+    return all(type(value) is float for value in values)
+
+
+def _untyped(values: Any) -> tuple[Any, bool]:
+    """(the same entries, whether as a plain list) of a column whose type numpy does not know, such as nullable ones."""
+    if hasattr(values, "to_pylist"):  # Arrow
+        return (values.to_pylist(), True) if values.null_count else (values, False)
+    if hasattr(values, "to_numpy") and not isinstance(getattr(values, "dtype", None), np.dtype):  # pandas, polars
+        return list(values), True
+    return values, False
 
 
 def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
@@ -235,7 +253,7 @@ def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _as_float(value: Any) -> float:
-    if not isinstance(value, _NUMBERS) or isinstance(value, np.timedelta64):
+    if not isinstance(value, _NUMBERS) or isinstance(value, np.timedelta64) or value is np.ma.masked:
         return math.nan
     try:
         return float(value)

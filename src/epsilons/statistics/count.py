@@ -39,7 +39,7 @@ class Count(Additive):
         count = sums[0][0]
         return int(count) if count.denominator == 1 else float(count)
 
-    def moments(self, spread: float | None, density: float | None) -> Moments:
+    def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         ones = 0.5 if density is None else density
         return Moments(ones, ones * (1 - ones))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -64,6 +65,12 @@ class Histogram(Additive):
             repeat = len(set(categories)) < len(categories)
         except TypeError:
             raise PlanError("A category cannot be a key.", rule="It is a word or a number.", hint=_NAMES) from None
+        if not all(_is_plain(category) for category in categories):
+            raise PlanError(
+                "A category is neither a word, a number, a date nor a tuple of them.",
+                rule="Releases survive JSON, keys included.",
+                hint=_NAMES,
+            )
         if repeat or not categories:
             raise PlanError("Categories are empty or repeat.", rule="Everyone is in one category.", hint=_NAMES)
         if any(c != c for c in categories):
@@ -98,7 +105,8 @@ class Histogram(Additive):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        return (Part("bins", self.cells, {"absent": 1, "replace": 2}),)
+        # With one bin a replaced person can only leave it or enter it.
+        return (Part("bins", self.cells, {"absent": 1, "replace": min(2, self.cells)}),)
 
     def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
         counts = np.zeros(levels * self.cells, np.int64)
@@ -127,7 +135,7 @@ class Histogram(Additive):
         bins = (int(c) if c.denominator == 1 else float(c) for c in sums[0])
         return dict(zip(self.keys, bins, strict=True))
 
-    def moments(self, spread: float | None, density: float | None) -> Moments:
+    def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """Of one bin, when people spread evenly over the bins."""
         share = 1 / max(self.cells, 2) if density is None else density
         return Moments(share, share * (1 - share))
@@ -145,6 +153,12 @@ class Histogram(Additive):
 
     def describe(self) -> str:
         return f"histogram of {self.cells} bins"
+
+
+def _is_plain(category: Any) -> bool:
+    if isinstance(category, tuple):
+        return all(_is_plain(part) for part in category)
+    return category is None or isinstance(category, (str, bool, int, float, datetime.date))
 
 
 def _lookup(index: dict[Hashable, int], value: Any) -> int:

@@ -17,6 +17,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.statistics.count import Count
+from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import SortedCells
 from epsilons.statistics.total import STEPS
 
@@ -88,6 +90,16 @@ def _largest(cells: SortedCells, spans: Sequence[tuple[int, int, int]]) -> tuple
         there = cells.before(max(stop, start)) - cells.before(start) > 0
         reach[there] = np.maximum(reach[there], size)
     return tuple(int(r) for r in reach)
+
+
+def count_reach(statistic: Count | Histogram, people: int, size: int = 1) -> int:
+    """How far replacing `size` records moves counts, in L1: by 1 each in one range, by 2 each between several.
+
+    The same for all data, so that these answers' noise says nothing (some histograms move less: whoever is in no bin
+    can only join one).
+    """
+    one = 1 if isinstance(statistic, Count) or statistic.cells == 1 else 2
+    return min(size, people) * one
 
 
 def sum_reaches(lowest: Counts, highest: Counts) -> tuple[int, ...]:

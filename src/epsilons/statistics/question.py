@@ -22,8 +22,8 @@ PRIVACIES = ("personalized", "individual", "group")
 class Question:
     """What is asked, against which neighbours it is protected, and what is publicly expected of the values.
 
-    `spread` and `density` are public guesses of the standard deviation and of the fraction of ones. They steer
-    weights and predicted errors, never the guarantee.
+    `spread`, `density` and `location` are public guesses of the standard deviation, of the fraction of ones and of the
+    mean. They steer weights and predicted errors, never the guarantee.
     """
 
     statistic: Statistic
@@ -31,6 +31,7 @@ class Question:
     assume: str = "unrelated"
     spread: float | None = None
     density: float | None = None
+    location: float | None = None
     #: "personalized", or "individual" and "group", which are weaker and must be asked for.
     privacy: str = "personalized"
     #: For "group": nano-epsilons of groups of 1, 2, ... people.
@@ -47,11 +48,14 @@ class Question:
             object.__setattr__(self, "spread", _check_guess("spread", self.spread, 1 / LARGEST, LARGEST))
         if self.density is not None:
             object.__setattr__(self, "density", _check_guess("density", self.density, 0.0, 1.0))
+        if self.location is not None:
+            object.__setattr__(self, "location", _check_guess("location", self.location, -LARGEST, LARGEST))
 
 
 _GUESSES = {
     "spread": "The spread is a public guess of the standard deviation, a positive number.",
     "density": "The density is a public guess of the fraction of ones, from 0 to 1.",
+    "location": "The location is a public guess of the mean, a number.",
 }
 
 

@@ -75,10 +75,12 @@ class Centred(Additive):
     def centre(self) -> float:
         return float(self.middle)
 
-    def moments(self, spread: float | None, density: float | None) -> Moments:
-        """Around the centre, give or take half of h: nobody is asked to guess the mean itself."""
+    def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
+        """Around the guessed mean; without a guess around the centre, give or take half of h."""
         deviation = float(self.half) if spread is None else spread
-        return Moments(self.centre, deviation**2, float(self.half) / 2)
+        if location is None:
+            return Moments(self.centre, deviation**2, float(self.half) / 2)
+        return Moments(min(max(location, self.bounds[0]), self.bounds[1]), deviation**2)
 
     def describe(self) -> str:
         return f"{self.name} in [{self.bounds[0]:g}, {self.bounds[1]:g}]"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
-from epsilons.statistics.base import LARGEST, Statistic, as_doubles
+from epsilons.statistics.base import LARGEST, Statistic, as_doubles, as_numbers, check_real
 from epsilons.statistics.local import Local, Ranked, rank_reaches
 from epsilons.statistics.order import exact
 
@@ -33,16 +35,17 @@ class UnboundedOrder(Statistic):
     family: ClassVar[str] = "order"
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
+        if isinstance(self.k, bool) or not isinstance(self.k, Integral) or self.k < 1:
             raise PlanError(f"k={self.k!r} is not allowed.", rule="k is a whole number from 1.", hint="k=2")
+        object.__setattr__(self, "k", int(self.k))
         if self.k == 1:
             raise PlanError(
                 "The maximum needs bounds.",
                 rule="Without an upper bound one record can move it any distance.",
                 hint="bounds=(0, 100), or k=2",
             )
-        if self.step is not None and not (isinstance(self.step, (int, float)) and 0 < self.step < LARGEST):
-            raise PlanError(f"A step of {self.step!r} is not allowed.", rule="The grid's step is a positive number.")
+        if self.step is not None:
+            object.__setattr__(self, "step", check_unbounded_step(self.step))
 
     @property
     def grid(self) -> Fraction:
@@ -51,8 +54,7 @@ class UnboundedOrder(Statistic):
 
     def _sorted(self, values: NDArray[Any], least: int) -> tuple[Ranked, NDArray[np.int64], int]:
         """(positions on the grid around the rank, everyone's order, the rank); ends beyond the data are not needed."""
-        numbers = np.nan_to_num(as_doubles(values), nan=0.0, posinf=LARGEST, neginf=-LARGEST)
-        numbers = np.clip(numbers, -LARGEST, LARGEST)
+        numbers = _finite(values)
         people = len(numbers)
         if people < least:
             raise PlanError(
@@ -85,5 +87,31 @@ class UnboundedOrder(Statistic):
         x, _, rank = self._sorted(values, self.k + size)
         return max(x[rank + size] - x[rank], x[rank] - x[rank - size])
 
+    def exact_value(self, values: NDArray[Any]) -> float:
+        """The answer itself, on the same grid; for people who all chose public."""
+        numbers = np.sort(_finite(values))
+        return float(round(Fraction(float(numbers[max(len(numbers) - self.k, 0)])) / self.grid) * self.grid)
+
     def describe(self) -> str:
         return f"k-th largest, k={self.k} (no bounds)"
+
+
+def check_unbounded_step(step: Any) -> float:
+    """The distance between possible answers where there are no bounds to divide."""
+    try:
+        number = check_real(step)
+    except TypeError:
+        number = math.nan
+    if not 0 < number <= LARGEST:
+        raise PlanError(
+            f"A step of {step!r} is not allowed.",
+            rule=f"The grid's step is a positive number up to {LARGEST:g}.",
+            hint="step=1",
+        )
+    return number
+
+
+def _finite(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Everybody's value as a finite number, whatever it was."""
+    numbers = np.nan_to_num(as_doubles(as_numbers(values)), nan=0.0, posinf=LARGEST, neginf=-LARGEST)
+    return np.clip(numbers, -LARGEST, LARGEST)

@@ -54,7 +54,7 @@ class Variance(Centred):
         second = sums[1][0] / STEPS / weight + HALF
         return float(self.half**2 * min(max(second - first**2, Fraction(0)), Fraction(1)))
 
-    def moments(self, spread: float | None, density: float | None) -> Moments:
+    def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """Of (x - c)^2 for normal values: mean sigma^2, variance 2 sigma^4 (at most h^4/4)."""
         half = float(self.half)
         deviation = half / 2 if spread is None else spread
@@ -68,6 +68,10 @@ class Variance(Centred):
         """An error d in m1 moves the answer by 2*m1*h^2*d, an error in m2 by h^2 times itself."""
         square = float(self.half) ** 2
         return (2 * MEAN_GUESS * square / STEPS, square / STEPS)
+
+    @property
+    def farthest(self) -> float:  # type: ignore[override]
+        return float(self.half) ** 2
 
     @property
     def centre(self) -> float:

@@ -1,0 +1,262 @@
+"""Noise scaled to how far this order statistic could move on data like these."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.errors import PlanError
+from epsilons.guarantee import NANO, to_epsilon
+from epsilons.mechanisms.base import Answer, Charges, Mechanism, register
+from epsilons.mechanisms.thresholds import resolve_threshold
+from epsilons.noise.entropy import Entropy
+from epsilons.noise.exact import keep_chance
+from epsilons.noise.heavy import draw_many_on_grid, draw_on_grid, steepest_slope, steepest_stretch
+from epsilons.noise.pmf import heavy_log_probabilities
+from epsilons.preferences import Levels
+from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.people import ALWAYS, ArrayPeople, People
+from epsilons.statistics.question import Question
+from epsilons.statistics.smooth import RELATIVE_ERROR, smooth_sensitivity
+
+SCALES = ("tight", "paper")
+INSIDE = ("minimum", "threshold", "sample")
+LARGEST_GAMMA = 20
+#: Above about ln 2 the best window among evenly spaced values is a single gap, whatever beta is.
+_ENOUGH_BETA = Fraction(7, 10)
+#: What the rounding of S adds to beta: two factors of 1 +- RELATIVE_ERROR, and a little room.
+_ROUNDING = 4 * RELATIVE_ERROR
+#: Room that the paper's calibration must leave, as a fraction of epsilon, for that rounding at 1 nano-epsilon.
+_ROOM = Fraction(1, 256)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Noise S_beta/alpha * Z, where Z has a density proportional to 1/(1 + |z|^gamma)."""
+
+    gamma: Fraction
+    alpha: Fraction
+    beta: Fraction
+
+
+def tight_calibration(gamma: int, epsilon: Fraction) -> Calibration:
+    """(g-1)^((g-1)/g) alpha + max(1, g-1) beta = epsilon, less what the rounding of S may cost.
+
+    Half of epsilon goes to each, since S falls about like 1/beta and the noise grows like 1/alpha, but beta has enough
+    at 0.7.
+    """
+    power = Fraction(gamma)
+    slope, stretch = steepest_slope(power), steepest_stretch(power)
+    beta = min(epsilon / (2 * stretch), _ENOUGH_BETA)
+    alpha = (epsilon - stretch * (beta + _ROUNDING)) / (slope * (1 + RELATIVE_ERROR))
+    return Calibration(power, alpha, beta)
+
+
+def paper_calibration(gamma: int, epsilon: Fraction) -> Calibration:
+    """Soria-Comas et al. 2017, section 6.1.4: noise 4 gamma/epsilon S_beta Z; beta = epsilon/gamma, not epsilon."""
+    return Calibration(Fraction(gamma), epsilon / (4 * gamma), epsilon / gamma)
+
+
+def paper_loss(gamma: int) -> Fraction:
+    """No less than the loss of the paper's calibration that can be proved, as a fraction of epsilon."""
+    power = Fraction(gamma)
+    return steepest_slope(power) / (4 * gamma) + steepest_stretch(power) / gamma
+
+
+@lru_cache(maxsize=256)
+def calibrate(scale: str, gamma: int, nano: int) -> Calibration:
+    """The calibration at so many nano-epsilons."""
+    return (tight_calibration if scale == "tight" else paper_calibration)(gamma, Fraction(nano, NANO))
+
+
+@register
+@dataclass(frozen=True)
+class SmoothSensitivity(Mechanism):
+    """Add heavy-tailed noise scaled to the smooth sensitivity of the value at the rank asked for.
+
+    Definition: x_k + S_beta/alpha * Z on the grid, S_beta the smooth sensitivity (see `statistics.smooth`), Z of a
+                density proportional to 1/(1 + |z|^g), g = gamma; at one epsilon: the roster's minimum, or that of those
+                kept by a threshold, or of a random sample. scale="tight" has (g-1)^((g-1)/g) alpha + max(1, g-1) beta =
+                epsilon, half of it each; "paper" has alpha = epsilon/(4g) and beta = epsilon/g.
+    Theorem:    Nissim, Raskhodnikova and Smith 2007, Lemma 2.5: between neighbours x_k moves by S_beta at most and
+                ln S_beta by beta, which changes the log-density by (g-1)^((g-1)/g) alpha + max(1, g-1) beta at most.
+                Rounding to the grid is post-processing. Soria-Comas et al. 2017, section 6.1.
+    Guarantee:  eps_i-PDP, one person absent or replaced, at the same epsilon: a missing person stands at the grid point
+                nearest the centre; in a sample they are left out, and S_beta is smooth also when the rank moves along.
+    Cost:       inside="minimum": the least eps_i charged to everyone; "threshold": t to those kept, nothing to the
+                rest; "sample": min(eps_i, t).
+    Error:      none is predicted: it hangs on the gaps between people's values. 95% of the noise lies within 9.05/eps
+                times S_beta (gamma=3; the paper's scale: 34.2).
+    """
+
+    scale: str = "tight"
+    gamma: int = 3
+    inside: str = "minimum"
+    threshold: float | str = "max"
+
+    name: ClassVar[str] = "smooth-sensitivity"
+    gist: ClassVar[str] = "noise scaled to how far the answer could move on data like these"
+    #: Also inside a sample: there nobody stands in for a missing person, but the same draws are private against both.
+    imputes: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for option, allowed in (("scale", SCALES), ("inside", INSIDE)):
+            given = getattr(self, option)
+            if given not in allowed:
+                raise PlanError(f"Unknown {option}={given!r}.", hint=" or ".join(f'{option}="{a}"' for a in allowed))
+        whole = isinstance(self.gamma, Integral) and not isinstance(self.gamma, bool)
+        if not whole or not 2 <= self.gamma <= LARGEST_GAMMA:
+            raise PlanError(
+                f"gamma={self.gamma!r} is not allowed.",
+                rule=f"gamma is a whole number from 2 to {LARGEST_GAMMA}.",
+                hint="gamma=3",
+            )
+        object.__setattr__(self, "gamma", int(self.gamma))
+        if self.scale == "paper" and paper_loss(self.gamma) > 1 - _ROOM:
+            raise PlanError(
+                f"The paper's scale is not proved private at gamma={self.gamma}.",
+                rule=f"There its loss is bounded by {float(paper_loss(self.gamma)):.3f} epsilon only.",
+                hint='gamma from 2 to 6, or scale="tight"',
+            )
+
+    @property
+    def samples(self) -> bool:
+        """Whether people are kept by coins."""
+        return self.inside == "sample"
+
+    def refuses(self, question: Question, levels: Levels) -> str | None:
+        return None if isinstance(question.statistic, Order) else "it serves order statistics"
+
+    def epsilon(self, question: Question, levels: Levels) -> int:
+        """The one epsilon at which the noise is drawn, in nano-epsilon."""
+        return levels.smallest if self.inside == "minimum" else resolve_threshold(self, question, levels)
+
+    def charge(self, question: Question, levels: Levels) -> Charges:
+        t = self.epsilon(question, levels)
+        paid = [None if g is None else min(g, t) for g in levels.grants]
+        if self.inside == "threshold":
+            paid = [0 if g is not None and g < t else p for g, p in zip(levels.grants, paid, strict=True)]
+        return tuple(paid)
+
+    def used(self, question: Question, levels: Levels) -> float:
+        if self.inside != "sample":
+            return super().used(question, levels)
+        pairs = zip(self._chances(question, levels), levels.sizes, strict=True)
+        return float(Fraction(sum(c * n for c, n in pairs), ALWAYS * levels.people))
+
+    def predict_error(self, question: Question, levels: Levels) -> float | None:
+        return None
+
+    def worst_error(self, question: Question, levels: Levels) -> float | None:
+        return None
+
+    # Draws -------------------------------------------------------------------------------------------------------
+
+    def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
+        statistic = _order(question)
+        if self.inside == "sample":
+            cells = people.sampled_cells(statistic, self._chances(question, people.levels), entropy)
+        else:
+            cells = self._cells(question, people)
+        centre, scale = self.noise(question, people.levels, cells)
+        return Answer(statistic.value(draw_on_grid(entropy, centre, scale, Fraction(self.gamma), statistic.points)))
+
+    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> NDArray[np.float64]:
+        if self.inside == "sample":
+            return np.array([self.draw(question, people, entropy).value for _ in range(size)], float)
+        statistic = _order(question)
+        centre, scale = self.noise(question, people.levels, self._cells(question, people))
+        drawn = draw_many_on_grid(entropy, centre, scale, Fraction(self.gamma), statistic.points, size)
+        cells, place = np.unique(drawn, return_inverse=True)
+        return np.array([statistic.value(int(cell)) for cell in cells], float)[place]
+
+    def noise(self, question: Question, levels: Levels, cells: SortedCells) -> tuple[int, Fraction]:
+        """(the true answer's grid point, the scale of its noise in grid points): both private.
+
+        With nobody there the answer may be anything and its sensitivity is the whole grid: whoever comes first can
+        move it no further, and then has a smooth sensitivity within a factor e^beta of that.
+        """
+        statistic = _order(question)
+        calibration = calibrate(self.scale, self.gamma, self.epsilon(question, levels))
+        if cells.people == 0:
+            return statistic.default_cell, (statistic.points - 1) / calibration.alpha
+        places, rank = cells.cells(0, cells.people), statistic.rank(cells.people)
+        sensitivity = smooth_sensitivity(places, rank, statistic.points, calibration.beta)
+        return int(places[rank]), sensitivity / calibration.alpha
+
+    def _cells(self, question: Question, people: People) -> SortedCells:
+        """Everybody who is used, missing people at their public stand-in, so that their number is public."""
+        statistic = _order(question)
+        cells = people.cells(statistic)
+        used = np.array([charge != 0 for charge in self.charge(question, people.levels)])
+        if not used.all():
+            keys = cells.keys[used[cells.codes(0, cells.people)]]
+            cells = SortedCells(keys, np.where(used, cells.missing, 0), cells.levels)
+        return cells.with_missing_at(statistic.default_cell)
+
+    def _chances(self, question: Question, levels: Levels) -> list[int]:
+        """The chance of staying in the sample, per level, out of 2^64 and rounded down."""
+        t = self.epsilon(question, levels)
+        return [ALWAYS if g is None else keep_chance(g, t) for g in levels.grants]
+
+    # Exact distributions, for small inputs -----------------------------------------------------------------------
+
+    def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """On the whole grid; inside a sample a mixture over every sample that can be drawn: 2^n of them."""
+        statistic = _order(question)
+        if self.inside != "sample":
+            return statistic.outcomes(), self._law(question, people.levels, self._cells(question, people))
+        if not isinstance(people, ArrayPeople) or len(people.values) > 12:
+            raise PlanError("Too many samples to list.", rule="Exact distributions are for at most 12 people.")
+        codes, count = people.roster.codes, len(people.levels.grants)
+        chances = [chance / ALWAYS for chance in self._chances(question, people.levels)]
+        total = np.full(statistic.points, -np.inf)
+        for choice in itertools.product((False, True), repeat=len(codes)):
+            weight = math.prod(chances[c] if kept else 1 - chances[c] for c, kept in zip(codes, choice, strict=True))
+            if weight > 0:
+                kept = np.array(choice, np.bool_)
+                cells = statistic.summarize(people.values[kept], codes[kept], count)
+                total = np.logaddexp(total, math.log(weight) + self._law(question, people.levels, cells))
+        return statistic.outcomes(), total
+
+    def _law(self, question: Question, levels: Levels, cells: SortedCells) -> NDArray[np.float64]:
+        centre, scale = self.noise(question, levels, cells)
+        return _log_probabilities(centre, scale, self.gamma, _order(question).points)
+
+    # Words -------------------------------------------------------------------------------------------------------
+
+    def options(self, question: Question, levels: Levels) -> dict[str, Any]:
+        options: dict[str, Any] = {"scale": self.scale, "gamma": self.gamma, "inside": self.inside}
+        if self.inside != "minimum":
+            options["threshold"] = to_epsilon(self.epsilon(question, levels))
+        return options
+
+    def explain(self, question: Question, levels: Levels) -> str:
+        t = to_epsilon(self.epsilon(question, levels))
+        who = {
+            "minimum": f"everyone at {t:.4g}",
+            "threshold": f"only people who granted at least {t:.4g}, at {t:.4g}",
+            "sample": f"a random sample at {t:.4g}",
+        }[self.inside]
+        return f"{self.gist}, {who}"
+
+
+def _order(question: Question) -> Order:
+    assert isinstance(question.statistic, Order)
+    return question.statistic
+
+
+@lru_cache(maxsize=1024)
+def _log_probabilities(centre: int, scale: Fraction, gamma: int, points: int) -> NDArray[np.float64]:
+    """Remembered, since an enumeration of neighbours meets the same law again and again; so nobody may write to it."""
+    logs = heavy_log_probabilities(centre, scale, Fraction(gamma), points)
+    logs.setflags(write=False)
+    return logs

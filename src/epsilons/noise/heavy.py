@@ -1,0 +1,171 @@
+"""Heavy-tailed noise on a grid: scale * Z, where Z has a density proportional to 1/(1 + |z|^gamma).
+
+Nissim, Raskhodnikova and Smith 2007 ("Smooth sensitivity and sampling in private data analysis") need noise whose
+density changes little when it is shifted and also when it is stretched; a Laplace density, stretched, changes without
+bound in its tails, this one does not. |Z|^g / (1 + |Z|^g) has the Beta(1/g, 1 - 1/g) distribution, so
+
+    P(|Z| > z) = I_w(1 - 1/g, 1/g),  w = 1/(1 + z^g),
+
+the regularised incomplete beta function, which Arb encloses.
+
+Why a draw is exact. Rounded to the nearest grid point, scale*Z lies h or more points away from its centre iff |Z| >
+(h - 1/2)/scale. Let T_h be the probability of that, V uniform on [0, 1), and the side fair: the distance is the number
+of h >= 1 with V < T_h, found by bisection, and beyond the end of the grid it is the end. Of V we know b bits, an
+integer R with R <= V*2^b < R + 1, and of T_h integers low <= T_h*2^b < high + 1. So
+
+    R < low   proves  V < T_h,
+    R > high  proves  V > T_h.
+
+Otherwise the same V gets further bits and T_h finer integers; no bit of V is ever drawn again.
+"""
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.noise.entropy import Entropy
+from epsilons.noise.exact import as_ball, floor_dyadic, working_precision
+
+if TYPE_CHECKING:
+    from flint import arb
+
+_WORD = 64
+# One bit of a word is the side, the others begin V.
+_FIRST_BITS = _WORD - 1
+_LAST = (1 << _FIRST_BITS) - 1
+# Arb's incomplete beta function loses some 50 bits where z is about 1.
+_GUARD_BITS = 96
+_SLOPE_BITS = 60
+
+
+def steepest_slope(gamma: Fraction) -> Fraction:
+    """No less than the largest |d ln density/dz| = g z^(g-1)/(1 + z^g), which is (g-1)^((g-1)/g), at z^g = g-1.
+
+    A shift by d changes the log-density by at most d times this.
+
+    >>> steepest_slope(Fraction(2)), round(float(steepest_slope(Fraction(3))), 6)
+    (Fraction(1, 1), 1.587401)
+    """
+    _check(gamma)
+    if gamma == 2:
+        return Fraction(1)
+    power = Fraction(gamma.numerator - gamma.denominator, gamma.numerator)
+    low = floor_dyadic(lambda: as_ball(gamma - 1) ** as_ball(power), _SLOPE_BITS)
+    return Fraction(low + 1, 1 << _SLOPE_BITS)
+
+
+def steepest_stretch(gamma: Fraction) -> Fraction:
+    """The most that stretching Z by e^s changes its log-density, per s.
+
+    At every z the change s + ln(1 + z^g) - ln(1 + e^(gs) z^g) lies between s - gs and s.
+    """
+    _check(gamma)
+    return max(Fraction(1), gamma - 1)
+
+
+def tail(z: Fraction, gamma: Fraction) -> "arb":
+    """P(|Z| > z) for z > 0, at flint's current precision.
+
+    Each branch gives Arb the smaller of the two ends of the beta distribution, where it is fast and sharp.
+    """
+    inverse = as_ball(Fraction(gamma.denominator, gamma.numerator))
+    power = as_ball(z) ** as_ball(gamma)
+    odds = (1 + power) ** -1
+    if z >= 1:
+        return odds.beta_lower(1 - inverse, inverse, True)
+    return 1 - (power * odds).beta_lower(inverse, 1 - inverse, True)
+
+
+def edge(distance: int, scale: Fraction) -> Fraction:
+    """The least |Z| that takes scale*Z, rounded to the nearest whole number, `distance` >= 1 or more away from 0."""
+    return Fraction((2 * distance - 1) * scale.denominator, 2 * scale.numerator)
+
+
+class _Tails:
+    """T_h as integers, for one scale and gamma."""
+
+    def __init__(self, scale: Fraction, gamma: Fraction) -> None:
+        self._scale = scale
+        self._gamma = gamma
+
+    def bracket(self, distance: int, bits: int) -> tuple[int, int]:
+        """(low, high) with low <= T_h * 2^bits < high + 1."""
+        from flint import arb
+
+        with working_precision(bits + _GUARD_BITS):
+            ball = tail(edge(distance, self._scale), self._gamma) * arb((1, bits))
+            low, high = ball.lower().floor().unique_fmpz(), ball.upper().floor().unique_fmpz()
+        # A ball that is not finite, or a bound that reaches outside [0, 1], says no more than 0 <= T_h <= 1.
+        return max(int(low), 0) if low is not None else 0, int(high) if high is not None else 1 << bits
+
+    def find(self, entropy: Entropy, known: int, most: int) -> int:
+        """How many h from 1 to `most` have V < T_h; `known` are the first bits of V."""
+        bits, least = _FIRST_BITS, 0
+        while least < most:
+            middle = (least + most + 1) // 2
+            low, high = self.bracket(middle, bits)
+            if known < low:
+                least = middle
+            elif known > high:
+                most = middle - 1
+            else:
+                known = known << bits | entropy.bits(bits)
+                bits *= 2
+        return least
+
+    def find_many(self, entropy: Entropy, known: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+        """`find` for many V at once: sorted, so that every T_h looked at splits a whole stretch of them."""
+        order = np.argsort(known, kind="stable")
+        values, found = known[order], np.empty(len(known), dtype=np.int64)
+        stretches = [(0, len(values), 0, most)]
+        while stretches:
+            start, stop, least, most = stretches.pop()
+            if start == stop or least == most:
+                found[start:stop] = least
+                continue
+            middle = (least + most + 1) // 2
+            low, high = self.bracket(middle, _FIRST_BITS)
+            inside = values[start:stop]
+            far = start + int(np.searchsorted(inside, min(low, _LAST), side="left"))
+            near = start + int(np.searchsorted(inside, min(high, _LAST), side="right"))
+            for index in range(far, near):
+                found[index] = self.find(entropy, int(values[index]), most)
+            stretches += [(start, far, middle, most), (near, stop, least, middle - 1)]
+        distances = np.empty_like(found)
+        distances[order] = found
+        return distances
+
+
+def draw_on_grid(entropy: Entropy, centre: int, scale: Fraction, gamma: Fraction, points: int) -> int:
+    """centre + scale*Z, rounded to the nearest of the grid points 0..points-1; beyond an end it is the end."""
+    _check(gamma, centre, scale, points)
+    if scale == 0:
+        return centre
+    word = entropy.bits(_WORD)
+    right = word >> _FIRST_BITS
+    distance = _Tails(scale, gamma).find(entropy, word & _LAST, points - 1 - centre if right else centre)
+    return centre + distance if right else centre - distance
+
+
+def draw_many_on_grid(
+    entropy: Entropy, centre: int, scale: Fraction, gamma: Fraction, points: int, size: int
+) -> NDArray[np.int64]:
+    """`size` independent draws of `draw_on_grid`, just as exact: for simulations and audits."""
+    _check(gamma, centre, scale, points)
+    cells = np.full(size, centre, dtype=np.int64)
+    if scale == 0:
+        return cells
+    words = entropy.words(size)
+    known = (words & np.uint64(_LAST)).astype(np.int64)
+    right = words > np.uint64(_LAST)
+    tails = _Tails(scale, gamma)
+    cells[right] += tails.find_many(entropy, known[right], points - 1 - centre)
+    cells[~right] -= tails.find_many(entropy, known[~right], centre)
+    return cells
+
+
+def _check(gamma: Fraction, centre: int = 0, scale: Fraction = Fraction(1), points: int = 1) -> None:
+    if gamma <= 1 or scale < 0 or not 0 <= centre < points:
+        raise ValueError("gamma is larger than 1, a scale is not negative, and the centre is one of the points")

@@ -1,0 +1,256 @@
+"""The privacy axioms and the composition theorems: as arithmetic on promises, and as truths about random laws.
+
+Soria-Comas et al. 2017, sections 4.4 and 4.5: sequential and parallel composition (Theorems 3 and 4), transformation
+invariance and choice (Propositions 3 and 4). The same four hold for personalized DP.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from epsilons.guarantee import (
+    INDIVIDUAL,
+    KINDS,
+    NANO,
+    NO_PROMISE,
+    PERSONALIZED,
+    PUBLIC_PEOPLE,
+    ROSTER_IS_PUBLIC,
+    SEEDED,
+    Guarantee,
+    compose_all,
+)
+
+Law = NDArray[np.float64]
+
+neighbours = st.sampled_from(["absent", "replace"])
+grants = st.one_of(st.none(), st.integers(1, 10**15))
+
+
+@st.composite
+def guarantees(draw: st.DrawFn, neighbors: str | None = None) -> Guarantee:
+    levels = draw(st.lists(grants, max_size=4, unique=True))
+    losses = tuple((g, None if g is None else draw(st.integers(0, g))) for g in levels)
+    caveats = draw(st.lists(st.sampled_from([ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, SEEDED]), max_size=3, unique=True))
+    where = neighbors or draw(neighbours)
+    return Guarantee(where, losses, draw(st.sampled_from(KINDS)), tuple(caveats), draw(st.booleans()))
+
+
+@st.composite
+def alike(draw: st.DrawFn, size: int) -> list[Guarantee]:
+    """Several promises against the same neighbours, between which no step doubles anything."""
+    where = draw(neighbours)
+    return [draw(guarantees(where)) for _ in range(size)]
+
+
+def essence(guarantee: Guarantee) -> tuple[object, ...]:
+    """All that a promise promises; what it says in words may come in another order, or more than once."""
+    marks = {SEEDED, PUBLIC_PEOPLE} & set(guarantee.caveats)
+    return guarantee.neighbors, dict(guarantee.losses), guarantee.kind, guarantee.imputes, marks
+
+
+def loss(guarantee: Guarantee, granted: int | None) -> float:
+    """In nano-epsilon; infinite for public people, 0 for a level that is not mentioned."""
+    bound = dict(guarantee.losses).get(granted, 0)
+    return math.inf if bound is None else bound
+
+
+def levels_of(*several: Guarantee) -> set[int | None]:
+    return {granted for guarantee in several for granted, _ in guarantee.losses}
+
+
+def weaker(guarantee: Guarantee) -> int:
+    return KINDS.index(guarantee.kind)
+
+
+# Arithmetic on promises ----------------------------------------------------------------------------------------------
+
+
+@given(guarantees())
+def test_post_processing_keeps_the_promise_as_it_is(guarantee: Guarantee) -> None:
+    assert guarantee.post_process() == guarantee
+    assert guarantee.post_process().post_process() == guarantee
+
+
+@given(alike(2))
+def test_post_processing_may_come_before_or_after_everything_else(pair: list[Guarantee]) -> None:
+    one, two = pair
+    for join in (Guarantee.choice, Guarantee.compose, Guarantee.compose_parallel):
+        assert join(one.post_process(), two.post_process()) == join(one, two).post_process()
+
+
+@given(alike(2))
+def test_a_choice_promises_the_larger_loss_and_the_weaker_kind(pair: list[Guarantee]) -> None:
+    one, two = pair
+    either = one.choice(two)
+    for granted in levels_of(one, two):
+        assert loss(either, granted) == max(loss(one, granted), loss(two, granted))
+    assert weaker(either) == max(weaker(one), weaker(two))
+    assert set(one.caveats) | set(two.caveats) <= set(either.caveats)
+    assert either.imputes == (one.imputes and two.imputes)
+
+
+@given(alike(2))
+def test_one_after_the_other_the_losses_add_up(pair: list[Guarantee]) -> None:
+    one, two = pair
+    both = one.compose(two)
+    for granted in levels_of(one, two):
+        assert loss(both, granted) == loss(one, granted) + loss(two, granted)
+    assert weaker(both) == max(weaker(one), weaker(two))
+    assert set(one.caveats) | set(two.caveats) <= set(both.caveats)
+
+
+@given(alike(2))
+def test_side_by_side_the_larger_loss_counts_and_why_is_said(pair: list[Guarantee]) -> None:
+    one, two = pair
+    both = one.compose_parallel(two)
+    assert both.losses == one.choice(two).losses
+    assert weaker(both) == max(weaker(one), weaker(two))
+    assert "sound only because the groups are defined by public facts" in both.caveats[-1]
+
+
+@given(alike(3))
+def test_the_order_and_the_grouping_do_not_matter(three: list[Guarantee]) -> None:
+    a, b, c = three
+    for join in (Guarantee.choice, Guarantee.compose, Guarantee.compose_parallel):
+        assert essence(join(a, b)) == essence(join(b, a))
+        assert essence(join(join(a, b), c)) == essence(join(a, join(b, c)))
+
+
+@given(guarantees())
+def test_choosing_between_two_alike_changes_nothing(guarantee: Guarantee) -> None:
+    assert essence(guarantee.choice(guarantee)) == essence(guarantee)
+
+
+@given(alike(3))
+def test_a_choice_made_before_or_after_another_release_costs_the_same(three: list[Guarantee]) -> None:
+    a, b, c = three
+    assert essence(a.compose(b.choice(c))) == essence(a.compose(b).choice(a.compose(c)))
+
+
+@given(alike(2), st.integers(0, NANO))
+def test_whoever_loses_more_to_a_part_loses_no_less_to_the_whole(pair: list[Guarantee], more: int) -> None:
+    one, two = pair
+    worse = replace(one, losses=tuple((g, None if e is None else e + more) for g, e in one.losses))
+    for join in (Guarantee.choice, Guarantee.compose, Guarantee.compose_parallel):
+        for granted in levels_of(one, two):
+            assert loss(join(worse, two), granted) >= loss(join(one, two), granted)
+
+
+@given(guarantees(), guarantees())
+def test_choice_costs_at_most_what_both_cost_and_at_least_either(one: Guarantee, two: Guarantee) -> None:
+    """Whatever the neighbours: the two are aligned first, and alignment never lowers a loss."""
+    either, both = one.choice(two), one.compose(two)
+    assert either.neighbors == both.neighbors
+    for granted in levels_of(one, two):
+        assert max(loss(one, granted), loss(two, granted)) <= loss(either, granted) <= loss(both, granted)
+
+
+@given(guarantees(), guarantees())
+def test_nothing_joined_with_individual_privacy_is_dp_again(one: Guarantee, two: Guarantee) -> None:
+    assume(one.kind == INDIVIDUAL)
+    for join in (Guarantee.choice, Guarantee.compose, Guarantee.compose_parallel):
+        for joined in (join(one, two), join(two, one), join(join(two, one), two)):
+            assert joined.kind == INDIVIDUAL
+            assert "not DP" in str(joined)
+            said = any("the weaker kind is all that remains" in caveat for caveat in joined.caveats)
+            assert said == (two.kind == PERSONALIZED)
+
+
+@given(st.integers(1, 4).flatmap(alike))
+def test_a_whole_history_adds_up_and_names_the_first_release_that_was_not_dp(history: list[Guarantee]) -> None:
+    whole = compose_all(history)
+    for granted in levels_of(*history):
+        assert loss(whole, granted) == sum(loss(part, granted) for part in history)
+    assert weaker(whole) == max(weaker(part) for part in history)
+    marks = [caveat for caveat in whole.caveats if caveat.startswith("Not DP since release")]
+    kinds = [part.kind for part in history]
+    first = [f"Not DP since release {kinds.index(INDIVIDUAL) + 1}."] if INDIVIDUAL in kinds else []
+    assert marks == first == list(whole.caveats[: len(first)])
+
+
+def test_the_kinds_stand_from_the_strongest_to_the_weakest() -> None:
+    assert KINDS == (NO_PROMISE, PERSONALIZED, INDIVIDUAL)
+
+
+# The truth behind it: two laws of an answer, on the data and on a neighbour ------------------------------------------
+
+
+def loss_between(one: Law, other: Law) -> float:
+    """Largest |ln P/Q|; infinite where only one of them is possible."""
+    possible = (one > 0) | (other > 0)
+    with np.errstate(divide="ignore"):
+        return float(np.abs(np.log(one[possible]) - np.log(other[possible])).max())
+
+
+@st.composite
+def laws(draw: st.DrawFn, outcomes: int = 4) -> Law:
+    weights = np.array(draw(st.lists(st.integers(1, 1000), min_size=outcomes, max_size=outcomes)), float)
+    law: Law = weights / weights.sum()
+    return law
+
+
+def promising(*losses: float) -> Guarantee:
+    """A promise at each loss, rounded up, to people who granted 1, 2, ..."""
+    bounds = tuple((i * NANO, math.ceil(bound * NANO)) for i, bound in enumerate(losses, 1))
+    return Guarantee("replace", bounds, INDIVIDUAL)
+
+
+def allowed(guarantee: Guarantee, person: int = 1) -> float:
+    return loss(guarantee, person * NANO) / NANO + 1e-9
+
+
+@given(laws(), laws(), st.lists(laws(3), min_size=4, max_size=4))
+def test_a_random_change_of_the_answer_loses_no_more(here: Law, there: Law, kernel: list[Law]) -> None:
+    guarantee = promising(loss_between(here, there))
+    step = np.stack(kernel)  # row x: what becomes of the answer x
+    assert loss_between(here @ step, there @ step) <= allowed(guarantee.post_process())
+
+
+@given(laws(), laws(), laws(), laws(), st.fractions(0, 1))
+def test_a_coin_between_two_answers_loses_no_more_than_the_worse(
+    here: Law, there: Law, here_too: Law, there_too: Law, coin: float
+) -> None:
+    guarantee = promising(loss_between(here, there)).choice(promising(loss_between(here_too, there_too)))
+    p = float(coin)
+    mixed = [p * first + (1 - p) * second for first, second in ((here, here_too), (there, there_too))]
+    assert loss_between(*mixed) <= allowed(guarantee)
+
+
+@given(laws(), laws(), st.lists(laws(3), min_size=4, max_size=4), st.lists(laws(3), min_size=4, max_size=4))
+def test_two_answers_lose_no_more_than_the_sum_even_if_the_second_question_follows_the_first_answer(
+    here: Law, there: Law, then_here: list[Law], then_there: list[Law]
+) -> None:
+    second = max(loss_between(a, b) for a, b in zip(then_here, then_there, strict=True))
+    guarantee = promising(loss_between(here, there)).compose(promising(second))
+    both = [(law[:, None] * np.stack(then)).ravel() for law, then in ((here, then_here), (there, then_there))]
+    assert loss_between(*both) <= allowed(guarantee)
+
+
+@given(laws(), laws(), laws(), laws())
+def test_answers_about_different_people_lose_each_of_them_their_own(
+    ann: Law, ann_replaced: Law, bob: Law, bob_replaced: Law
+) -> None:
+    """Replacing ann's record changes the law of the answer about her group alone."""
+    about_ann = promising(loss_between(ann, ann_replaced))
+    about_bob = promising(0.0, loss_between(bob, bob_replaced))
+    guarantee = about_ann.compose_parallel(about_bob)
+    here = np.outer(ann, bob).ravel()
+    assert loss_between(here, np.outer(ann_replaced, bob).ravel()) <= allowed(guarantee, 1)
+    assert loss_between(here, np.outer(ann, bob_replaced).ravel()) <= allowed(guarantee, 2)
+
+
+def test_the_sum_cannot_be_lowered() -> None:
+    """Two coins that lose ln 3 each, together lose ln 9: what composition adds is really lost."""
+    here, there = np.array([0.75, 0.25]), np.array([0.25, 0.75])
+    one = loss_between(here, there)
+    for times in (2, 3, 4):
+        both = [np.array([math.prod(p) for p in itertools.product(law, repeat=times)]) for law in (here, there)]
+        assert abs(loss_between(*both) - times * one) < 1e-12

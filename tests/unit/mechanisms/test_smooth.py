@@ -1,0 +1,312 @@
+"""The smooth-sensitivity mechanism: its calibration to the last digit, its exact losses, the paper's numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+
+import epsilons as eps
+from epsilons.audit import ABSENT
+from epsilons.guarantee import NANO
+from epsilons.mechanisms import smooth_sensitivity
+from epsilons.mechanisms.base import create
+from epsilons.mechanisms.smooth_sensitivity import Calibration, SmoothSensitivity, calibrate, paper_loss
+from epsilons.noise.heavy import steepest_slope, steepest_stretch
+from epsilons.noise.pmf import heavy_log_probabilities
+from epsilons.planner.choose import choose, rank_mechanisms
+from epsilons.preferences import roster_of
+from epsilons.statistics import order
+from epsilons.statistics.count import Count
+from epsilons.statistics.order import Order
+from epsilons.statistics.people import ArrayPeople
+from epsilons.statistics.question import Question
+from epsilons.statistics.smooth import RELATIVE_ERROR
+from epsilons.testing import seeded
+from small_worlds import audit_exactly
+
+PUBLIC = math.inf
+RELATIONS = ("absent", "replace")
+INSIDE = ("minimum", "threshold", "sample")
+GRID = (0.0, 6.0)
+RANKS: dict[str, Callable[..., Order]] = {
+    "median": order.median,
+    "quantile": lambda bounds, step: order.quantile(0.3, bounds, step),
+    "min": order.minimum,
+    "max": order.maximum,
+    "second largest": lambda bounds, step: order.kth_largest(2, bounds, step),
+}
+
+
+# Calibration --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nano", [1, 7, 10**4, 123_456_789, 10**9, 8 * 10**9, 10**15])
+@pytest.mark.parametrize("gamma", [2, 3, 4, 7, 20])
+def test_the_tight_scale_spends_epsilon_and_not_a_bit_more(gamma: int, nano: int) -> None:
+    """With S off by its rounding, which tells on alpha by a factor and on beta by a term, the loss is still covered."""
+    found, epsilon = calibrate("tight", gamma, nano), Fraction(nano, NANO)
+    slope, stretch = steepest_slope(Fraction(gamma)), steepest_stretch(Fraction(gamma))
+    worst_beta = found.beta + 3 * RELATIVE_ERROR  # ln((1 + r)/(1 - r)) < 3r
+    assert found.alpha > 0
+    assert slope * found.alpha / (1 - RELATIVE_ERROR) + stretch * worst_beta <= epsilon
+    assert slope * found.alpha + stretch * found.beta >= epsilon * (1 - Fraction(1, 10**9)) - Fraction(1, 10**11)
+
+
+@pytest.mark.parametrize("gamma", range(2, 7))
+@pytest.mark.parametrize("nano", [1, 10**9])
+def test_the_paper_s_scale_has_room_for_rounding(gamma: int, nano: int) -> None:
+    found, epsilon = calibrate("paper", gamma, nano), Fraction(nano, NANO)
+    slope, stretch = steepest_slope(Fraction(gamma)), steepest_stretch(Fraction(gamma))
+    assert (1 / found.alpha, found.beta) == (4 * gamma / epsilon, epsilon / gamma)
+    assert slope * found.alpha / (1 - RELATIVE_ERROR) + stretch * (found.beta + 3 * RELATIVE_ERROR) <= epsilon
+
+
+@pytest.mark.parametrize("gamma", range(7, 21))
+def test_the_paper_s_scale_is_refused_where_it_is_false(gamma: int) -> None:
+    assert paper_loss(gamma) > 1
+    with pytest.raises(eps.PlanError, match=f"not proved private at gamma={gamma}") as caught:
+        SmoothSensitivity(scale="paper", gamma=gamma)
+    assert caught.value.hint == 'gamma from 2 to 6, or scale="tight"'
+    SmoothSensitivity(gamma=gamma)
+
+
+def worst_of_the_noise(gamma: int, alpha: float, beta: float) -> float:
+    """The largest loss of noise of scales 1 and e^beta whose centres are alpha apart."""
+    far = np.geomspace(1e-3, 1e5, 100_001)
+    z = np.concatenate([-far, far])
+    both = [np.log1p(np.abs(z) ** gamma) - np.log1p(np.abs((z - s) / math.exp(beta)) ** gamma) for s in (alpha, -alpha)]
+    return max(float(np.abs(change - beta).max()) for change in both)
+
+
+@pytest.mark.parametrize("gamma", range(2, 13))
+def test_the_paper_s_scale_holds_up_to_gamma_seven_and_fails_from_eight_on(gamma: int) -> None:
+    epsilon = 0.01
+    loss = worst_of_the_noise(gamma, epsilon / (4 * gamma), epsilon / gamma)
+    assert (loss <= epsilon) == (gamma <= 7)
+    tight = calibrate("tight", gamma, NANO // 100)
+    assert worst_of_the_noise(gamma, float(tight.alpha), float(tight.beta)) <= epsilon
+
+
+def half_width(gamma: int) -> float:
+    """|Z| stays below this with probability 95%: |Z|^g/(1 + |Z|^g) is Beta(1/g, 1 - 1/g)."""
+    share = special.betaincinv(1 / gamma, 1 - 1 / gamma, 0.95)
+    return float((share / (1 - share)) ** (1 / gamma))
+
+
+@pytest.mark.parametrize(("gamma", "paper", "tight"), [(2, 101.65, 25.41), (3, 34.22, 9.05), (4, 28.69, 8.18)])
+def test_table_one(gamma: int, paper: float, tight: float) -> None:
+    """Soria-Comas et al. 2017, Table 1: 95% of the noise at epsilon 1 and S = 1; beside it the tight scale."""
+    for scale, expected in (("paper", paper), ("tight", tight)):
+        width = half_width(gamma) / float(calibrate(scale, gamma, NANO).alpha)
+        assert round(width, 2) == expected
+        # The same on a grid of hundredths of S, from the mechanism's own law.
+        noise = 100 / calibrate(scale, gamma, NANO).alpha
+        points = 2 * round(100 * width) + 1
+        ends = np.exp(heavy_log_probabilities(points // 2, noise, Fraction(gamma), points)[[0, -1]])
+        assert ends.sum() == pytest.approx(0.05, rel=5e-3)
+    assert round(-math.log(0.05), 3) == 2.996  # the paper's Laplace noise for individual privacy
+
+
+def test_gamma_three_has_the_least_noise_when_the_sensitivity_falls_like_one_over_beta() -> None:
+    """Half the epsilon each: 95% of S/alpha |Z| with S = 1/beta, as for evenly spaced values."""
+
+    def width(gamma: int) -> float:
+        found = calibrate("tight", gamma, NANO // 10)
+        return half_width(gamma) / float(found.alpha * found.beta)
+
+    assert min(range(2, 21), key=width) == SmoothSensitivity().gamma
+
+
+@pytest.mark.parametrize("gamma", [2, 3, 4])
+def test_each_half_of_the_theorem_is_attained(gamma: int) -> None:
+    """A shift alone loses the slope's share, a stretch alone the stretch's: neither constant could be 1% smaller."""
+    power, points, centre = Fraction(gamma), 8001, 4000
+    slope, stretch = float(steepest_slope(power)), float(steepest_stretch(power))
+
+    def loss(one: np.ndarray, other: np.ndarray) -> float:
+        return float(np.abs(one - other)[1:-1].max())
+
+    plain = heavy_log_probabilities(centre, Fraction(1000), power, points)
+    shifted = heavy_log_probabilities(centre + 10, Fraction(1000), power, points)
+    assert 0.99 * slope * 0.01 <= loss(plain, shifted) <= slope * 0.01
+    narrow = heavy_log_probabilities(centre, Fraction(50), power, points)
+    wide = heavy_log_probabilities(centre, Fraction(50 * math.exp(0.1)), power, points)
+    assert 0.99 * stretch * 0.1 <= loss(narrow, wide) <= stretch * 0.1 * (1 + 1e-12)
+
+
+# Exact losses -------------------------------------------------------------------------------------------------------
+
+WORLDS: list[tuple[tuple[float, ...], tuple[float, ...]]] = [
+    ((0.5, 0.5, 0.5), (0.0, 2.0, 3.0, 6.0, ABSENT)),
+    ((0.2, 1.0, PUBLIC), (0.0, 3.0, 6.0, ABSENT)),
+    ((8.0, 8.0, 8.0, 8.0), (0.0, 3.0, 6.0, ABSENT)),
+    ((0.3, 0.7, 2.0, 2.0), (0.0, 5.0, ABSENT)),
+    ((1.0, 1.0, 1.0, 3.0, 3.0), (0.0, 6.0)),
+]
+
+
+@pytest.mark.parametrize("inside", INSIDE)
+@pytest.mark.parametrize("scale", ["tight", "paper"])
+@pytest.mark.parametrize("gamma", [2, 3, 4])
+def test_nobody_loses_more_than_they_are_charged(gamma: int, scale: str, inside: str) -> None:
+    """All data sets. The noise does not look at the relation, so "replace" by any value or by none has both."""
+    for kind, rank in RANKS.items():
+        for epsilons, domain in WORLDS:
+            if inside == "sample" and len(epsilons) > (4 if kind == "median" else 3):
+                continue  # 2^n samples of each data set
+            for threshold in ("max", "mean") if inside != "minimum" and len(set(epsilons)) > 1 else ("max",):
+                mechanism = SmoothSensitivity(scale, gamma, inside, threshold)
+                verdict = audit_exactly(mechanism, Question(rank(GRID, 1), "replace"), epsilons, domain)
+                assert verdict.holds, f"{kind} {mechanism} {epsilons}: {verdict}"
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("inside", INSIDE)
+def test_a_gap_beside_the_median_and_the_far_tail(inside: str, relation: str) -> None:
+    """The worst pairs: few values on a long grid, so that one move opens or closes the gap, seen from far away."""
+    for epsilon in (0.1, 2.0, 8.0):
+        epsilons, domain = (epsilon,) * 3, (0.0, 1.0, 400.0, ABSENT)
+        mechanism = SmoothSensitivity(inside=inside)
+        verdict = audit_exactly(mechanism, Question(order.median((0, 400), 1), relation), epsilons, domain)
+        assert verdict.holds, str(verdict)
+
+
+# Planted bugs -------------------------------------------------------------------------------------------------------
+
+
+def planted(change: Callable[[Calibration, Fraction], Calibration]) -> Callable[..., Calibration]:
+    honest = calibrate
+
+    def broken(scale: str, gamma: int, nano: int) -> Calibration:
+        return change(honest(scale, gamma, nano), Fraction(nano, NANO))
+
+    return broken
+
+
+PLANTS: dict[str, tuple[Callable[[Calibration, Fraction], Calibration], str, int, float]] = {
+    "beta = epsilon, as printed": (lambda c, e: replace(c, beta=e), "paper", 3, 2.0),
+    "beta = epsilon in the tight scale": (lambda c, e: replace(c, beta=e), "tight", 4, 2.0),
+    "epsilon spent on both": (lambda c, e: replace(c, alpha=2 * c.alpha, beta=2 * c.beta), "tight", 2, 0.5),
+    "scale divided by four": (lambda c, e: replace(c, alpha=4 * c.alpha), "tight", 3, 2.0),
+    "local instead of smooth": (lambda c, e: replace(c, beta=Fraction(40)), "tight", 3, 2.0),
+}
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_a_planted_bug_is_refuted_and_its_honest_twin_is_not(plant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    change, scale, gamma, epsilon = PLANTS[plant]
+    question, epsilons = Question(order.median((0, 400), 1), "replace"), (epsilon,) * 5
+    mechanism = SmoothSensitivity(scale, gamma)
+    assert audit_exactly(mechanism, question, epsilons, (0.0, 200.0, 400.0)).holds
+    monkeypatch.setattr(smooth_sensitivity, "calibrate", planted(change))
+    verdict = audit_exactly(mechanism, question, epsilons, (0.0, 200.0, 400.0))
+    assert verdict.worst is not None
+    assert verdict.worst.ratio > 1.05
+
+
+def test_a_rank_that_does_not_follow_the_sample_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inside a sample the number of people is private, and the rank has to move with it."""
+    mechanism, question = SmoothSensitivity(inside="sample"), Question(order.median((0, 400), 1))
+    epsilons, domain = (1.0, 4.0, 4.0, 4.0), (0.0, 400.0, ABSENT)
+    assert audit_exactly(mechanism, question, epsilons, domain).holds
+    monkeypatch.setattr(Order, "rank", lambda self, people: people - 1 if people % 2 else 0)
+    assert not audit_exactly(mechanism, question, epsilons, domain).holds
+
+
+# Draws --------------------------------------------------------------------------------------------------------------
+
+EPSILONS = (0.5, 1.0, 1.0, 2.0, PUBLIC)
+VALUES = (0.0, 4.0, 5.0, ABSENT, 6.0)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("inside", INSIDE)
+def test_draws_and_simulations_follow_the_law(inside: str) -> None:
+    mechanism, question = SmoothSensitivity(inside=inside, threshold="mean"), Question(order.median(GRID, 1))
+    people = ArrayPeople.of(VALUES, roster_of(list(EPSILONS)))
+    outcomes, logs = mechanism.distribution(question, people)
+    entropy = seeded(5)
+    simulated = mechanism.simulate(question, people, entropy, 1_500)
+    drawn = np.array([mechanism.draw(question, people, entropy).value for _ in range(1_500)])
+    for answers in (simulated, drawn):
+        seen = np.array([np.count_nonzero(answers == outcome) for outcome in outcomes])
+        expected = np.exp(logs) * len(answers)
+        assert seen.sum() == len(answers)
+        assert ((seen - expected) ** 2 / expected).sum() < 30  # chi-square with 6 degrees: once in 25,000
+
+
+def test_people_below_the_threshold_have_no_say_and_missing_ones_stand_at_the_centre() -> None:
+    mechanism, question = SmoothSensitivity(inside="threshold", threshold=1.0), Question(order.median(GRID, 1))
+
+    def law(*values: float) -> np.ndarray:
+        return mechanism.distribution(question, ArrayPeople.of(values, roster_of(list(EPSILONS))))[1]
+
+    assert np.array_equal(law(0, 4, 5, ABSENT, 6), law(ABSENT, 4, 5, 3, 6))
+    assert not np.array_equal(law(0, 4, 5, ABSENT, 6), law(0, 4, 5, 6, 6))
+
+
+def test_nobody_in_the_sample_is_answered_with_noise_as_wide_as_the_grid() -> None:
+    mechanism, question = SmoothSensitivity(inside="sample"), Question(order.maximum(GRID, 1))
+    roster = roster_of([0.5, 1.0])
+    cells = ArrayPeople.of((ABSENT, ABSENT), roster).cells(order.maximum(GRID, 1))
+    centre, scale = mechanism.noise(question, roster.levels, cells)
+    assert (centre, scale) == (3, 6 / calibrate("tight", 3, NANO).alpha)
+
+
+@pytest.mark.parametrize(
+    ("inside", "threshold", "charges"),
+    [
+        ("minimum", "max", (NANO // 2, NANO // 2, NANO // 2, None)),
+        ("threshold", 1.0, (0, NANO, NANO, None)),
+        ("sample", 1.0, (NANO // 2, NANO, NANO, None)),
+    ],
+)
+def test_charges(inside: str, threshold: Any, charges: tuple[int | None, ...]) -> None:
+    levels, question = roster_of(list(EPSILONS)).levels, Question(order.median(GRID, 1))
+    mechanism = SmoothSensitivity(inside=inside, threshold=threshold)
+    assert mechanism.charge(question, levels) == charges
+    kept = (
+        (1 + 3 + math.expm1(0.5) / math.expm1(1)) / 5
+        if inside == "sample"
+        else {"minimum": 1, "threshold": 0.8}[inside]
+    )
+    assert mechanism.used(question, levels) == pytest.approx(kept)
+    assert f"{0.5 if inside == 'minimum' else 1:g}" in mechanism.explain(question, levels)
+    assert mechanism.options(question, levels).get("threshold") == (None if inside == "minimum" else 1.0)
+
+
+def test_it_serves_order_statistics_only_and_is_never_the_automatic_choice() -> None:
+    levels = roster_of(list(EPSILONS)).levels
+    assert SmoothSensitivity().refuses(Question(Count()), levels) == "it serves order statistics"
+    for rank in RANKS.values():
+        for assume in ("unrelated", "nothing"):
+            question = Question(rank(GRID, 1), assume=assume)
+            assert choose("auto", question, levels)[0].name != "smooth-sensitivity"
+            assert "smooth-sensitivity" in [row.mechanism for row in rank_mechanisms(question, levels)]
+
+
+def test_a_release_predicts_nothing_and_promises_both_relations() -> None:
+    values = [i % 101 for i in range(400)]
+    answer = eps.median(values, [0.5] * 200 + [1.0] * 200, bounds=(0, 100), mechanism="smooth-sensitivity")
+    assert 0 <= answer.value <= 100
+    assert answer.error is None
+    assert answer.charges == {0.5: 0.5, 1.0: 0.5}
+    assert answer.guarantee.imputes
+    with pytest.raises(eps.PlanError, match="no honest interval"):
+        answer.interval()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"gamma": 1}, {"gamma": 21}, {"gamma": 2.5}, {"gamma": True}, {"scale": "loose"}, {"inside": "outside"}],
+)
+def test_options_that_mean_nothing_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(eps.PlanError, match=r"not allowed|Unknown"):
+        create("smooth-sensitivity", **options)

@@ -1,0 +1,313 @@
+"""A function of one's own with individual privacy: its noise, its label, and its silence about what went wrong."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import traceback
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import epsilons as eps
+from epsilons.errors import DataError, PlanError, PreferenceError
+from epsilons.guarantee import INDIVIDUAL, NANO, PUBLIC_PEOPLE, SEEDED
+from epsilons.individual import WHOSE_WORD, _rate, individually
+from epsilons.mechanisms.local_sensitivity import NOT_DP
+from epsilons.preferences import roster_of
+from epsilons.testing import seeded
+
+VALUES = [23.0, 35.0, 41.0, 52.0, 60.0]
+PUBLIC = eps.PUBLIC
+
+
+def spread(values: Any) -> float:
+    return float(max(values) - min(values))
+
+
+def ask(function: Any = spread, values: Any = VALUES, epsilons: Any = 1.0, **options: Any) -> eps.Release:
+    return individually(function, values, epsilons, **{"sensitivity": 10.0, "step": 1, **options})
+
+
+def rate(reach: Any, epsilons: list[float], step: float) -> Fraction | None:
+    roster = roster_of(epsilons)
+    spread_out = np.broadcast_to(np.asarray(reach, float), (len(epsilons),))
+    return _rate(spread_out, roster.codes, roster.levels, Fraction(str(step)))
+
+
+# The scale -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [0.25, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize("epsilons", [[1.0, 1.0, 1.0], [0.5, 2.0, 0.1], [0.5, PUBLIC, 1.0]])
+def test_the_scale_is_the_largest_reach_over_epsilon_with_one_step_for_rounding(
+    epsilons: list[float], step: float
+) -> None:
+    for reach in itertools.product((0.0, 0.3, 1.0, 7.0), repeat=3):
+        scales = [
+            (math.ceil(Fraction(r) / Fraction(step)) + 1) / Fraction(round(e * NANO), NANO)
+            for r, e in zip(reach, epsilons, strict=True)
+            if r > 0 and math.isfinite(e)
+        ]
+        assert rate(reach, epsilons, step) == (1 / max(scales) if scales else None)
+
+
+def test_the_step_for_rounding_is_needed_and_enough() -> None:
+    """Two answers that differ by r lie at most ceil(r/step) + 1 steps apart on the grid, and sometimes that many."""
+    tight = False
+    for first, reach, step in itertools.product(np.arange(-2, 2, 0.125), np.arange(0.125, 3, 0.125), (0.25, 0.5, 1.0)):
+        grid = Fraction(step)
+        apart = abs(round(Fraction(first + reach) / grid) - round(Fraction(first) / grid))
+        allowed = math.ceil(Fraction(reach) / grid) + 1
+        assert apart <= allowed
+        tight |= apart == allowed
+    assert tight
+
+
+def test_with_the_scale_frozen_every_replacement_loses_at_most_its_epsilon() -> None:
+    """The range of three values on {0, 1, 2, 5}, each person with the local sensitivity of the definition."""
+    domain, epsilons = (0.0, 1.0, 2.0, 5.0), [0.3, 1.0, 0.5]
+    for data in itertools.product(domain, repeat=3):
+        others = [[(*data[:i], y, *data[i + 1 :]) for y in domain] for i in range(3)]
+        reach = [max(abs(spread(other) - spread(data)) for other in mine) for mine in others]
+        frozen = rate(reach, epsilons, 0.75)
+        for mine, epsilon in zip(others, epsilons, strict=True):
+            for other in mine:
+                here, there = (round(Fraction(spread(d)) / Fraction(3, 4)) for d in (data, other))
+                steps = abs(here - there)
+                assert steps == 0 if frozen is None else steps * frozen <= Fraction(str(epsilon))
+
+
+@pytest.mark.statistical
+def test_the_noise_has_the_variance_of_the_scale() -> None:
+    source, draws = seeded(21), 6_000
+    noise = [ask(epsilons=0.5, sensitivity=11.2, step=0.5, entropy=source).value - 37.0 for _ in range(draws)]
+    seen = float(np.mean(np.square(noise))) / 0.25
+    for factor, fits in ((1.0, True), (0.9, False), (1 / 0.9, False)):
+        q = math.exp(-0.5 / (24 * factor))  # 23 steps to the next whole one, and one for rounding
+        expected = 2 * q / (1 - q) ** 2
+        assert (abs(seen / expected - 1) < 4 * math.sqrt(5 / draws)) == fits, factor
+
+
+def test_a_sensitivity_of_zero_gives_the_answer_on_the_grid() -> None:
+    for step, shown in ((1, 37.0), (0.1, 36.6), (10, 40.0), (0.001, 36.57)):
+        answers = {ask(lambda _: 36.57, sensitivity=0, step=step).value for _ in range(20)}
+        assert answers == {shown}
+
+
+def test_people_with_a_sensitivity_of_zero_do_not_ask_for_noise() -> None:
+    strict = [0.001, 0.001, 0.001, 0.001, 50.0]
+    for sensitivity in ([0, 0, 0, 0, 1], lambda values: np.where(values == 60, 1, 0)):
+        answers = [ask(epsilons=strict, sensitivity=sensitivity).value for _ in range(30)]
+        assert max(abs(answer - 37) for answer in answers) <= 6, "noise of scale 2/50, not 2/0.001"
+
+
+def test_public_people_do_not_ask_for_noise_either() -> None:
+    epsilons, sensitivity = [PUBLIC, PUBLIC, 5.0, PUBLIC, PUBLIC], [9, 9, 0, 9, 9]
+    answers = {ask(epsilons=epsilons, sensitivity=sensitivity).value for _ in range(20)}
+    assert answers == {37.0}
+
+
+@pytest.mark.parametrize("sensitivity", [10, 10.0, np.float32(10), [10] * 5, np.full(5, 10), lambda values: 10])
+def test_a_sensitivity_comes_in_many_shapes(sensitivity: Any) -> None:
+    assert ask(sensitivity=sensitivity, entropy=seeded(3)).value == ask(sensitivity=10, entropy=seeded(3)).value
+
+
+def test_sensitivities_belong_to_persons_even_if_the_function_sorts_in_place() -> None:
+    values = np.array([60.0, 23.0, 41.0])
+
+    def sorting(given: Any) -> float:
+        given.sort()
+        return float(given[-1] - given[0])
+
+    seen: list[list[float]] = []
+
+    def recording(given: Any) -> Any:
+        seen.append(given.tolist())
+        given.fill(-1)
+        return [0, 0, 1]
+
+    ask(sorting, values, [0.001, 0.001, 50.0], sensitivity=recording)
+    assert seen == [[60.0, 23.0, 41.0]]
+    assert values.tolist() == [60.0, 23.0, 41.0]
+
+
+@pytest.mark.parametrize("number", [1.7e308, -1.7e308, 1e31, 5e-324])
+@pytest.mark.parametrize("step", [1e-300, 1e-6, 1, 1e30])
+def test_huge_numbers_end_at_a_public_bound_and_never_raise(number: float, step: float) -> None:
+    release = ask(lambda _: number, epsilons=1e-9, sensitivity=1e308, step=step)
+    assert math.isfinite(release.value)
+    assert abs(ask(lambda _: number, sensitivity=0, step=step).value) <= 1e30
+
+
+# What it says --------------------------------------------------------------------------------------------------------
+
+
+def test_it_says_what_it_is() -> None:
+    release = ask(epsilons=[0.5, 1.0, 1.0, 2.0, PUBLIC])
+    assert release.guarantee.kind == INDIVIDUAL
+    assert release.guarantee.neighbors == "replace"
+    assert {NOT_DP, WHOSE_WORD, PUBLIC_PEOPLE} <= set(release.guarantee.caveats)
+    assert SEEDED not in release.guarantee.caveats
+    assert release.charges == {0.5: 0.5, 1.0: 1.0, 2.0: 2.0, math.inf: 0.0}
+    assert release.error is None
+    with pytest.raises(PlanError, match="no honest interval"):
+        release.interval()
+    assert "individual DP (not DP)" in str(release)
+    assert not ask(entropy=seeded(1)).private
+
+
+def test_neither_sensitivity_nor_scale_is_shown() -> None:
+    sensitivity = 7654.25
+    release = ask(sensitivity=sensitivity, epsilons=0.37, step=0.5, entropy=seeded(5))
+    shown = [str(release), repr(release), release._repr_html_(), str(release.to_dict()), str(release.guarantee)]
+    steps = math.ceil(sensitivity / 0.5) + 1
+    for secret in (sensitivity, steps, steps / 0.37, sensitivity / 0.37, steps * 0.5 / 0.37, 0.37 / steps):
+        assert not any(f"{secret:.6g}"[:6] in text for text in shown)
+    assert dict(release.details) == {}
+
+
+def test_it_is_the_same_on_all_data_but_for_the_value() -> None:
+    near, far = (
+        {**ask(np.mean, values, sensitivity=lambda v: np.ptp(v) / 5, step=0.01).to_dict(), "value": None}
+        for values in ([3, 3, 3, 3, 3], [0, 0, 0, 0, 10**9])
+    )
+    assert near == far
+
+
+# What goes wrong -----------------------------------------------------------------------------------------------------
+
+SECRET = "ann earns 91357"
+
+
+class SpitefulError(Exception):
+    def __str__(self) -> str:
+        return SECRET
+
+
+def failing(error: BaseException) -> Callable[[Any], Any]:
+    def function(values: Any) -> Any:
+        raise error
+
+    return function
+
+
+def chained(values: Any) -> Any:
+    try:
+        raise KeyError(SECRET)
+    except KeyError as cause:
+        raise RuntimeError(SECRET) from cause
+
+
+def lookup(values: Any) -> float:
+    return {SECRET: 1}[f"{SECRET}!"]
+
+
+class Unprintable:
+    def __float__(self) -> float:
+        raise ValueError(SECRET)
+
+    __array__ = None
+
+
+FAILURES: dict[str, Callable[[Any], Any]] = {
+    "raises": failing(ValueError(SECRET)),
+    "raises its own kind": failing(SpitefulError()),
+    "raises one of ours": failing(DataError(SECRET, rule=SECRET, hint=SECRET)),
+    "raises several": failing(ExceptionGroup(SECRET, [ValueError(SECRET)])),
+    "raises a chain": chained,
+    "looks up": lookup,
+    "notes": failing(_noted := ValueError("x")),
+    "gives a word": lambda values: SECRET,
+    "gives nothing": lambda values: None,
+    "gives NaN": lambda values: math.nan,
+    "gives infinity": lambda values: -math.inf,
+    "gives something complex": lambda values: 1j,
+    "gives something that raises": lambda values: Unprintable(),
+    "gives a table": lambda values: [[1, 2], [3, 4]],
+    "gives a word in a list": lambda values: [SECRET] * 5,
+}
+_noted.add_note(SECRET)
+
+
+def what_a_user_sees(caught: BaseException) -> str:
+    """The whole chain, shown or not, and every attribute of the error."""
+    told = "".join(traceback.format_exception(caught))
+    parts: list[str] = [told, repr(caught), repr(caught.__dict__)]
+    for hidden in (caught.__cause__, caught.__context__):
+        if hidden is not None:
+            parts.append(what_a_user_sees(hidden))
+    return "\n".join(parts)
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_what_the_function_raises_or_returns_is_not_shown(name: str) -> None:
+    with pytest.raises(DataError) as caught:
+        ask(FAILURES[name])
+    assert str(caught.value) == (
+        "The function did not give a finite number. What it raised or returned is not shown: it may be data."
+    )
+    assert SECRET not in what_a_user_sees(caught.value)
+    assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_what_the_sensitivity_raises_or_returns_is_not_shown(name: str) -> None:
+    with pytest.raises(DataError) as caught:
+        ask(sensitivity=FAILURES[name])
+    assert str(caught.value) == (
+        "The sensitivity did not give finite numbers from 0 on, one for all or one per person. "
+        "What it raised or returned is not shown: it may be data."
+    )
+    assert SECRET not in what_a_user_sees(caught.value)
+    assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("sensitivity", [-1, [1, 1, 1, 1, -1], [1, 2], [[1] * 5], math.inf, math.nan, None, "wide", {}])
+def test_a_sensitivity_is_one_number_or_one_per_person(sensitivity: Any) -> None:
+    with pytest.raises(DataError, match="finite numbers from 0 on, one for all or one per person"):
+        ask(sensitivity=sensitivity)
+
+
+def test_an_interrupt_is_no_answer_and_passes() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        ask(failing(KeyboardInterrupt()))
+
+
+BAD: dict[str, tuple[type[eps.EpsilonsError], str, dict[str, Any]]] = {
+    "no function": (PlanError, "The first argument is not a function.", {"function": 3}),
+    "no step": (PlanError, "A step of 0 is not allowed.", {"step": 0}),
+    "step back": (PlanError, "A step of -1 is not allowed.", {"step": -1}),
+    "step in words": (PlanError, "A step of 'one' is not allowed.", {"step": "one"}),
+    "true step": (PlanError, "A step of True is not allowed.", {"step": True}),
+    "endless step": (PlanError, "A step of inf is not allowed.", {"step": math.inf}),
+    "huge step": (PlanError, "is a positive number up to 1e+30.", {"step": 1e31}),
+    "seed": (PlanError, "entropy is not a source of random bits.", {"entropy": 7}),
+    "one value": (DataError, "Values are not a list or array.", {"values": 3}),
+    "table": (DataError, "Values come in 2 dimensions.", {"values": np.ones((2, 2)), "epsilons": [1.0, 1.0]}),
+    "nobody": (DataError, "There are no people.", {"values": [], "epsilons": []}),
+    "lengths": (DataError, "5 values and 2 epsilons.", {"epsilons": [1.0, 2.0]}),
+    "epsilon of nothing": (PreferenceError, "An epsilon of 0 is not allowed.", {"epsilons": 0}),
+    "no epsilons": (PreferenceError, "Epsilons are not numbers.", {"epsilons": None}),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_wrong_argument_is_told_what_happened(case: str) -> None:
+    kind, text, arguments = BAD[case]
+    with pytest.raises(kind) as caught:
+        ask(**arguments)
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("step", [np.int64(3), np.float32(0.5), Fraction(1, 4)])
+def test_a_step_may_be_any_real_number(step: Any) -> None:
+    assert ask(sensitivity=0, step=step).value == round(37 / float(step)) * float(step)
+
+
+def test_values_may_be_anything_that_the_function_understands() -> None:
+    release = individually(len, ["ann", "bob", None], [1.0, 1.0, 2.0], sensitivity=0, step=1)
+    assert release.value == 3.0
