@@ -6,7 +6,7 @@
 'absent'
 """
 
-from epsilons import mechanisms
+from epsilons import ledger, mechanisms
 from epsilons.arrays import count, histogram, kth_largest, max, mean, median, min, plan, quantile, sum, variance
 from epsilons.errors import (
     BudgetExceeded,
@@ -42,6 +42,7 @@ __all__ = [
     "histogram",
     "individually",
     "kth_largest",
+    "ledger",
     "max",
     "mean",
     "mechanisms",

@@ -42,6 +42,7 @@ NAMES = [
     "histogram",
     "individually",
     "kth_largest",
+    "ledger",
     "max",
     "mean",
     "mechanisms",

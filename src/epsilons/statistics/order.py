@@ -126,7 +126,7 @@ class Order(Statistic):
 
     def _cells(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
         low, high = self.bounds
-        place = np.rint((np.clip(numbers, low, high) - low) / float(self._step))
+        place = np.floor((np.clip(numbers, low, high) - low) / float(self._step) + 0.5)
         return np.clip(place, 0, self.points - 1).astype(np.int64)
 
     def describe(self) -> str:

@@ -57,12 +57,12 @@ class Centred(Additive):
         sums = np.zeros(levels, np.int64)
         for start in range(0, len(numbers), CHUNK):
             scaled = unit_scale(numbers[start : start + CHUNK], self.bounds)
-            sums += sum_by_level(np.rint(scaled * STEPS), codes[start : start + CHUNK], levels)
+            sums += sum_by_level(np.floor(scaled * STEPS + 0.5), codes[start : start + CHUNK], levels)
         return [sums[:, None]]
 
     def steps(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
         """Each value's place on the grid, from -2^30 to 2^30."""
-        return np.rint(unit_scale(numbers, self.bounds) * STEPS).astype(np.int64)
+        return np.floor(unit_scale(numbers, self.bounds) * STEPS + 0.5).astype(np.int64)
 
     def extremes(self) -> tuple[float, float]:
         return self.bounds

@@ -45,8 +45,8 @@ class Variance(Centred):
             code = codes[start : start + CHUNK]
             scaled = unit_scale(chunk, self.bounds)
             squares = np.where(_missing(chunk), 0.0, scaled * scaled - 0.5)
-            first += sum_by_level(np.rint(scaled * STEPS), code, levels)
-            second += sum_by_level(np.rint(squares * STEPS), code, levels)
+            first += sum_by_level(np.floor(scaled * STEPS + 0.5), code, levels)
+            second += sum_by_level(np.floor(squares * STEPS + 0.5), code, levels)
         return [first[:, None], second[:, None]]
 
     def answer(self, sums: Sequence[Sequence[Fraction]], weight: Fraction, people: int) -> Any:
