@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Any
 
 from epsilons.errors import PlanError
@@ -36,11 +35,6 @@ RELATION = {
 def to_epsilon(nano: int | None) -> float:
     """The number people read; public is infinite."""
     return math.inf if nano is None else nano / NANO
-
-
-def nano_up(nano: Fraction) -> int:
-    """A charge in nano-epsilon, rounded up."""
-    return math.ceil(nano)
 
 
 @dataclass(frozen=True)

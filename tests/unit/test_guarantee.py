@@ -2,7 +2,6 @@
 
 import json
 import math
-from fractions import Fraction
 
 import pytest
 
@@ -19,7 +18,6 @@ from epsilons.guarantee import (
     SEEDED,
     Guarantee,
     compose_all,
-    nano_up,
     to_epsilon,
 )
 
@@ -33,10 +31,6 @@ def test_epsilons_are_read_as_numbers_and_public_as_infinite() -> None:
     guarantee = Guarantee("absent", ((TENTH, TENTH), (None, None)))
     assert guarantee.epsilons == {0.1: 0.1, math.inf: math.inf}
     assert (to_epsilon(700_000_000), to_epsilon(None)) == (0.7, math.inf)
-
-
-def test_charges_round_up() -> None:
-    assert [nano_up(Fraction(n, 3)) for n in (3, 4, 5, 6)] == [1, 2, 2, 2]
 
 
 def test_losses_of_two_releases_add_up() -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
-from epsilons.guarantee import NANO, nano_up, to_epsilon
+from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms import accuracy, surrogate
 from epsilons.mechanisms.base import Answer, Charges, Mechanism
 from epsilons.mechanisms.errorbars import ErrorModel
@@ -99,8 +99,11 @@ class Linear(Mechanism):
         return None
 
     def charge(self, question: Question, levels: Levels) -> Charges:
-        losses = self.weighting(question, levels).losses()
-        return tuple(None if g is None else nano_up(loss) for g, loss in zip(levels.grants, losses, strict=True))
+        weighting = self.weighting(question, levels)
+        # The losses rounded up, in whole numbers: fractions would take longer than the draw.
+        up, down = weighting.rate.numerator, weighting.one * weighting.rate.denominator
+        pairs = zip(levels.grants, weighting.weights, strict=True)
+        return tuple(None if grant is None else -(-weight * up // down) for grant, weight in pairs)
 
     # Draws -------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ import pytest
 import epsilons as eps
 from brute_force import best_weights, exponential_pmf, quantile_score, weighted_objective
 from epsilons.guarantee import NANO
+from epsilons.mechanisms.base import create
 from epsilons.mechanisms.linear import ONE
 from epsilons.mechanisms.weighted import Weighted, saturation
 from epsilons.preferences import roster_of
@@ -115,3 +116,15 @@ def test_saturated_people_weigh_the_same_and_less_open_people_weigh_their_epsilo
     question = Question(order.median((0, 3), 1))
     weights = people_weights(question, (2.0, 3.0, 30.0, PUBLIC))
     np.testing.assert_allclose(weights, np.array([2, 3, 9, 9]) / 23, rtol=1e-9)
+
+
+def test_charges_are_the_exact_losses_rounded_up() -> None:
+    """Weights are rounded down, so most losses are no whole number: the charge is the next one above."""
+    for epsilons in ([0.1, 0.2, 0.7, 1.0], [0.013, 0.29, 1.7, math.inf]):
+        levels = roster_of(np.repeat(epsilons, 50)).levels
+        for name in ("weighted", "robust", "stretching", "minimum", "threshold"):
+            mechanism, question = create(name), Question(Count())
+            losses = mechanism.weighting(question, levels).losses()
+            charges = mechanism.charge(question, levels)
+            expected = [None if g is None else math.ceil(loss) for g, loss in zip(levels.grants, losses, strict=True)]
+            assert list(charges) == expected
