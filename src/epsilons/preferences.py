@@ -189,11 +189,6 @@ class Preferences:
         self._aligned = None if isinstance(epsilons, Mapping) else epsilons
 
     @classmethod
-    def from_array(cls, epsilons: Any, default: float | None = None) -> Preferences:
-        """One epsilon per person, in the order of the data; NaN takes the default."""
-        return cls(epsilons, default)
-
-    @classmethod
     def from_levels(cls, names: Sequence[str], levels: Mapping[str, float], default: str | None = None) -> Preferences:
         """One level name per person, in the order of the data; a missing name takes the default level."""
         known = {name: _as_nano(epsilon) for name, epsilon in levels.items()}

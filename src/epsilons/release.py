@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-Number = int | float
-Value = Number | dict[Hashable, Number]
 
 FORMAT = 1
 _BARS: dict[str, Callable[[dict[str, Any]], ErrorBar]] = {

@@ -179,7 +179,7 @@ def test_a_default_applies_only_if_given() -> None:
         eps.Preferences([0.1, math.nan]).assign()
     assert eps.Preferences([0.1, math.nan], default=2).assign().levels.grants == (NANO // 10, 2 * NANO)
     assert eps.Preferences([0.1, None], default=eps.PUBLIC).assign().levels.grants == (NANO // 10, None)
-    assert eps.Preferences.from_array([math.nan] * 3, default=1).assign().levels == Levels((NANO,), (3,))
+    assert eps.Preferences([math.nan] * 3, default=1).assign().levels == Levels((NANO,), (3,))
 
 
 @pytest.mark.parametrize("default", ["strict", [0.1], 1j, True])
