@@ -22,7 +22,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 HEAVY = {
     "flint", "cryptography", "pyarrow", "rich", "matplotlib", "pandas", "scipy", "sklearn", "duckdb", "sqlglot",
-    "sqlalchemy", "opendp", "pyspark", "fastapi", "polars",
+    "sqlalchemy", "click", "opendp", "pyspark", "fastapi", "polars",
 }  # fmt: skip
 
 NAMES = [
