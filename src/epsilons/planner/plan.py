@@ -41,6 +41,8 @@ class Plan:
     rows: tuple[PlanRow, ...] = ()
     #: No personalized mechanism at all can promise a smaller worst-case error than this (counts only).
     floor: float | None = None
+    #: For tables: which share of their grants people may be charged; `levels` are then what is left of it.
+    of_grants: Fraction | None = None
 
     @classmethod
     def make(
@@ -115,9 +117,8 @@ class Plan:
                 rule="With everyone public answers are exact.",
                 hint="leave somebody at a finite level",
             )
-        moved = Levels(
-            tuple(g for g, _ in kept), tuple(n for _, n in kept), self.levels.names, self.levels.rounding_loss
-        )
+        facts = (self.levels.names, self.levels.rounding_loss, self.levels.left_out)
+        moved = Levels(tuple(g for g, _ in kept), tuple(n for _, n in kept), *facts)
         return Plan.make(self.question, moved, self.share, self.settings)
 
     def _grant(self, level: str | float) -> int | None:
