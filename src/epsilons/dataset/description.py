@@ -42,6 +42,21 @@ class Description:
         """How many people are on the roster and have not withdrawn."""
         return sum(level.people for level in self.levels)
 
+    def hints(self) -> list[str]:
+        """What a steward may still want to say; about declarations only, never about values."""
+        hints = []
+        unbounded = [name for name, holds, facts in self.columns if holds == "number" and "in [" not in facts]
+        unbounded = [name for name in unbounded if name != self.person]
+        if unbounded:
+            hints.append(f"No bounds: {', '.join(unbounded)}. Questions about them must give their own.")
+        if self.version.startswith("no label"):
+            hints.append("No version label: give one, so that the same question is known again.")
+        if "in memory" in self.ledger:
+            hints.append("No ledger: budgets are forgotten with this process.")
+        if not any("complete" in facts for _, _, facts in self.columns):
+            hints.append("No column is declared complete: means pay for the number of values as well.")
+        return hints
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
         return {

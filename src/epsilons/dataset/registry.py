@@ -38,6 +38,11 @@ class Registry:
         self._asked: Asked | None = None
 
     @property
+    def person(self) -> str:
+        """The column of ids."""
+        return self._person.name
+
+    @property
     def names(self) -> Mapping[float, str]:
         """What the steward calls the grants."""
         return self._preferences.names

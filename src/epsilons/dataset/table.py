@@ -5,6 +5,7 @@ Every method that answers goes through the one door (`release.door`): the charge
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Hashable, Mapping, Sequence
@@ -13,14 +14,17 @@ from fractions import Fraction
 from types import TracebackType
 from typing import Any, Unpack
 
+from epsilons.dataset.answers import Answers
 from epsilons.dataset.asking import Meaning, Terms, Wording, understand
+from epsilons.dataset.batch import Batch
 from epsilons.dataset.description import Description
 from epsilons.dataset.identity import question_key
-from epsilons.dataset.options import Manner, Options
+from epsilons.dataset.options import DEFAULT_SHARE, Manner, Options
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.registry import Registry
 from epsilons.dataset.spending import reaching, sketch_of, spendable_at
 from epsilons.dataset.version import version_of
+from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError, LedgerError, PlanError
 from epsilons.guarantee import to_epsilon
@@ -175,6 +179,48 @@ class Dataset:
             shown = {to_epsilon(granted): to_epsilon(charge or 0) for granted, charge in charges.items()}
             rows.append(replace(row, charges=shown))
         return replace(plan, rows=tuple(rows), of_grants=share)
+
+    def key(self, column: str, word: str) -> Any:
+        """A key written as a word, in the type of its column: groups of a column of numbers are numbers."""
+        kind = self._terms.schema.find(column)
+        if kind.family == NUMBER:
+            try:
+                return float(word) if kind.floating or kind.scale else int(word)
+            except ValueError:
+                raise PlanError(f"{word!r} is not a number.", rule=f"Column {kind.name!r} holds numbers.") from None
+        if kind.family == TRUTH:
+            return word.strip().lower() in ("true", "1", "yes")
+        return word
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str]) -> Dataset:
+        """The dataset that a file such as people.toml declares; `epsilons init` writes one."""
+        from epsilons.dataset.declared import arguments_of
+
+        return cls(**arguments_of(path))
+
+    def batch(self, share: float = DEFAULT_SHARE) -> Batch:
+        """Several questions for one share, split where the error is least: `with people.batch(share=.2) as ask:`."""
+        return Batch(self, share)
+
+    def sql(
+        self,
+        query: str,
+        *,
+        share: float = DEFAULT_SHARE,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        keys: Mapping[str, Sequence[Hashable]] | None = None,
+        **options: Any,
+    ) -> Answers:
+        """The part of SQL that maps to the statistics; several aggregates split one share.
+
+        `bounds` are those of the columns, `keys` the groups of the columns of GROUP BY. Other options are those of
+        every statistic (`assume`, `missing`, ...).
+        """
+        from epsilons.dataset.sql import read_query
+
+        wanted = read_query(query, self._terms.schema, self._registry.person)
+        return wanted.ask(self, share, bounds or {}, keys or {}, options)
 
     def describe(self) -> Description:
         """Columns, people per level, bounds known, the ledger's state. Public facts; no charge."""

@@ -65,6 +65,16 @@ class Plan:
         """The row that `mechanism="auto"` takes."""
         return self.rows[0]
 
+    def chosen(self, mechanism: str) -> PlanRow:
+        """The row of a mechanism, the best one for "auto"."""
+        for row in self.rows:
+            if mechanism in ("auto", row.mechanism):
+                return row
+        raise PlanError(
+            f"{mechanism!r} cannot serve this question.",
+            hint=", ".join(["auto", *(row.mechanism for row in self.rows)]),
+        )
+
     def at(self, share: Fraction) -> Plan:
         """The same question at another share."""
         return Plan.make(self.question, self.levels, share, self.settings)
@@ -150,6 +160,17 @@ class Plan:
         return plot_plan(
             self.question.statistic.describe(), [float(s) for s in shares], curves, self.best.mechanism, axes
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that survive JSON."""
+        return {
+            "statistic": self.question.statistic.describe(),
+            "share": float(self.share if self.of_grants is None else self.of_grants),
+            "people": self.levels.people,
+            "assumption": self.assumption,
+            "floor": self.floor,
+            "rows": [row.to_dict() for row in self.rows],
+        }
 
     def __str__(self) -> str:
         from epsilons.planner.table import plan_table
