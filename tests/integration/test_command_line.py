@@ -3,6 +3,8 @@
 import contextlib
 import io
 import json
+import re
+import shlex
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -10,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import pyarrow.parquet
 import pytest
 
@@ -166,3 +169,50 @@ def test_shells_can_complete(home: Path, shell: str) -> None:
     done = run(home, "completion", shell)
     assert done.returncode == 0
     assert "_EPSILONS_COMPLETE" in done.stdout
+
+
+def lines_of(text: str) -> list[str]:
+    """Commands as they stand in a help text or on a page."""
+    return [line.strip() for line in text.splitlines() if line.strip().startswith("epsilons ")]
+
+
+def own_commands() -> list[str]:
+    context = click.Context(app.epsilons)
+    return [name for name in app.epsilons.list_commands(context) if name in QUESTIONS]
+
+
+QUESTIONS = (
+    "check",
+    "count",
+    "histogram",
+    "max",
+    "mean",
+    "median",
+    "min",
+    "plan",
+    "quantile",
+    "sql",
+    "sum",
+    "variance",
+)
+
+
+def test_the_examples_of_help_texts_run_as_pasted(home: Path) -> None:
+    (home / "rich.toml").write_text((home / "people.toml").read_text().replace("wages.ledger", "rich.ledger"))
+    assert own_commands() == list(QUESTIONS)
+    for name in QUESTIONS:
+        text = run(home, name, "--help").stdout
+        (example,) = lines_of(text.split("Example:")[1].split("Options:")[0])
+        done = run(home, *shlex.split(example.replace("people.toml", "rich.toml"))[1:])
+        assert done.returncode == 0, (example, done.stderr)
+        assert done.stdout
+
+
+def test_the_page_on_commands_runs_as_pasted(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(people_table(20_000), tmp_path / "wages.parquet")
+    page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+    commands = [line for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) for line in lines_of(block)]
+    assert len(commands) == 8
+    for command in commands:
+        done = run(tmp_path, *shlex.split(command)[1:])
+        assert done.returncode == 0, (command, done.stderr)
