@@ -134,8 +134,7 @@ def test_an_edited_line_under_the_head_is_refused(place: Place) -> None:
     charge(place.open(), "one")
     place.close()
     connection = sqlite3.connect(place.file)
-    connection.execute("UPDATE journal SET hash = 'f' || substr(hash, 2) WHERE seq = (SELECT max(seq) FROM journal)")
-    connection.execute("UPDATE journal SET hash = 'e' || substr(hash, 2) WHERE seq = (SELECT max(seq) FROM journal)")
+    connection.execute("UPDATE journal SET hash = 'x' || substr(hash, 2) WHERE seq = (SELECT max(seq) FROM journal)")
     connection.commit()
     connection.close()
     with pytest.raises(LedgerError):
