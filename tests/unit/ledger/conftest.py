@@ -22,6 +22,14 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str | None:
     return None if request.param == "memory" else f"sqlite:///{tmp_path}/people.ledger"
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])
+def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a ledger that outlives its process."""
+    if request.param == "postgresql":
+        return fresh(request.getfixturevalue("postgres_server"))
+    return f"sqlite:///{tmp_path}/people.ledger"
+
+
 @pytest.fixture
 def ledger(address: str | None) -> Iterator[Ledger]:
     """Terms settled, nobody there yet, and a clock that stands still."""

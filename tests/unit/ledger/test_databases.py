@@ -69,13 +69,11 @@ def test_an_exception_takes_everything_back(ledger: Ledger, monkeypatch: pytest.
 
 
 @pytest.fixture
-def old(address: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def old(lasting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The address of a ledger of format 1, as the release that knew no other wrote it."""
     # All of them are the same ledger, so each needs a machine of its own.
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    if address is None:
-        pytest.skip("memory holds no old ledgers")
-    database = database_at(address, create=True)
+    database = database_at(lasting, create=True)
     with database.write() as connection:
         database.make_room(connection)
         if database.schema is not None:
@@ -88,7 +86,7 @@ def old(address: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
                 values = [bytes.fromhex(value["hex"]) if isinstance(value, dict) else value for value in row]
                 connection.execute(insert(tables.metadata.tables[table]), dict(zip(names, values, strict=True)))
     database.close()
-    return address
+    return lasting
 
 
 def test_an_old_ledger_is_brought_up_to_date(old: str) -> None:
@@ -159,15 +157,13 @@ def test_an_old_ledger_that_was_put_back_is_not_brought_up_to_date(old: str, tmp
     database.close()
 
 
-def test_a_ledger_from_the_future_is_refused(address: str | None) -> None:
-    if address is None:
-        pytest.skip("memory holds no ledgers from the future")
-    book = epsilons.ledger.open(address)
+def test_a_ledger_from_the_future_is_refused(lasting: str) -> None:
+    book = epsilons.ledger.open(lasting)
     with book._database.write() as connection:
         connection.execute(update(tables.ledger).values(format=tables.FORMAT + 1))
     book.close()
     with pytest.raises(LedgerError, match="newer release of epsilons"):
-        epsilons.ledger.open(address)
+        epsilons.ledger.open(lasting)
 
 
 def test_a_migration_that_breaks_off_changes_nothing(old: str, monkeypatch: pytest.MonkeyPatch) -> None:
