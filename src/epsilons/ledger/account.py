@@ -63,7 +63,7 @@ class Statement:
         words = f"Used in {_many(self.used, 'question')}"
         kinds = Counter(kind for _, kind, _ in self.releases)
         if kinds:
-            words += f" ({', '.join(f'{times} {kind}' for kind, times in sorted(kinds.items()))})"
+            words += f" ({', '.join(f'{times} × {kind}' for kind, times in sorted(kinds.items()))})"
         gone = self.spent + self.reserved - self.written_off
         words += f", at a loss of at most {to_epsilon(gone):.6g}"
         if self.state == WITHDRAWN or self.granted is None:

@@ -68,11 +68,17 @@ class Anchor:
         line = select(tables.journal.c.hash).where(tables.journal.c.seq == known.seq)
         return bool(known.ledger == ledger and connection.execute(line).scalar_one_or_none() == known.digest)
 
-    def advance(self, connection: Connection, ledger: str) -> None:
-        """Catch up with the chain, durably; never backwards."""
+    def advance(self, connection: Connection, ledger: str, least: int | None = None) -> None:
+        """Catch up with the chain, durably; never backwards.
+
+        Enough is the line of number `least`, if given: processes that wait for their turn find that one of them has
+        written the head for all, and need not wait for the disk again.
+        """
         with self._alone():
-            newest = Head(ledger, *journal.head(connection))
             known = self.known()
+            if known is not None and least is not None and known.seq >= least:
+                return
+            newest = Head(ledger, *journal.head(connection))
             if known is None or known.seq < newest.seq:
                 self._write(newest)
 

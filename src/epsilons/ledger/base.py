@@ -130,7 +130,10 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Past:
-    """A line of the history: `charges` by the grant that was in force then, the largest charge at each."""
+    """A line of the history: `charges` by the grant that was in force then, the largest charge at each.
+
+    `cohorts` has the charge of every cohort, `grants` what its people had granted.
+    """
 
     number: int
     kind: str
@@ -143,6 +146,7 @@ class Past:
     cohorts: Mapping[int, int]
     not_dp_since: int | None = None
     analyst: str | None = None
+    grants: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def epsilons(self) -> dict[float, float]:

@@ -82,10 +82,11 @@ class Ledger:
             if self._anchor is not None:
                 self._anchor.check(connection, self.id)
             yield connection
+            mine, _ = journal.head(connection)
             reach(inside)
         if self._anchor is not None:
             with self._database.read() as connection:
-                self._anchor.advance(connection, self.id)
+                self._anchor.advance(connection, self.id, mine)
         reach(after)
 
     def close(self) -> None:

@@ -104,6 +104,7 @@ def history(connection: Connection) -> tuple[Past, ...]:
                 cohorts={cohort: nano for cohort, _, nano in paid.get(row.number, ())},
                 not_dp_since=mark if mark is not None and mark <= row.number else None,
                 analyst=row.analyst,
+                grants={cohort: granted for cohort, granted, _ in paid.get(row.number, ())},
             )
         )
     return tuple(lines)

@@ -252,7 +252,7 @@ def test_a_person_reads_their_statement(ledger: Ledger, ask: Ask) -> None:
     ask("two")
     told = ledger.statement(person("bob"))
     assert told.releases == ((1, "count", nano("0.1")), (2, "count", nano("0.1")))
-    assert str(told) == "Used in 2 questions (2 count), at a loss of at most 0.2 of 1 granted (20%). Left: 0.8."
+    assert str(told) == "Used in 2 questions (2 × count), at a loss of at most 0.2 of 1 granted (20%). Left: 0.8."
     assert ledger.statement(person("cy")).sentences == (
         "Used in 0 questions, at a loss of at most 0.",
         "Public now: nothing is promised.",
@@ -276,7 +276,7 @@ def test_a_statement_names_the_grant_in_force_at_each_use(ledger: Ledger, ask: A
     ]
     assert told.when_public == (3,)
     assert str(told) == (
-        "Used in 2 questions (2 count), at a loss of at most 0.15 of 0.1 granted (150%). Left: 0, so not used any "
+        "Used in 2 questions (2 × count), at a loss of at most 0.15 of 0.1 granted (150%). Left: 0, so not used any "
         "more. Asked while public, with nothing promised: release 3."
     )
     ledger.withdraw([person("bob")])
