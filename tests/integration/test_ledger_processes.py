@@ -7,6 +7,8 @@ run the books are recounted twice from the journal: by the ledger, and by a reco
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -129,6 +131,35 @@ def test_threads_share_a_ledger_in_memory() -> None:
     with ThreadPoolExecutor(8) as threads:
         accepted = sum(threads.map(attempt, range(120)))
     assert accepted == book.verify().releases == 40
+
+
+FORKING = """
+import os, sys
+import epsilons.ledger
+book = epsilons.ledger.open(sys.argv[1])
+book.settle_terms("absent", 1)
+book.enroll([b"sixteen bytes ..", b"another sixteen."], [1000, 1000])
+children = []
+for n in range(4):
+    child = os.fork()
+    if child == 0:
+        for turn in range(5):
+            book.reserve(bytes([n, turn]) * 16, {1: 1}, epoch=1, kind="count")
+        sys.exit(0)
+    children.append(child)
+for turn in range(5):
+    book.reserve(bytes([99, turn]) * 16, {1: 1}, epoch=1, kind="count")
+assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
+assert book.verify().releases == 25
+book.close()
+"""
+
+
+def test_a_ledger_goes_on_in_parent_and_children_after_a_fork(site: Site) -> None:
+    # A child cannot close the connections it inherited, which are its parent's: the driver's remark is no news.
+    command = [sys.executable, "-W", "error", "-W", "ignore::ResourceWarning", "-c", FORKING, site.url]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # Nothing released is missing ----------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ from epsilons.ledger.opening import Clock, Place, now, words
 _log = logging.getLogger("epsilons.ledger")
 
 _MOST = 2**62
+_PAGE = 1000
 
 
 class Ledger:
@@ -333,9 +334,16 @@ class Ledger:
 
     def export(self) -> Iterator[dict[str, int | str]]:
         """The journal, line by line, as it is hashed: enough to recount every balance elsewhere."""
-        with self._database.read() as connection:
-            for row in connection.execute(select(tables.journal).order_by(tables.journal.c.seq)).mappings():
-                yield dict(row)
+        table, last = tables.journal, 0
+        while True:
+            # Page by page, so that a slow reader holds no transaction; lines never change once they stand.
+            page = select(table).where(table.c.seq > last).order_by(table.c.seq).limit(_PAGE)
+            with self._database.read() as connection:
+                lines = [dict(row) for row in connection.execute(page).mappings()]
+            yield from lines
+            if len(lines) < _PAGE:
+                return
+            last = lines[-1]["seq"]
 
     def verify(self) -> Recount:
         """Recount everything from the journal; raises LedgerError when anything differs."""

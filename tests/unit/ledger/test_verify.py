@@ -203,8 +203,12 @@ def test_a_line_that_makes_no_sense_is_seen(book: Ledger) -> None:
     assert "cannot be read" in seen(book, rewritten(lambda kind, body: {} if kind == "reserve" else body))
 
 
-def test_the_journal_alone_is_enough_to_recount_elsewhere(book: Ledger) -> None:
-    """A recount that shares no code with the package, from the exported lines."""
+def test_the_journal_alone_is_enough_to_recount_elsewhere(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recount that shares no code with the package, from the exported lines, whatever the size of a page."""
+    whole = list(book.export())
+    for page in (1, 3, 6, len(whole)):
+        monkeypatch.setattr("epsilons.ledger.book._PAGE", page)
+        assert list(book.export()) == whole
     assert balances(book.export()) == {c.id: (c.granted, c.spent, c.reserved, c.people) for c in book.cohorts()}
 
 
