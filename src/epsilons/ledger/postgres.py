@@ -21,8 +21,9 @@ from sqlalchemy.schema import CreateSchema
 from epsilons.errors import LedgerError
 from epsilons.ledger.database import one_voice
 
-#: How long a writer waits for its turn, or may stand still inside a change, before it gives up.
-PATIENCE_SECONDS = 120
+#: How long a writer waits for its turn before it gives up, and how long it may stand still inside a change: less, so
+#: that those who wait outlast one who hangs.
+TURN_SECONDS, STILL_SECONDS = 300, 120
 #: The server has a hundred connections for everybody; a process needs one for each thread that is at it.
 CONNECTIONS = 2
 #: The schema that the tables stand in unless the address names another by `?schema=`.
@@ -33,8 +34,8 @@ SCHEMA = "epsilons"
 # each other.
 _BEGIN = f"""
 SELECT set_config('synchronous_commit', 'on', true),
-       set_config('lock_timeout', '{PATIENCE_SECONDS}s', true),
-       set_config('idle_in_transaction_session_timeout', '{PATIENCE_SECONDS}s', true),
+       set_config('lock_timeout', '{TURN_SECONDS}s', true),
+       set_config('idle_in_transaction_session_timeout', '{STILL_SECONDS}s', true),
        pg_advisory_xact_lock(hashtextextended('epsilons ledger ' || %(schema)s, 0)),
        current_setting('fsync')
 """
@@ -65,7 +66,7 @@ class Postgres:
             hide_parameters=True,
             pool_size=CONNECTIONS,
             max_overflow=CONNECTIONS,
-            pool_timeout=PATIENCE_SECONDS,
+            pool_timeout=TURN_SECONDS,
             pool_pre_ping=True,
         )
         return engine.execution_options(schema_translate_map={None: self._schema})

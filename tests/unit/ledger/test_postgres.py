@@ -7,10 +7,11 @@ import threading
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import event, text, update
 
 import epsilons.ledger
 from epsilons.errors import LedgerError
+from epsilons.ledger import postgres, tables
 from epsilons.ledger.postgres import Postgres
 from ledger_servers import fresh
 from ledgers import key, nano, person
@@ -114,6 +115,24 @@ def test_a_writer_waits_for_the_one_before(url: str) -> None:
     other.close()
 
 
+def test_a_writer_that_hangs_loses_its_change_and_the_next_goes_on(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    book, other = epsilons.ledger.open(url), epsilons.ledger.open(url)
+    with monkeypatch.context() as patch:
+        brief = postgres._BEGIN.replace(f"'{postgres.STILL_SECONDS}s'", "'200ms'")
+        assert brief != postgres._BEGIN
+        patch.setattr("epsilons.ledger.postgres._BEGIN", brief)
+        hanging = book._database.write()
+        connection = hanging.__enter__()
+    connection.execute(update(tables.ledger).values(epoch=7))
+    other.enroll([person("ann")], [nano("1")])
+    with pytest.raises(LedgerError, match="connection to the ledger's database broke"):
+        hanging.__exit__(None, None, None)
+    assert book.epoch == 1
+    assert book.verify().people == 1
+    book.close()
+    other.close()
+
+
 def test_a_guard_holds_against_a_client_that_takes_no_turn(url: str) -> None:
     """The charge is judged in the UPDATE itself: a change that slipped in between reading and charging is seen."""
     book = epsilons.ledger.open(url)
@@ -171,6 +190,6 @@ def test_a_ledger_opens_its_own_connections_after_a_fork(url: str, monkeypatch: 
 def test_a_row_that_does_not_fit_is_refused_in_our_words(url: str) -> None:
     book = epsilons.ledger.open(url)
     with pytest.raises(LedgerError, match="nothing was changed") as refusal, book._database.write() as connection:
-        book._database.insert_many(connection, epsilons.ledger.book.tables.people, [(b"secret", "many", 1)])
+        book._database.insert_many(connection, tables.people, [(b"secret", "many", 1)])
     assert "secret" not in str(refusal.value)
     book.close()
