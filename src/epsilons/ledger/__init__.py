@@ -1,7 +1,8 @@
 """Per-person budgets: durable, atomic, and global over everyone who asks.
 
 Start with `base` (the values handed out) and `book` (the ledger and the order of a release); `database` says what a
-back end must do, and `sqlite` does it. `journal` and `recount` show that nothing was changed behind its back.
+back end must do, and `sqlite` and `postgres` do it. `journal` and `recount` show that nothing was changed behind the
+ledger's back.
 
 >>> from fractions import Fraction
 >>> from epsilons import ledger
@@ -24,25 +25,28 @@ b'42'
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from epsilons.errors import LedgerError
+from epsilons.ledger.account import Statement, Use
 from epsilons.ledger.base import (
     Allowance,
     Cohort,
     Enrolment,
     Members,
     Past,
+    Quota,
+    QuotaError,
     Recount,
     Remaining,
     Reservation,
     StalePlanError,
-    Statement,
     Terms,
 )
 
 if TYPE_CHECKING:
-    from epsilons.ledger.book import Clock, Ledger
+    from epsilons.ledger.book import Ledger
+    from epsilons.ledger.opening import Clock
 
 __all__ = [
     "Allowance",
@@ -50,12 +54,15 @@ __all__ = [
     "Enrolment",
     "Members",
     "Past",
+    "Quota",
+    "QuotaError",
     "Recount",
     "Remaining",
     "Reservation",
     "StalePlanError",
     "Statement",
     "Terms",
+    "Use",
     "open",
 ]
 
@@ -63,28 +70,31 @@ __all__ = [
 def open(
     url: str | None = None,
     *,
-    anchor: str | os.PathLike[str] | None = None,
+    anchor: str | os.PathLike[str] | Literal[False] | None = None,
     create: bool = True,
     adopt: bool = False,
+    accept_loss: bool = False,
     clock: Clock | None = None,
 ) -> Ledger:
-    """A ledger by its address: None keeps it in memory, "sqlite:///people.ledger" in a file that processes share.
+    """A ledger by its address.
 
-    `anchor` names a file outside the database that holds the head of the chain; a ledger that is behind or beside it
-    is refused, and so is one without a head until it is opened once with `adopt=True`. `create=False` refuses to
-    start a new ledger where there is none.
+    None keeps it in memory, "sqlite:///people.ledger" in a file that processes share, "postgresql://host/database" in
+    a database that machines share.
+
+    The head of its chain is kept outside the database, at `anchor` or in the user's state directory (`anchor=False`:
+    nowhere). A ledger that is behind its head or beside it is refused, and so is one without a head until it is opened
+    once with `adopt=True`. If its newest records are gone for good, `accept_loss=True` opens what is left and counts
+    everybody's grant as fully spent. `create=False` refuses to start a new ledger where there is none.
     """
-    from epsilons.ledger.book import Ledger, now
-    from epsilons.ledger.sqlite import Sqlite
+    from epsilons.ledger.book import Ledger
+    from epsilons.ledger.opening import now
+    from epsilons.ledger.place import database_at
 
-    if url is None:
-        if anchor is not None:
-            raise LedgerError("A ledger in memory has no anchor.", hint='url="sqlite:///people.ledger"')
-        path = None
-    elif isinstance(url, str) and url.startswith("sqlite:///") and len(url) > len("sqlite:///"):
-        path = url.removeprefix("sqlite:///")
-    else:
-        raise LedgerError("There is no ledger at such an address.", hint='"sqlite:///people.ledger" or None')
-    if path is not None and not create and not os.path.exists(path):
-        raise LedgerError("There is no ledger here.", hint="the address it was created with")
-    return Ledger(Sqlite(path), clock=clock or now, anchor=anchor, create=create, adopt=adopt)
+    if url is None and (anchor or accept_loss):
+        raise LedgerError("A ledger in memory has no anchor.", hint='url="sqlite:///people.ledger"')
+    database = database_at(url, create=create)
+    try:
+        return Ledger(database, clock=clock or now, anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss)
+    except BaseException:
+        database.close()
+        raise

@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
@@ -19,41 +20,71 @@ from epsilons.ledger import journal, tables
 from epsilons.ledger.faults import reach
 
 
+class Head(NamedTuple):
+    """The newest line that was seen: of which ledger, its number and its hash."""
+
+    ledger: str
+    seq: int
+    digest: str
+
+
 class Anchor:
-    """A small file with the ledger's id and the number and hash of the newest line it has seen."""
+    """A small file with the newest line that this machine has seen."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path).absolute()
 
     def check(self, connection: Connection, ledger: str) -> None:
         """Raise unless the head is an ancestor of the chain."""
-        known = self._read()
+        known = self.known()
         if known is None:
             raise LedgerError(
                 "This ledger's head is not where it is kept.",
                 rule="Without its head nobody can tell whether an older copy of the ledger was put back.",
-                hint="the anchor of the machine it comes from, or adopt the ledger as it is",
+                hint="the anchor of the machine it comes from, or `epsilons ledger adopt` to take the ledger as it is",
             )
-        name, seq, digest = known
-        line = select(tables.journal.c.hash).where(tables.journal.c.seq == seq)
-        if name != ledger or connection.execute(line).scalar_one_or_none() != digest:
+        if not self._is_ancestor(connection, ledger, known):
             raise LedgerError(
                 "This ledger is behind its head or beside it.",
                 rule="A ledger that was restored, forked or edited would spend budgets twice.",
-                hint="the newest copy of the ledger",
+                hint="the newest copy of the ledger; if it is lost for good, `epsilons ledger adopt --accept-loss`",
             )
 
-    def advance(self, connection: Connection, ledger: str) -> None:
-        """Catch up with the chain, durably; never backwards."""
+    def lost(self, connection: Connection, ledger: str) -> Head | None:
+        """The head that the ledger has lost, if any; refuses where nothing was lost."""
+        known = self.known()
+        if known is not None and known.ledger != ledger:
+            raise LedgerError("The head that is kept here is another ledger's.", hint="the ledger's own anchor")
+        if known is not None and self._is_ancestor(connection, ledger, known):
+            raise LedgerError(
+                "This ledger stands at its head or ahead of it: nothing was lost.",
+                rule="Accepting a loss spends everybody's grant.",
+                hint="open it as usual",
+            )
+        return known
+
+    @staticmethod
+    def _is_ancestor(connection: Connection, ledger: str, known: Head) -> bool:
+        line = select(tables.journal.c.hash).where(tables.journal.c.seq == known.seq)
+        return bool(known.ledger == ledger and connection.execute(line).scalar_one_or_none() == known.digest)
+
+    def advance(self, connection: Connection, ledger: str, least: int | None = None) -> None:
+        """Catch up with the chain, durably; never backwards.
+
+        Enough is the line of number `least`, if given: processes that wait for their turn find that one of them has
+        written the head for all, and need not wait for the disk again.
+        """
         with self._alone():
-            seq, digest = journal.head(connection)
-            known = self._read()
-            if known is None or known[1] < seq:
-                self._write(ledger, seq, digest)
+            known = self.known()
+            if known is not None and least is not None and known.seq >= least:
+                return
+            newest = Head(ledger, *journal.head(connection))
+            if known is None or known.seq < newest.seq:
+                self._write(newest)
 
     def refuse_if_known(self) -> None:
         """A new ledger must not take the place of one whose head is kept here: budgets would start anew."""
-        if self._read() is not None:
+        if self.known() is not None:
             raise LedgerError(
                 "The ledger whose head is kept here is gone.",
                 rule="A new ledger in its place would let everyone's budget start anew.",
@@ -63,22 +94,28 @@ class Anchor:
     def adopt(self, connection: Connection, ledger: str) -> None:
         """Take the chain as it is where no head is known. A head that is known is never overruled."""
         with self._alone():
-            if self._read() is None:
-                self._write(ledger, *journal.head(connection))
+            if self.known() is None:
+                self._write(Head(ledger, *journal.head(connection)))
 
-    def _read(self) -> tuple[str, int, str] | None:
+    def overrule(self, connection: Connection, ledger: str) -> None:
+        """Take the chain as it is after a loss was accepted and written down in it."""
+        with self._alone():
+            self._write(Head(ledger, *journal.head(connection)))
+
+    def known(self) -> Head | None:
+        """What the file says, if there is one."""
         try:
             content = json.loads(self._path.read_text())
-            return str(content["ledger"]), int(content["seq"]), str(content["hash"])
+            return Head(str(content["ledger"]), int(content["seq"]), str(content["hash"]))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError):
             raise LedgerError("This ledger's head cannot be read.", hint="the file named by anchor=") from None
 
-    def _write(self, ledger: str, seq: int, digest: str) -> None:
+    def _write(self, head: Head) -> None:
         beside = self._path.with_name(self._path.name + ".new")
         with beside.open("w") as file:
-            json.dump({"ledger": ledger, "seq": seq, "hash": digest}, file)
+            json.dump({"ledger": head.ledger, "seq": head.seq, "hash": head.digest}, file)
             file.flush()
             os.fsync(file.fileno())
         reach("anchoring")
@@ -91,7 +128,7 @@ class Anchor:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        # Only POSIX systems have it; elsewhere a ledger works without an anchor.
+        # Only POSIX systems have it; elsewhere a ledger works with anchor=False.
         import fcntl
 
         try:

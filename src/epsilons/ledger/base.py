@@ -19,14 +19,19 @@ from epsilons.guarantee import to_epsilon
 
 #: What a cohort is: in use, or left by everyone who withdrew.
 ACTIVE, WITHDRAWN = "active", "withdrawn"
-#: What became of a reservation. Only RESERVED can still be given back; TOUCHED and STORED are spent.
-RESERVED, TOUCHED, STORED, REFUNDED = "reserved", "touched", "stored", "refunded"
+#: What became of a reservation. Only RESERVED can still be given back; TOUCHED and STORED are spent, and so is LOST:
+#: it was under way when the newest records were lost, so nobody knows whether an answer has left.
+RESERVED, TOUCHED, STORED, REFUNDED, LOST = "reserved", "touched", "stored", "refunded", "lost"
 
 Digests = NDArray[np.uint8]
 
 
 class StalePlanError(LedgerError):
     """Somebody else spent in the meantime, or the roster changed: plan again and ask again. Nothing was charged."""
+
+
+class QuotaError(LedgerError):
+    """An analyst's quota is used up, which is about fairness between analysts and about nobody's privacy."""
 
 
 def exhausted() -> BudgetExceeded:
@@ -125,7 +130,10 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Past:
-    """A line of the history: `charges` by the grant that was in force then, the largest charge at each."""
+    """A line of the history: `charges` by the grant that was in force then, the largest charge at each.
+
+    `cohorts` has the charge of every cohort, `grants` what its people had granted.
+    """
 
     number: int
     kind: str
@@ -137,6 +145,8 @@ class Past:
     charges: Mapping[int, int]
     cohorts: Mapping[int, int]
     not_dp_since: int | None = None
+    analyst: str | None = None
+    grants: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def epsilons(self) -> dict[float, float]:
@@ -170,45 +180,14 @@ class Remaining:
 
 
 @dataclass(frozen=True)
-class Statement:
-    """One person's account: what their data was used for, at most how much it cost, and what is left.
+class Quota:
+    """What an analyst may use at most (None: as much as anybody) and has used: for fairness only, no privacy budget."""
 
-    `releases` lists (number, kind, charge) of every question that charged them; `when_public` those asked while they
-    were public, which promise them nothing.
-    """
-
-    granted: int | None
-    state: str
-    spent: int
-    reserved: int
-    left: int | None
-    releases: tuple[tuple[int, str, int], ...]
-    when_public: tuple[int, ...]
-    not_dp_since: int | None = None
-
-    @property
-    def used(self) -> int:
-        """How many questions used this person's data at a charge."""
-        return len(self.releases)
-
-    @property
-    def caveat(self) -> str:
-        """The permanent mark of individual privacy, or nothing."""
-        return mark_words(self.not_dp_since)
-
-    def __str__(self) -> str:
-        parts = [f"Used in {self.used} question{'' if self.used == 1 else 's'}"]
-        gone = self.spent + self.reserved
-        if self.state == WITHDRAWN:
-            parts[0] += f", at a loss of at most {to_epsilon(gone):.6g}. Withdrawn: not used any more."
-        elif self.granted is None:
-            parts[0] += f", at a loss of at most {to_epsilon(gone):.6g}. Public now: nothing is promised."
-        else:
-            parts[0] += f", at a loss of at most {to_epsilon(gone):.6g} of {to_epsilon(self.granted):.6g} granted."
-            parts.append(f"Left: {to_epsilon(self.left):.6g}.")
-        if self.when_public:
-            parts.append(f"Asked while public: {len(self.when_public)}.")
-        return " ".join(part for part in (*parts, self.caveat) if part)
+    analyst: str
+    nano: int | None
+    questions: int | None
+    used_nano: int
+    used_questions: int
 
 
 @dataclass(frozen=True)

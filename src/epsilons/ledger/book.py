@@ -6,24 +6,21 @@ Order of a release: `reserve` (durable), `touched` (durable; from here on nothin
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import logging
-import os
-import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 
 import numpy as np
-from sqlalchemy import Connection, func, insert, inspect, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from epsilons.errors import LedgerError
-from epsilons.ledger import border, journal, reading, recount, roster, tables
+from epsilons.ledger import border, charging, journal, opening, quotas, reading, recount, roster, statements, tables
 from epsilons.ledger import cohorts as arithmetic
-from epsilons.ledger.anchor import Anchor
+from epsilons.ledger.account import Statement
 from epsilons.ledger.base import (
-    ACTIVE,
+    LOST,
     REFUNDED,
     RESERVED,
     STORED,
@@ -33,26 +30,23 @@ from epsilons.ledger.base import (
     Enrolment,
     Members,
     Past,
+    Quota,
     Recount,
     Remaining,
     Reservation,
-    Statement,
     Terms,
     moved,
 )
 from epsilons.ledger.border import DIGEST_BYTES, Grants, People
 from epsilons.ledger.database import Database
 from epsilons.ledger.faults import reach
-
-Clock = Callable[[], datetime.datetime]
+from epsilons.ledger.opening import Clock, Place, now, words
 
 # Numbers of releases and sizes only: never a digest, a key, a description or an answer.
 _log = logging.getLogger("epsilons.ledger")
 
-
-def now() -> datetime.datetime:
-    """The clock on the wall."""
-    return datetime.datetime.now(datetime.UTC)
+_MOST = 2**62
+_PAGE = 1000
 
 
 class Ledger:
@@ -63,45 +57,24 @@ class Ledger:
         database: Database,
         *,
         clock: Clock = now,
-        anchor: str | os.PathLike[str] | None = None,
+        anchor: Place = None,
         create: bool = True,
         adopt: bool = False,
+        accept_loss: bool = False,
     ) -> None:
         self._database = database
         self._clock = clock
-        self._anchor = None if anchor is None else Anchor(anchor)
-        with database.read() as connection:
-            there = inspect(connection).has_table(tables.ledger.name)
-        if not there:
-            if not create:
-                raise LedgerError("There is no ledger here.", hint="the address it was created with")
-            self._create()
-        with database.read() as connection:
-            about = connection.execute(select(tables.ledger)).one()
-            if about.format != tables.FORMAT:
-                raise LedgerError("This ledger has another format.", hint="the release of epsilons that wrote it")
-            #: Names the ledger for good; also a fit salt for the digests of its people.
-            self.id: str = about.id
-            if self._anchor is not None:
-                if adopt:
-                    self._anchor.adopt(connection, self.id)
-                self._anchor.check(connection, self.id)
-                self._anchor.advance(connection, self.id)
-
-    def _create(self) -> None:
-        with self._database.write() as connection:
-            if inspect(connection).has_table(tables.ledger.name):
-                return
-            tables.metadata.create_all(connection)
-            name = uuid.uuid4().hex
-            connection.execute(insert(tables.ledger), {"one": 1, "id": name, "format": tables.FORMAT, "epoch": 0})
-            journal.append(connection, "open", self._time(), {"id": name, "format": tables.FORMAT})
-            if self._anchor is not None:
-                self._anchor.refuse_if_known()
-                self._anchor.adopt(connection, name)
+        found = opening.opened(
+            database, self._time(), anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss
+        )
+        #: Names the ledger for good.
+        self.id: str = found.id
+        #: The key of the digests of its people: see `identity`.
+        self.salt: bytes = found.salt
+        self._anchor = found.anchor
 
     def _time(self) -> str:
-        return self._clock().astimezone(datetime.UTC).isoformat(timespec="microseconds")
+        return words(self._clock)
 
     @contextmanager
     def _writing(self, inside: str, after: str) -> Iterator[Connection]:
@@ -110,10 +83,11 @@ class Ledger:
             if self._anchor is not None:
                 self._anchor.check(connection, self.id)
             yield connection
+            mine, _ = journal.head(connection)
             reach(inside)
         if self._anchor is not None:
             with self._database.read() as connection:
-                self._anchor.advance(connection, self.id)
+                self._anchor.advance(connection, self.id, mine)
         reach(after)
 
     def close(self) -> None:
@@ -125,7 +99,7 @@ class Ledger:
     def terms(self) -> Terms | None:
         """What was settled, or None."""
         with self._database.read() as connection:
-            return _terms(connection)
+            return charging.terms(connection)
 
     def settle_terms(self, neighbors: str, rows_per_person: int, allow_individual: bool = False) -> Terms:
         """Fix the terms for the life of the ledger; the same ones again are fine, others are refused."""
@@ -133,7 +107,7 @@ class Ledger:
         if self.terms() == wished:
             return wished
         with self._writing("enrolling", "enrolled") as connection:
-            held = _terms(connection)
+            held = charging.terms(connection)
             if held is None:
                 values = {
                     "neighbors": wished.neighbors,
@@ -222,26 +196,29 @@ class Ledger:
         kind: str,
         description: str = "",
         individual: bool = False,
+        analyst: str | None = None,
     ) -> Reservation:
         """Charge a question, durably, all cohorts or none; asked again, it resumes at no further charge.
 
         `epoch` is the one of the allowance the charges were planned with, and of the members that will be read; it
-        belongs into the question's digest as well. StalePlanError: plan again.
+        belongs into the question's digest as well. StalePlanError: plan again. `analyst` is a name that quotas are
+        kept under; QuotaError is about fairness between analysts, not about anybody's privacy.
         """
         wished, paid = border.key(key), border.charges(charges)
         border.text(kind, "kind"), border.text(description, "description")
+        asker = None if analyst is None else border.analyst(analyst)
         # A look first: repeats and charges that cannot fit need not wait for the writers' lock.
         with self._database.read() as connection:
             before = reading.live(connection, wished)
             if before is not None:
                 return before
-            if not _fits(connection, paid, epoch):
+            if not charging.fits(connection, paid, epoch):
                 raise moved()
         with self._writing("reserving", "reserved") as connection:
             before = reading.live(connection, wished)
             if before is not None:
                 return before
-            terms = _terms(connection)
+            terms = charging.terms(connection)
             if terms is None:
                 raise LedgerError("This ledger's terms are not settled.", hint="ledger.settle_terms(...)")
             if individual and not terms.allow_individual:
@@ -257,9 +234,11 @@ class Ledger:
             at = self._time()
             about = {
                 "number": number, "kind": kind, "individual": int(individual), "epoch": epoch,
-                "description": description,
+                "description": description, "analyst": asker,
             }  # fmt: skip
-            _charge(connection, number, paid)
+            if asker is not None:
+                quotas.use(connection, asker, paid)
+            charging.charge(connection, number, paid)
             line = {**about, "key": wished.hex(), "charges": sorted(paid.items())}
             seq, _ = journal.append(connection, "reserve", at, line)
             row = {**about, "key": wished, "state": RESERVED, "seq": seq, "at": at}
@@ -274,9 +253,11 @@ class Ledger:
             held = reading.numbered(connection, which)
             if held.state == REFUNDED:
                 raise LedgerError("This charge was given back.", rule="No charge, no data.", hint="reserve again")
+            if held.state == LOST:
+                raise _was_lost()
             if held.state == RESERVED:
-                _set_state(connection, which, TOUCHED)
-                _settle(connection, which, spend=True)
+                charging.set_state(connection, which, TOUCHED)
+                charging.settle(connection, which, spend=True)
                 journal.append(connection, "touch", self._time(), {"number": which})
             return reading.numbered(connection, which)
 
@@ -289,8 +270,9 @@ class Ledger:
                 return
             if state != RESERVED:
                 raise LedgerError("This charge stands.", rule="Nothing is given back once data was read.")
-            _set_state(connection, which, REFUNDED)
-            _settle(connection, which, spend=False)
+            charging.set_state(connection, which, REFUNDED)
+            charging.settle(connection, which, spend=False)
+            quotas.give_back(connection, which)
             journal.append(connection, "refund", self._time(), {"number": which})
         _log.info("release %d: given back", which)
 
@@ -301,13 +283,31 @@ class Ledger:
             held = reading.numbered(connection, which)
             if held.answer is not None:
                 return held.answer
+            if held.state == LOST:
+                raise _was_lost()
             if held.state != TOUCHED:
                 raise LedgerError("No data was read for this question.", rule="reserve, touched, then store.")
-            _set_state(connection, which, STORED, answer=content)
+            charging.set_state(connection, which, STORED, answer=content)
             digest = hashlib.sha256(content).hexdigest()
             journal.append(connection, "store", self._time(), {"number": which, "answer": digest})
         _log.info("release %d: stored", which)
         return content
+
+    def set_quota(self, analyst: str, *, nano: int | None = None, questions: int | None = None) -> None:
+        """Let an analyst use at most so much, in nano-epsilon or in questions; None of either lifts it.
+
+        For fairness between analysts only: a quota is no privacy budget, and protects nobody.
+        """
+        who, most, often = border.analyst(analyst), border.quota(nano, _MOST), border.quota(questions, _MOST)
+        with self._writing("enrolling", "enrolled") as connection:
+            quotas.set_to(connection, who, most, often)
+            line = {"analyst": who, "nano": most, "questions": often}
+            journal.append(connection, "quota", self._time(), line)
+
+    def quotas(self) -> tuple[Quota, ...]:
+        """What every analyst may use and has used, by name. For fairness only."""
+        with self._database.read() as connection:
+            return quotas.all_of(connection)
 
     # What the books say ---------------------------------------------------------------------------------------------
 
@@ -325,12 +325,25 @@ class Ledger:
         """One person's account."""
         digest = border.person(person)
         with self._database.read() as connection:
-            return reading.statement(connection, digest)
+            return statements.statement(connection, digest)
 
     def not_dp_since(self) -> int | None:
         """The first release that promised individual privacy only, or None: the mark is permanent."""
         with self._database.read() as connection:
             return reading.not_dp_since(connection)
+
+    def export(self) -> Iterator[dict[str, int | str]]:
+        """The journal, line by line, as it is hashed: enough to recount every balance elsewhere."""
+        table, last = tables.journal, 0
+        while True:
+            # Page by page, so that a slow reader holds no transaction; lines never change once they stand.
+            page = select(table).where(table.c.seq > last).order_by(table.c.seq).limit(_PAGE)
+            with self._database.read() as connection:
+                lines = [dict(row) for row in connection.execute(page).mappings()]
+            yield from lines
+            if len(lines) < _PAGE:
+                return
+            last = lines[-1]["seq"]
 
     def verify(self) -> Recount:
         """Recount everything from the journal; raises LedgerError when anything differs."""
@@ -340,52 +353,9 @@ class Ledger:
             return recount.verify(connection)
 
 
-def _terms(connection: Connection) -> Terms | None:
-    about = connection.execute(select(tables.ledger)).one()
-    if about.neighbors is None:
-        return None
-    return Terms(about.neighbors, about.rows_per_person, bool(about.allow_individual))
-
-
-def _fits(connection: Connection, paid: Mapping[int, int], epoch: int) -> bool:
-    """Whether a charge looks possible at this moment; only the guard in `_charge` decides."""
-    left = {c.id: c.left for c in reading.cohorts(connection) if c.state == ACTIVE and c.left is not None}
-    return reading.epoch(connection) == epoch and all(nano <= left.get(cohort, 0) for cohort, nano in paid.items())
-
-
-def _charge(connection: Connection, number: int, paid: Mapping[int, int]) -> None:
-    """All charges or none. The guard stands in the UPDATE itself, so it holds whatever else is going on."""
-    if not paid:
-        return
-    rows = [{"number": number, "cohort": cohort, "nano": nano, "carried": 0} for cohort, nano in paid.items()]
-    connection.execute(insert(tables.charges), rows)
-    cohorts, charges = tables.cohorts, tables.charges
-    mine = charges.c.number == number
-    nano = select(charges.c.nano).where(mine, charges.c.cohort == cohorts.c.id).scalar_subquery()
-    guarded = (
-        update(cohorts)
-        .where(
-            cohorts.c.id.in_(select(charges.c.cohort).where(mine)),
-            cohorts.c.state == ACTIVE,
-            cohorts.c.granted.is_not(None),
-            cohorts.c.spent + cohorts.c.reserved + nano <= cohorts.c.granted,
-        )
-        .values(reserved=cohorts.c.reserved + nano)
+def _was_lost() -> LedgerError:
+    return LedgerError(
+        "This question was under way when the ledger's newest records were lost.",
+        rule="Its answer may have left already, and a second one would be a second release.",
+        hint="ask anew, and pay anew",
     )
-    if connection.execute(guarded).rowcount != len(paid):
-        raise moved()
-
-
-def _settle(connection: Connection, number: int, *, spend: bool) -> None:
-    """What was reserved is spent or given back, also where people took it along."""
-    cohorts, charges = tables.cohorts, tables.charges
-    mine = charges.c.number == number
-    nano = select(charges.c.nano).where(mine, charges.c.cohort == cohorts.c.id).scalar_subquery()
-    values = {"reserved": cohorts.c.reserved - nano} | ({"spent": cohorts.c.spent + nano} if spend else {})
-    connection.execute(update(cohorts).where(cohorts.c.id.in_(select(charges.c.cohort).where(mine))).values(**values))
-
-
-def _set_state(connection: Connection, number: int, state: str, answer: bytes | None = None) -> None:
-    past = tables.reservations
-    values = {"state": state} | ({} if answer is None else {"answer": answer})
-    connection.execute(update(past).where(past.c.number == number).values(**values))

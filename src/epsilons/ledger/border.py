@@ -116,9 +116,32 @@ def key(given: bytes) -> bytes:
 
 def text(given: str, what: str) -> str:
     """Public words about a question."""
-    if not isinstance(given, str) or len(given) > LONGEST_TEXT or "\x00" in given:
+    if not isinstance(given, str) or len(given) > LONGEST_TEXT or "\x00" in given or not _encodes(given):
         raise LedgerError(f"The {what} cannot be stored.", rule=f"Text of at most {LONGEST_TEXT} characters.")
     return given
+
+
+def _encodes(given: str) -> bool:
+    """Half a surrogate pair is no text to a database."""
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def analyst(given: str) -> str:
+    """Who asks, by a name that quotas are kept under."""
+    if not text(given, "analyst's name").strip():
+        raise LedgerError("An analyst has a name.", hint='analyst="statistics office"')
+    return given
+
+
+def quota(given: int | None, largest: int) -> int | None:
+    """A whole number from 0, or None for no quota."""
+    if given is not None and (not whole(given) or not 0 <= given <= largest):
+        raise LedgerError("This quota cannot be kept.", rule="A quota is a whole number from 0, or None.")
+    return None if given is None else int(given)
 
 
 def answer(given: bytes) -> bytes:

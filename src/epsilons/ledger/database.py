@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from sqlalchemy import Connection, Table
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from epsilons.errors import LedgerError
 
@@ -19,11 +19,19 @@ from epsilons.errors import LedgerError
 class Database(Protocol):
     """Transactions, and two bulk operations that every engine does fast in its own way."""
 
+    #: Where the tables stand inside the database, if it has such places.
+    schema: str | None
+    #: Whether the ledger outlives this process: then the head of its chain is kept outside.
+    lasting: bool
+
     def write(self) -> AbstractContextManager[Connection]:
         """One durable transaction with no other writer beside it; an exception takes all of it back."""
 
     def read(self) -> AbstractContextManager[Connection]:
         """One consistent view."""
+
+    def make_room(self, connection: Connection) -> None:
+        """Get ready for the tables of a new ledger."""
 
     def insert_many(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
         """Rows with a value for every column, in the table's order."""
@@ -40,7 +48,13 @@ def one_voice() -> Iterator[None]:
     """No message of an engine reaches anyone: it may quote what was stored."""
     try:
         yield
-    except SQLAlchemyError:
+    except SQLAlchemyError as error:
+        if isinstance(error, DBAPIError) and error.connection_invalidated:
+            raise LedgerError(
+                "The connection to the ledger's database broke; the last change was made as a whole or not at all.",
+                rule="What was charged stays charged.",
+                hint="ask again: a question that was charged resumes at no further charge",
+            ) from None
         raise LedgerError(
             "The ledger's database refused or could not be reached; nothing was changed.",
             rule="A change is made as a whole or not at all.",

@@ -1,4 +1,4 @@
-"""What the books say: reservations, the history, one person's statement. Nothing here changes anything."""
+"""What the books say: reservations, the history, what is left. Nothing here changes anything."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from epsilons.errors import LedgerError
 from epsilons.ledger import cohorts as arithmetic
 from epsilons.ledger import tables
 from epsilons.ledger.base import (
+    LOST,
     REFUNDED,
     STORED,
     TOUCHED,
-    WITHDRAWN,
     Cohort,
     Past,
     Remaining,
     Reservation,
-    Statement,
 )
 
 
@@ -36,7 +35,7 @@ def epoch(connection: Connection) -> int:
 def not_dp_since(connection: Connection) -> int | None:
     """The first release whose promise was individual privacy only: a permanent mark once data was read for it."""
     past = tables.reservations
-    query = select(func.min(past.c.number)).where(past.c.individual == 1, past.c.state.in_((TOUCHED, STORED)))
+    query = select(func.min(past.c.number)).where(past.c.individual == 1, past.c.state.in_((TOUCHED, STORED, LOST)))
     first = connection.execute(query).scalar_one()
     return None if first is None else int(first)
 
@@ -55,9 +54,10 @@ def reservation(row: Any, charges: dict[int, int], *, resumed: bool) -> Reservat
 
 
 def live(connection: Connection, key: bytes) -> Reservation | None:
-    """The reservation of a question, unless it was given back."""
+    """The reservation of a question, unless it was given back or lost on the way."""
     past = tables.reservations
-    row = connection.execute(select(past).where(past.c.key == key, past.c.state != REFUNDED)).one_or_none()
+    going = past.c.state.not_in((REFUNDED, LOST))
+    row = connection.execute(select(past).where(past.c.key == key, going)).one_or_none()
     return None if row is None else reservation(row, _own_charges(connection, row.number), resumed=True)
 
 
@@ -103,6 +103,8 @@ def history(connection: Connection) -> tuple[Past, ...]:
                 charges=dict(sorted(by_grant.items())),
                 cohorts={cohort: nano for cohort, _, nano in paid.get(row.number, ())},
                 not_dp_since=mark if mark is not None and mark <= row.number else None,
+                analyst=row.analyst,
+                grants={cohort: granted for cohort, granted, _ in paid.get(row.number, ())},
             )
         )
     return tuple(lines)
@@ -122,43 +124,5 @@ def remaining(connection: Connection) -> Remaining:
         nano=least,
         cohorts=here,
         questions=arithmetic.questions_left(least, price),
-        not_dp_since=not_dp_since(connection),
-    )
-
-
-def statement(connection: Connection, digest: bytes) -> Statement:
-    """One person's account, followed through every cohort they stood in."""
-    people, moves, past, charges = tables.people, tables.moves, tables.reservations, tables.charges
-    person = connection.execute(select(people).where(people.c.digest == digest)).one_or_none()
-    if person is None:
-        raise LedgerError("This person has no account here.", hint="the id as it stands in the table")
-    changes = connection.execute(select(moves).where(moves.c.digest == digest).order_by(moves.c.seq)).all()
-    starts = [person.joined, *(change.seq for change in changes)]
-    places = [change.origin for change in changes] + [person.cohort]
-    ends: list[int | None] = [*starts[1:], None]
-    releases: list[tuple[int, str, int]] = []
-    when_public: list[int] = []
-    by_id = {cohort.id: cohort for cohort in cohorts(connection)}
-    for start, end, place in zip(starts, ends, places, strict=True):
-        during = (past.c.seq > start) if end is None else (past.c.seq > start) & (past.c.seq < end)
-        if by_id[place].granted is None:
-            asked = select(past.c.number).where(during, past.c.state.in_((TOUCHED, STORED)))
-            when_public += connection.execute(asked.order_by(past.c.number)).scalars()
-            continue
-        paid = (
-            select(past.c.number, past.c.kind, charges.c.nano)
-            .join(charges, (charges.c.number == past.c.number) & (charges.c.cohort == place))
-            .where(during, past.c.state != REFUNDED)
-        )
-        releases += [(number, kind, nano) for number, kind, nano in connection.execute(paid.order_by(past.c.number))]
-    here = by_id[person.cohort]
-    return Statement(
-        granted=None if here.state == WITHDRAWN else here.granted,
-        state=here.state,
-        spent=here.spent,
-        reserved=here.reserved,
-        left=here.left,
-        releases=tuple(releases),
-        when_public=tuple(when_public),
         not_dp_since=not_dp_since(connection),
     )

@@ -16,8 +16,9 @@ from sqlalchemy import Connection, Table, select
 
 from epsilons.errors import LedgerError
 from epsilons.ledger import journal, tables
-from epsilons.ledger.base import REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount
+from epsilons.ledger.base import LOST, REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount
 from epsilons.ledger.border import DIGEST_BYTES, Sorted
+from epsilons.ledger.migrations import salt_words
 from epsilons.ledger.roster import set_digest
 
 
@@ -43,6 +44,7 @@ class Replay:
     moved: dict[tuple[int, int, int], tuple[int, str]] = field(default_factory=dict)
     live: set[str] = field(default_factory=set)
     payers: dict[int, list[int]] = field(default_factory=dict)
+    quotas: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def line(self, seq: int, kind: str, at: str, body: dict[str, Any]) -> None:
         """Take one line into account."""
@@ -51,7 +53,12 @@ class Replay:
                 self.about = {
                     "one": 1, "id": body["id"], "format": body["format"], "epoch": 0,
                     "neighbors": None, "rows_per_person": None, "allow_individual": None,
+                    "salt": body.get("salt"), "losses": 0,
                 }  # fmt: skip
+            case "migrate":
+                if body["format"] != self.about["format"] + 1:
+                    raise wrong(f"line {seq} skips a format")
+                self.about |= body
             case "terms":
                 if self.about["neighbors"] is not None:
                     raise wrong("the terms were settled twice")
@@ -70,6 +77,11 @@ class Replay:
                 self.live.remove(self.reservations[body["number"]]["key"])
                 for charged, nano in self._of(body["number"]):
                     self.cohorts[charged]["reserved"] -= nano
+                self._count(body["number"], -1)
+            case "quota":
+                self._analyst(body["analyst"]).update(nano=body["nano"], questions=body["questions"])
+            case "loss":
+                self._lose(seq, body)
             case "store":
                 self._settle(body["number"], (TOUCHED,), STORED)
                 self.answers[body["number"]] = body["answer"]
@@ -88,7 +100,8 @@ class Replay:
             self._pay(number, cohort, nano, carried=1)
             self.cohorts[cohort]["reserved"] += nano
         for group in body["joined"]:
-            if self.cohorts[group["target"]]["spent"]:
+            target = self.cohorts[group["target"]]
+            if target["spent"] != ((target["granted"] or 0) if self.about["losses"] else 0):
                 raise wrong(f"line {seq} lets newcomers join people with a past")
             self.joined[seq, group["target"]] = (group["people"], group["digest"])
             self.cohorts[group["target"]]["people"] += group["people"]
@@ -110,7 +123,7 @@ class Replay:
             raise wrong(f"line {seq} breaks the terms")
         self.reservations[number] = {
             **{name: body[name] for name in ("number", "key", "kind", "individual", "epoch", "description")},
-            "state": RESERVED, "seq": seq, "at": at,
+            "state": RESERVED, "seq": seq, "at": at, "analyst": body.get("analyst"),
         }  # fmt: skip
         for cohort, nano in body["charges"]:
             account = self.cohorts[cohort]
@@ -118,6 +131,37 @@ class Replay:
             if nano <= 0 or account["granted"] is None or account["spent"] + account["reserved"] > account["granted"]:
                 raise wrong(f"line {seq} charges more than was granted")
             self._pay(number, cohort, nano, carried=0)
+        self._count(number, 1)
+
+    def _lose(self, seq: int, body: dict[str, Any]) -> None:
+        """The worst is assumed of what was lost: everything granted is spent, whatever was under way is over."""
+        self.about["losses"] += 1
+        if body["losses"] != self.about["losses"]:
+            raise wrong(f"line {seq} skips a loss")
+        for account in self.cohorts.values():
+            account["spent"] = max(account["spent"] + account["reserved"], account["granted"] or 0)
+            account["reserved"] = 0
+        for held in self.reservations.values():
+            if held["state"] in (RESERVED, TOUCHED):
+                held["state"] = LOST
+                self.live.remove(held["key"])
+
+    def _analyst(self, name: str) -> dict[str, Any]:
+        nothing = {"analyst": name, "nano": None, "questions": None, "used_nano": 0, "used_questions": 0}
+        return self.quotas.setdefault(name, nothing)
+
+    def _count(self, number: int, sign: int) -> None:
+        """A question counts against its analyst's quota with the largest charge it made."""
+        name = self.reservations[number]["analyst"]
+        if name is not None:
+            own = [
+                nano
+                for cohort in self.payers.get(number, ())
+                for nano, moved in [self.charges[number, cohort]]
+                if not moved
+            ]
+            self._analyst(name)["used_nano"] += sign * max(own, default=0)
+            self._analyst(name)["used_questions"] += sign
 
     def _settle(self, number: int, before: tuple[str, ...], after: str) -> None:
         if self.reservations[number]["state"] not in before:
@@ -151,6 +195,7 @@ def _verify(connection: Connection) -> Recount:
         head = row.hash
         replay.line(row.seq, row.kind, row.at, json.loads(row.body))
     _compare(connection, tables.ledger, [replay.about])
+    _compare(connection, tables.quotas, replay.quotas.values())
     _compare(connection, tables.cohorts, replay.cohorts.values())
     charged = [{"number": n, "cohort": c, "nano": v, "carried": k} for (n, c), (v, k) in replay.charges.items()]
     _compare(connection, tables.charges, charged)
@@ -165,9 +210,14 @@ def _verify(connection: Connection) -> Recount:
 
 def _compare(connection: Connection, table: Table, expected: Iterable[dict[str, Any]]) -> None:
     names = [column.name for column in table.columns]
-    held = {tuple(row[name] for name in names) for row in connection.execute(select(table)).mappings()}
+    held = {tuple(map(_plain, row)) for row in connection.execute(select(table))}
     if held != {tuple(row[name] for name in names) for row in expected}:
         raise wrong(f"the table of {table.name} differs from the journal")
+
+
+def _plain(value: Any) -> Any:
+    """The journal knows bytes (the salt, here) by their digest."""
+    return salt_words(value) if isinstance(value, bytes) else value
 
 
 def _compare_reservations(connection: Connection, replay: Replay) -> None:

@@ -62,6 +62,7 @@ class _Books:
     open: dict[int, frozenset[tuple[int, int]]]
     index: dict[tuple[Any, ...], int] = field(default_factory=dict)
     made: list[dict[str, Any]] = field(default_factory=list)
+    lost: bool = False
 
     @classmethod
     def of(cls, connection: Connection) -> _Books:
@@ -73,7 +74,8 @@ class _Books:
         held: dict[int, set[tuple[int, int]]] = {}
         for cohort, number, nano in connection.execute(pending):
             held.setdefault(cohort, set()).add((number, nano))
-        books = cls(rows, {cohort: frozenset(pairs) for cohort, pairs in held.items()})
+        lost = connection.execute(select(tables.ledger.c.losses)).scalar_one() > 0
+        books = cls(rows, {cohort: frozenset(pairs) for cohort, pairs in held.items()}, lost=lost)
         for cohort in sorted(rows, reverse=True):
             row = rows[cohort]
             books.index[books._alike(row["granted"], row["state"], row["spent"], books._held(cohort))] = cohort
@@ -97,7 +99,9 @@ class _Books:
         """Where people of this past go with this wish."""
         granted = None if wish == PUBLIC_CODE else wish
         state = WITHDRAWN if wish == WITHDRAW_CODE else ACTIVE
-        spent = 0 if origin is None else int(self.rows[origin]["spent"])
+        # Whoever joins after a loss may have been charged in the part that is lost.
+        unknown = (granted or 0) if self.lost else 0
+        spent = unknown if origin is None else int(self.rows[origin]["spent"])
         held = self._held(origin)
         alike = self._alike(granted, state, spent, held)
         if alike not in self.index:

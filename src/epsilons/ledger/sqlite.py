@@ -27,7 +27,10 @@ PATIENCE_SECONDS = 120
 class Sqlite:
     """A ledger's tables in one SQLite database; `path=None` keeps them in this process's memory."""
 
+    schema: str | None = None
+
     def __init__(self, path: str | None) -> None:
+        self.lasting = path is not None
         self._path = None if path is None else os.path.abspath(path)
         self._turn = threading.RLock()
         self._process = os.getpid()
@@ -83,6 +86,9 @@ class Sqlite:
         else:
             with one_voice(), engine.execution_options(alone=False).begin() as connection:
                 yield connection
+
+    def make_room(self, connection: Connection) -> None:
+        """A file has room for one ledger."""
 
     def insert_many(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
         """Straight to the driver: a million rows in about a second."""

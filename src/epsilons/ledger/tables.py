@@ -1,5 +1,7 @@
 """The tables of a ledger. Names and types here are the format on disk: `FORMAT` grows with any change to them.
 
+A change to them comes with a numbered step in `migrations`, which brings older ledgers up to date when they are opened.
+
 Nothing is ever deleted. `journal`, `moves` and `charges` only grow; `cohorts`, `people` and `reservations` hold the
 present, which must be what the journal adds up to.
 """
@@ -19,7 +21,7 @@ from sqlalchemy import (
     text,
 )
 
-FORMAT = 1
+FORMAT = 2
 
 metadata = MetaData()
 
@@ -36,6 +38,8 @@ ledger = Table(
     Column("neighbors", Text),
     Column("rows_per_person", Whole),
     Column("allow_individual", Whole),
+    Column("salt", LargeBinary),
+    Column("losses", Whole),
     sqlite_strict=True,
 )
 
@@ -100,12 +104,13 @@ reservations = Table(
     Column("at", Text, nullable=False),
     Column("description", Text, nullable=False),
     Column("answer", LargeBinary),
+    Column("analyst", Text),
     CheckConstraint("(state = 'stored') = (answer IS NOT NULL)", name="stored_has_answer"),
     sqlite_strict=True,
 )
 
 # At most one live reservation, and so at most one stored answer, for each question.
-_live = text("state <> 'refunded'")
+_live = text("state <> 'refunded' AND state <> 'lost'")
 Index("one_per_key", reservations.c.key, unique=True, sqlite_where=_live, postgresql_where=_live)
 _marking = text("individual = 1")
 Index("individual", reservations.c.number, sqlite_where=_marking, postgresql_where=_marking)
@@ -118,5 +123,17 @@ charges = Table(
     Column("cohort", Whole, primary_key=True, autoincrement=False),
     Column("nano", Whole, CheckConstraint("nano > 0"), nullable=False),
     Column("carried", Whole, nullable=False),
+    sqlite_strict=True,
+)
+
+# For fairness between analysts only: what each of them used, and at most may use where somebody said so.
+quotas = Table(
+    "quotas",
+    metadata,
+    Column("analyst", Text, primary_key=True),
+    Column("nano", Whole),
+    Column("questions", Whole),
+    Column("used_nano", Whole, nullable=False),
+    Column("used_questions", Whole, nullable=False),
     sqlite_strict=True,
 )

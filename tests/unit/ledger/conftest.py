@@ -11,12 +11,23 @@ import pytest
 
 import epsilons.ledger
 from epsilons.ledger.book import Ledger
+from ledger_servers import fresh
 from ledgers import Ask, key
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str | None:
+    if request.param == "postgresql":
+        return fresh(request.getfixturevalue("postgres_server"))
     return None if request.param == "memory" else f"sqlite:///{tmp_path}/people.ledger"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])
+def lasting(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a ledger that outlives its process."""
+    if request.param == "postgresql":
+        return fresh(request.getfixturevalue("postgres_server"))
+    return f"sqlite:///{tmp_path}/people.ledger"
 
 
 @pytest.fixture

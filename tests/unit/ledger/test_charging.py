@@ -108,7 +108,7 @@ def test_a_question_is_known_by_its_digest(ledger: Ledger, bad: Any) -> None:
 @pytest.mark.parametrize("look_first", [True, False])
 def test_all_cohorts_or_none(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, look_first: bool) -> None:
     if not look_first:
-        monkeypatch.setattr("epsilons.ledger.book._fits", lambda *_: True)
+        monkeypatch.setattr("epsilons.ledger.charging.fits", lambda *_: True)
     strict, fair, public = sorted(ledger.cohorts(), key=lambda c: c.granted or 10**20)
     for charges in (
         {fair.id: 1, strict.id: nano("0.1") + 1},
@@ -128,7 +128,7 @@ def test_a_plan_from_before_a_change_of_the_roster_is_refused(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, look_first: bool
 ) -> None:
     if not look_first:
-        monkeypatch.setattr("epsilons.ledger.book._fits", lambda *_: True)
+        monkeypatch.setattr("epsilons.ledger.charging.fits", lambda *_: True)
     may = ledger.allowance(TENTH)
     ledger.withdraw([person("ann")])
     with pytest.raises(StalePlanError):
@@ -252,10 +252,35 @@ def test_a_person_reads_their_statement(ledger: Ledger, ask: Ask) -> None:
     ask("two")
     told = ledger.statement(person("bob"))
     assert told.releases == ((1, "count", nano("0.1")), (2, "count", nano("0.1")))
-    assert str(told) == "Used in 2 questions, at a loss of at most 0.2 of 1 granted. Left: 0.8."
-    assert str(ledger.statement(person("cy"))).endswith("Public now: nothing is promised. Asked while public: 2.")
+    assert str(told) == "Used in 2 questions (2 × count), at a loss of at most 0.2 of 1 granted (20%). Left: 0.8."
+    assert ledger.statement(person("cy")).sentences == (
+        "Used in 0 questions, at a loss of at most 0.",
+        "Public now: nothing is promised.",
+        "Asked while public, with nothing promised: releases 1, 2.",
+    )
     with pytest.raises(LedgerError):
         ledger.statement(person("nobody"))
+
+
+def test_a_statement_names_the_grant_in_force_at_each_use(ledger: Ledger, ask: Ask) -> None:
+    ask("one")
+    ledger.set_grants([person("bob")], [nano("0.5")])
+    ask("two")
+    ledger.set_grants([person("bob")], [None])
+    ask("three")
+    ledger.set_grants([person("bob")], [nano("0.1")])
+    told = ledger.statement(person("bob"))
+    assert [(use.number, use.charge, use.granted) for use in told.uses] == [
+        (1, nano("0.1"), nano("1")),
+        (2, nano("0.05"), nano("0.5")),
+    ]
+    assert told.when_public == (3,)
+    assert str(told) == (
+        "Used in 2 questions (2 × count), at a loss of at most 0.15 of 0.1 granted (150%). Left: 0, so not used any "
+        "more. Asked while public, with nothing promised: release 3."
+    )
+    ledger.withdraw([person("bob")])
+    assert "Withdrawn: not used any more." in ledger.statement(person("bob")).sentences
 
 
 def test_logs_and_refusals_carry_no_ids_keys_or_words(ledger: Ledger, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,281 @@
+"""The ledger: charges a second, the cost of a charge with many people, a million people who change their minds.
+
+Times are by the clock on the wall, since a ledger waits for the disk. The head of the chain is kept and synced as
+usual. PostgreSQL runs on the same machine, from the wheel that the tests use, with its default settings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from report import facts
+from rich.console import Console
+from rich.table import Table
+from sqlalchemy import text, update
+
+from epsilons import ledger
+from epsilons.ledger import tables
+from epsilons.ledger.book import Ledger
+from epsilons.ledger.identity import digests
+
+ROOT = Path(__file__).parents[1]
+# The tests know how to start a server.
+sys.path.append(str(ROOT / "tests"))
+from ledger_servers import fresh, running  # noqa: E402
+
+PAGE = ROOT / "docs" / "ledger.md"
+START, END = "<!-- results: written by `make bench-ledger ARGS=--write` -->", "<!-- end of results -->"
+COHORTS = 20
+BACK_ENDS = ("sqlite", "postgresql")
+#: Enough for any number of charges of one nano-epsilon.
+_GRANT = 10**14
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line: a figure for each back end."""
+
+    what: str
+    unit: str
+    sqlite: float
+    postgresql: float
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a run is; the quick one only shows that everything runs."""
+
+    quick: bool
+
+    @property
+    def seconds(self) -> float:
+        return 0.3 if self.quick else 8.0
+
+    @property
+    def processes(self) -> tuple[int, ...]:
+        return (1, 2) if self.quick else (1, 4, 16)
+
+    @property
+    def people(self) -> tuple[int, int]:
+        return (1_000, 5_000) if self.quick else (1_000, 100_000_000)
+
+    @property
+    def changing(self) -> int:
+        return 2_000 if self.quick else 1_000_000
+
+
+# Charges a second ---------------------------------------------------------------------------------------------------
+
+
+def roster(book: Ledger, people: int) -> None:
+    """So many people in twenty cohorts, the usual way."""
+    book.settle_terms("absent", 1)
+    grants = _GRANT + np.arange(people, dtype=np.int64) % COHORTS
+    book.enroll(digests(np.arange(people), book.salt), grants)
+
+
+def charge(book: Ledger, name: str, charges: dict[int, int], epoch: int) -> None:
+    """One question that charges every cohort."""
+    book.reserve(name.encode().ljust(32, b"."), charges, epoch=epoch, kind="count")
+
+
+def client(url: str, name: int, seconds: float, ready: object, counts: object) -> None:
+    """One process: charge until the time is over, and say how often."""
+    with closing(ledger.open(url)) as book:
+        charges, epoch = {cohort.id: 1 for cohort in book.cohorts()}, book.epoch
+        charge(book, f"{name} first", charges, epoch)
+        ready.wait()  # type: ignore[attr-defined]
+        end, done = time.perf_counter() + seconds, 0
+        while time.perf_counter() < end:
+            charge(book, f"{name} {done}", charges, epoch)
+            done += 1
+        counts.put(done)  # type: ignore[attr-defined]
+
+
+def charges_a_second(url: str, processes: int, seconds: float) -> float:
+    """All processes together, each charging twenty cohorts at a time."""
+    with closing(ledger.open(url)) as book:
+        roster(book, 1_000)
+    spawn = multiprocessing.get_context("spawn")
+    ready, counts = spawn.Barrier(processes), spawn.Queue()
+    team = [spawn.Process(target=client, args=(url, n, seconds, ready, counts)) for n in range(processes)]
+    for one in team:
+        one.start()
+    done = sum(counts.get() for _ in team)
+    for one in team:
+        one.join()
+    return done / seconds
+
+
+# The cost of a charge -----------------------------------------------------------------------------------------------
+
+
+def fill(book: Ledger, people: int) -> None:
+    """Rows for so many more people, written by the database itself: a hundred million take too long the usual way.
+
+    Nothing that a charge touches is left out: people have their rows and cohorts their sizes. The journal does not
+    know these people, so this ledger would not verify.
+    """
+    place = "" if book._database.schema is None else f"{book._database.schema}."
+    with book._database.write() as connection:
+        if connection.dialect.name == "sqlite":
+            connection.execute(
+                text(
+                    f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {people}) "
+                    f"INSERT INTO people SELECT CAST(printf('%016d', i) AS BLOB), 1 + i % {COHORTS}, 3 FROM n"
+                )
+            )
+        else:
+            connection.execute(
+                text(
+                    f"INSERT INTO {place}people SELECT convert_to(lpad(i::text, 16, '0'), 'UTF8'), "
+                    f"1 + i % {COHORTS}, 3 FROM generate_series(1, {people}) AS n(i)"
+                )
+            )
+        cohorts = tables.cohorts
+        connection.execute(update(cohorts).values(people=cohorts.c.people + people // COHORTS))
+
+
+def milliseconds_a_charge(book: Ledger, name: str, times: int) -> float:
+    """The median of many charges, one after the other."""
+    charges, epoch = {cohort.id: 1 for cohort in book.cohorts()}, book.epoch
+    taken = []
+    for turn in range(times):
+        start = time.perf_counter()
+        charge(book, f"{name} {turn}", charges, epoch)
+        taken.append(time.perf_counter() - start)
+    return 1e3 * statistics.median(taken)
+
+
+def cost(places: Callable[[], str], size: Size) -> Iterator[tuple[str, float]]:
+    """The same charges with few people and with many."""
+    few, many = size.people
+    times = 5 if size.quick else 300
+    with closing(ledger.open(places())) as book, closing(ledger.open(places())) as large:
+        roster(book, few)
+        roster(large, few)
+        fill(large, many - few)
+        assert sum(cohort.people for cohort in large.cohorts()) == many
+        for turn in ("warm", "measured"):
+            for people, which in ((few, book), (many, large)):
+                taken = milliseconds_a_charge(which, f"{turn} {people}", times)
+                if turn == "measured":
+                    yield f"a charge to {COHORTS} cohorts with {people:,} people", taken
+
+
+# A million people ---------------------------------------------------------------------------------------------------
+
+
+def minds(url: str, people: int) -> Iterator[tuple[str, float]]:
+    """Everyone at once: join, change their minds, say the same again, withdraw."""
+
+    def timed(action: Callable[[], object]) -> float:
+        start = time.perf_counter()
+        action()
+        return time.perf_counter() - start
+
+    with closing(ledger.open(url)) as book:
+        book.settle_terms("absent", 1)
+        ids = np.arange(people)
+        known: list[np.ndarray[tuple[int, int], np.dtype[np.uint8]]] = []
+        yield f"digests of {people:,} ids", timed(lambda: known.append(digests(ids, book.salt)))
+        grants = _GRANT + ids % COHORTS
+        yield f"{people:,} people join", timed(lambda: book.enroll(known[0], grants))
+        yield f"{people:,} people change their grants", timed(lambda: book.set_grants(known[0], grants + COHORTS))
+        yield "the same wishes again", timed(lambda: book.sync(known[0], grants + COHORTS))
+        yield "reading who stands where", timed(lambda: book.members())
+        yield f"{people:,} people withdraw", timed(lambda: book.withdraw(known[0]))
+        yield "verifying all of it", timed(lambda: book.verify())
+
+
+# The run ------------------------------------------------------------------------------------------------------------
+
+
+def measure(size: Size, server: str, folder: Path) -> Iterator[tuple[str, str, str, float]]:
+    """(back end, what, unit, figure) of everything."""
+    numbers = iter(range(10**6))
+    places: dict[str, Callable[[], str]] = {
+        "sqlite": lambda: f"sqlite:///{folder}/{next(numbers)}.ledger",
+        "postgresql": lambda: fresh(server),
+    }
+    for kind, place in places.items():
+        for processes in size.processes:
+            name = f"charges, {processes} process{'es' * (processes > 1)}"
+            yield kind, name, "a second", charges_a_second(place(), processes, size.seconds)
+        for what, taken in minds(place(), size.changing):
+            yield kind, what, "s", taken
+        for what, taken in cost(place, size):
+            yield kind, what, "ms", taken
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that everything runs, measures nothing")
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
+    parser.add_argument("--write", action="store_true", help=f"put the results into docs/{PAGE.name}")
+    options = parser.parse_args(arguments)
+    if options.write and options.quick:
+        parser.error("--write needs a whole run: leave out --quick")
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    with tempfile.TemporaryDirectory(prefix="epsilons-bench-") as folder, running() as server:
+        os.environ["XDG_STATE_HOME"] = folder
+        for kind, what, unit, figure in measure(Size(options.quick), server, Path(folder)):
+            Console(stderr=True, highlight=False).print(f"{kind}: {what}: {figure:.3g} {unit}")
+            found.setdefault((what, unit), {})[kind] = figure
+    rows = [Row(what, unit, *(figures[kind] for kind in BACK_ENDS)) for (what, unit), figures in found.items()]
+    if options.json:
+        document = {"quick": options.quick, **facts(), "rows": [asdict(row) for row in rows]}
+        print(json.dumps(document, indent=2))
+    else:
+        print_table(rows)
+    if options.write:
+        write(rows)
+    return 0
+
+
+def print_table(rows: Sequence[Row]) -> None:
+    """The figures for people."""
+    table = Table("what", *BACK_ENDS)
+    for row in rows:
+        table.add_row(row.what, figure(row, row.sqlite), figure(row, row.postgresql))
+    Console(highlight=False).print(table)
+
+
+def write(rows: Sequence[Row]) -> None:
+    """Put the results between the page's markers."""
+    page = PAGE.read_text(encoding="utf-8")
+    before, start, rest = page.partition(START)
+    _, end, after = rest.partition(END)
+    if not (start and end):
+        raise ValueError(f"{PAGE.name} has no place for results: {START} ... {END}")
+    known = facts()
+    lines = [
+        f"Of {known['date']}: epsilons {known['epsilons']}, Python {known['python']}, {known['cores']} cores.",
+        "",
+        "| what | SQLite | PostgreSQL |",
+        "|---|---:|---:|",
+        *(f"| {row.what} | {figure(row, row.sqlite)} | {figure(row, row.postgresql)} |" for row in rows),
+    ]
+    PAGE.write_text("\n".join([before + start, "", *lines, "", end + after]), encoding="utf-8")
+
+
+def figure(row: Row, value: float) -> str:
+    """A figure with its unit, to three digits."""
+    return f"{value:,.0f} {row.unit}" if value >= 100 else f"{value:.3g} {row.unit}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""Balances from the lines of an exported journal: a second recount that imports nothing of the package."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Balance = tuple[int | None, int, int, int]
+
+
+def balances(lines: Iterable[Mapping[str, Any]]) -> dict[int, Balance]:
+    """{cohort: (granted, spent, reserved, people)}; asserts the chain, and that nobody is ever charged too much."""
+    head = "0" * 64
+    granted: dict[int, int | None] = {}
+    spent: defaultdict[int, int] = defaultdict(int)
+    reserved: defaultdict[int, int] = defaultdict(int)
+    people: defaultdict[int, int] = defaultdict(int)
+    held: dict[int, dict[int, int]] = {}
+    for place, line in enumerate(lines, 1):
+        parts = [head, line["seq"], line["kind"], line["at"], line["body"]]
+        head = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        assert (line["seq"], line["hash"]) == (place, head)
+        body = json.loads(line["body"])
+        match line["kind"]:
+            case "roster":
+                for made in body["made"]:
+                    granted[made["id"]], spent[made["id"]] = made["granted"], made["spent"]
+                for number, cohort, nano in body["carried"]:
+                    held[number][cohort] = nano
+                    reserved[cohort] += nano
+                for group in (*body["joined"], *body["moved"]):
+                    people[group["target"]] += group["people"]
+                for group in body["moved"]:
+                    people[group["origin"]] -= group["people"]
+            case "reserve":
+                held[body["number"]] = dict(body["charges"])
+                for cohort, nano in body["charges"]:
+                    reserved[cohort] += nano
+                    limit = granted[cohort]
+                    assert limit is not None
+                    assert spent[cohort] + reserved[cohort] <= limit
+            case "touch" | "refund":
+                for cohort, nano in held.pop(body["number"]).items():
+                    reserved[cohort] -= nano
+                    spent[cohort] += nano if line["kind"] == "touch" else 0
+            case "loss":
+                held.clear()
+                for cohort, limit in granted.items():
+                    spent[cohort] = max(spent[cohort] + reserved.pop(cohort, 0), limit or 0)
+    return {cohort: (limit, spent[cohort], reserved[cohort], people[cohort]) for cohort, limit in granted.items()}

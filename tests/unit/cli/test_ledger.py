@@ -1,0 +1,196 @@
+"""`epsilons ledger`: what it prints, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import epsilons.ledger
+from epsilons.cli import app
+from epsilons.cli.commands.ledger import command
+from epsilons.ledger.book import Ledger
+from epsilons.ledger.identity import digests
+from ledger_recount import balances
+from ledger_servers import fresh
+from ledgers import key, nano
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgresql":
+        return fresh(request.getfixturevalue("postgres_server"))
+    return f"sqlite:///{tmp_path}/people.ledger"
+
+
+@pytest.fixture
+def book(url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("COLUMNS", "160")
+    made = epsilons.ledger.open(url)
+    made.settle_terms("absent", 1, allow_individual=True)
+    made.enroll(digests([1, 2, "ann", "2"], made.salt), [nano("0.1"), nano("1"), None, nano("1")])
+    made.withdraw(digests(["gone"], made.salt))
+    yield made
+    made.close()
+
+
+def ask(book: Ledger, name: str, **more: Any) -> None:
+    may = book.allowance(Fraction(1, 10))
+    held = book.reserve(key(name), may.nano, epoch=may.epoch, kind="mean", description=name, **more)
+    book.touched(held.number)
+    book.store(held.number, b"1")
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> Any:
+    assert app.main(["ledger", *arguments]) == status
+    seen = capsys.readouterr()
+    return json.loads(seen.out) if "--json" in arguments and not status else seen.err if status else seen.out
+
+
+def test_show_says_what_is_left(book: Ledger, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    told = run(capsys, "show", url, "--json")
+    assert told["levels"][0] == {"epsilon": 0.1, "people": 1, "left": 0.1, "questions_left": None}
+    ask(book, "mean of [wage]", analyst="office")
+    book.set_quota("office", questions=3)
+    told = run(capsys, "show", url, "--json")
+    assert told["ledger"] == book.id
+    assert told["levels"] == [
+        {"epsilon": 0.1, "people": 1, "left": 0.09, "questions_left": 9},
+        {"epsilon": 1.0, "people": 2, "left": 0.9, "questions_left": 9},
+    ]
+    assert (told["public"], told["withdrawn"], told["not_dp_since"]) == (1, 1, None)
+    assert told["quotas"] == [
+        {"analyst": "office", "epsilon": None, "questions": 3, "used_epsilon": 0.1, "used_questions": 1}
+    ]
+    words = run(capsys, "show", "--ledger", url)
+    assert re.search(r"0\.1 .* 1 .* 0\.09 .* 90% .* 9 ", words)
+    assert "Public: 1. Withdrawn: 1." in words
+    assert "for fairness only, no privacy budget" in words
+    assert "Not DP" not in words
+
+
+def test_the_mark_of_individual_privacy_is_on_everything(
+    book: Ledger, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask(book, "before")
+    ask(book, "individual", individual=True)
+    for arguments in (["show", url], ["history", url], ["person", "1", url]):
+        assert "Not DP since release 2." in run(capsys, *arguments)
+        told = run(capsys, *arguments, "--json")
+        assert (told if isinstance(told, dict) else told[-1])["not_dp_since"] == 2
+
+
+def test_history_shows_the_grants_in_force(book: Ledger, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "history", url, "--json") == []
+    run(capsys, "history", url)
+    ask(book, "one [b]", analyst="office")
+    book.set_grants(digests([1], book.salt), [nano("0.05")])
+    ask(book, "two")
+    told = run(capsys, "history", url, "--json")
+    assert [line["release"] for line in told] == [1, 2]
+    assert told[0]["charges"] == [{"epsilon": 0.1, "charged": 0.01}, {"epsilon": 1.0, "charged": 0.1}]
+    assert told[1]["charges"][0] == {"epsilon": 0.05, "charged": 0.005}
+    assert told[0]["analyst"] == "office"
+    words = run(capsys, "history", url)
+    assert "one [b]" in words
+    assert "0.005 of 0.05, 0.1 of 1" in words
+
+
+def test_a_person_is_found_as_a_number_and_as_text(book: Ledger, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    ask(book, "one")
+    (told,) = run(capsys, "person", "1", url, "--json")
+    assert (told["id_read_as"], told["granted"], told["left"], told["state"]) == ("number", 0.1, 0.09, "active")
+    assert told["uses"][0].items() >= {"release": 1, "kind": "mean", "charged": 0.01, "granted": 0.1}.items()
+    (told,) = run(capsys, "person", "ann", url, "--json")
+    assert (told["id_read_as"], told["granted"], told["state"], told["while_public"]) == ("text", None, "public", [1])
+    assert [one["id_read_as"] for one in run(capsys, "person", "2", url, "--json")] == ["number", "text"]
+    assert run(capsys, "person", "1", "--ledger", url) == (
+        "Used in 1 question (1 × mean), at a loss of at most 0.01 of 0.1 granted (10%).\nLeft: 0.09.\n"
+    )
+    assert run(capsys, "person", "gone", url).endswith("Withdrawn: not used any more.\n")
+    assert "no account here" in run(capsys, "person", "nobody", url, status=7)
+    assert "no account here" in run(capsys, "person", "007", url, status=7)
+
+
+def test_verify_and_export(book: Ledger, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ask(book, "one")
+    told = run(capsys, "verify", url, "--json")
+    assert told == {"entries": 7, "releases": 1, "people": 5, "head": book.verify().head}
+    assert run(capsys, "verify", url).startswith("The books add up: 7 lines, 1 releases, 5 people.")
+    document = run(capsys, "export", url, "--json")
+    lines = [json.loads(line) for line in run(capsys, "export", url).splitlines()]
+    assert run(capsys, "export", url, "--output", str(tmp_path / "out")) == ""
+    written = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert document == lines == written
+    assert balances(lines) == {c.id: (c.granted, c.spent, c.reserved, c.people) for c in book.cohorts()}
+    exported = json.dumps(lines)
+    assert not any(bytes(row).hex() in exported for row in book.members().digests)
+    assert book.salt.hex() not in exported
+
+
+def test_what_does_not_add_up_ends_with_a_status(book: Ledger, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with book._database.write() as connection:
+        from epsilons.ledger import tables
+
+        connection.execute(tables.people.update().values(joined=77))
+    assert "does not add up" in run(capsys, "verify", url, status=7)
+
+
+def test_adopt_takes_a_ledger_as_it_is(
+    book: Ledger, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
+    assert "epsilons ledger adopt" in run(capsys, "show", url, status=7)
+    assert run(capsys, "adopt", url).startswith("Adopted. The head is line 4: ")
+    assert run(capsys, "adopt", url, "--json")["accepted_loss"] is False
+    run(capsys, "show", url)
+    elsewhere = str(tmp_path / "head.json")
+    run(capsys, "adopt", url, "--anchor", elsewhere)
+    run(capsys, "show", url, "--anchor", elsewhere)
+
+
+def test_a_loss_is_accepted_on_purpose_only(
+    book: Ledger, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
+    assert "say --yes" in run(capsys, "adopt", url, "--accept-loss", status=2)
+    assert "everybody's grant counts as spent" in run(capsys, "adopt", url, "--accept-loss", "--yes")
+    assert [level["left"] for level in run(capsys, "show", url, "--json")["levels"]] == [0, 0]
+    assert "nothing was lost" in run(capsys, "adopt", url, "--accept-loss", "--yes", status=7)
+
+
+def test_the_ledger_is_named_somehow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "Which ledger?" in run(capsys, "show", status=2)
+    assert "no ledger here" in run(capsys, "show", "missing.ledger", status=7)
+    assert not (tmp_path / "missing.ledger").exists()
+    epsilons.ledger.open("sqlite:///people.ledger").close()
+    run(capsys, "show", "people.ledger")
+    monkeypatch.setenv("EPSILONS_LEDGER", "people.ledger")
+    run(capsys, "show")
+
+
+@pytest.mark.parametrize("name", sorted(command.commands))
+def test_the_examples_work_as_pasted(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = command.commands[name].get_help(click.Context(command.commands[name], info_name=name))
+    lines = text.split("Example:\n")[1].split("\n\n")[0].splitlines()
+    assert len(lines) == 2
+    make, example = (shlex.split(line) for line in lines)
+    assert make[:2] == ["python", "-c"]
+    assert example[0] == "epsilons"
+    exec(make[2], {})
+    assert app.main(example[1:]) == 0
+    assert "Traceback" not in capsys.readouterr().err
+    assert sys.modules["epsilons.cli.commands.ledger"].command is command

@@ -1,0 +1,179 @@
+"""What every back end must do: refuse by itself, take all of a change back, bring old ledgers up to date."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import insert, inspect, select, text, update
+
+import epsilons.ledger
+from epsilons.errors import LedgerError
+from epsilons.ledger import tables
+from epsilons.ledger.book import Ledger
+from epsilons.ledger.place import database_at
+from ledger_recount import balances
+from ledger_servers import fresh
+from ledgers import key, nano, person
+
+OLD = json.loads((Path(__file__).parents[2] / "ledger_format_1.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE {at}cohorts SET spent = granted + 1 WHERE id = 1",
+        "UPDATE {at}cohorts SET reserved = -1 WHERE id = 1",
+        "UPDATE {at}cohorts SET people = -1 WHERE id = 1",
+        "UPDATE {at}cohorts SET spent = 'much' WHERE id = 1",
+        "INSERT INTO {at}charges VALUES (1, 1, 0, 0)",
+        "INSERT INTO {at}reservations SELECT number + 1, key, state, seq, kind, individual, epoch, at, description, "
+        "answer, analyst FROM {at}reservations",
+    ],
+)
+def test_the_tables_themselves_refuse_an_overspend(ledger: Ledger, change: str) -> None:
+    ledger.enroll([person("ann")], [nano("1")])
+    ledger.reserve(key("one"), {1: 1}, epoch=1, kind="count")
+    at = "" if ledger._database.schema is None else f"{ledger._database.schema}."
+    with (
+        pytest.raises(LedgerError, match="nothing was changed") as refusal,
+        ledger._database.write() as connection,
+    ):
+        connection.execute(text(change.format(at=at)))
+    assert refusal.value.__cause__ is None
+    ledger.verify()
+
+
+def test_an_exception_takes_everything_back(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger.enroll([person("ann")], [nano("1")])
+
+    def broken(*_given: Any) -> Any:
+        raise RuntimeError("in the middle")
+
+    before = ledger.verify()
+    with monkeypatch.context() as patch:
+        patch.setattr("epsilons.ledger.journal.append", broken)
+        for change in (
+            lambda: ledger.reserve(key("one"), {1: 1}, epoch=1, kind="count"),
+            lambda: ledger.set_grants([person("ann"), person("bob")], [nano("2"), nano("1")]),
+        ):
+            with pytest.raises(RuntimeError):
+                change()
+    assert ledger.verify() == before
+    assert ledger.cohorts() == before.cohorts
+
+
+# Formats ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def old(lasting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a ledger of format 1, as the release that knew no other wrote it."""
+    # All of them are the same ledger, so each needs a machine of its own.
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    database = database_at(lasting, create=True)
+    with database.write() as connection:
+        database.make_room(connection)
+        if database.schema is not None:
+            connection.execute(text(f"SET LOCAL search_path = {database.schema}"))
+        for statement in OLD[connection.dialect.name]:
+            connection.exec_driver_sql(statement)
+        for table, rows in OLD["rows"].items():
+            names = [column.name for column in tables.metadata.tables[table].columns][: len(rows[0])]
+            for row in rows:
+                values = [bytes.fromhex(value["hex"]) if isinstance(value, dict) else value for value in row]
+                connection.execute(insert(tables.metadata.tables[table]), dict(zip(names, values, strict=True)))
+    database.close()
+    return lasting
+
+
+def test_an_old_ledger_is_brought_up_to_date(old: str) -> None:
+    book = epsilons.ledger.open(old, adopt=True)
+    done = book.verify()
+    assert (done.releases, done.people) == (3, 3)
+    # What format 1 used as the salt of its digests still is one.
+    assert book.salt == bytes.fromhex(book.id)
+    assert [past.state for past in book.history()] == ["stored", "refunded", "reserved"]
+    held = book.find(key("open"))
+    assert held is not None
+    book.touched(held.number)
+    assert book.store(held.number, b"43") == b"43"
+    book.set_quota("office", questions=1)
+    with pytest.raises(LedgerError):
+        book.reserve(key("stored"), {}, epoch=book.epoch, kind="count", analyst=" ")
+    may = book.members()
+    assert len(may.cohorts) == 3
+    assert list(balances(book.export())) == [cohort.id for cohort in book.cohorts()]
+    book.verify()
+    book.close()
+    again = epsilons.ledger.open(old)
+    assert again.verify().entries == done.entries + 3
+    again.close()
+
+
+def _words(options: Any) -> str:
+    return str({name: str(value) for name, value in (options or {}).items()})
+
+
+def layout(address: str) -> Any:
+    """Columns and indexes, as the database itself describes them."""
+    database = database_at(address, create=False)
+    with database.read() as connection:
+        look = inspect(connection)
+        found = {
+            name: (
+                [(c["name"], str(c["type"]), c["nullable"]) for c in look.get_columns(name, schema=database.schema)],
+                sorted(
+                    (str(i["name"]), str(i["column_names"]), bool(i["unique"]), _words(i.get("dialect_options")))
+                    for i in look.get_indexes(name, schema=database.schema)
+                ),
+            )
+            for name in look.get_table_names(schema=database.schema)
+        }
+    database.close()
+    return found
+
+
+def test_an_old_ledger_then_looks_like_a_new_one(old: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    epsilons.ledger.open(old, adopt=True).close()
+    new = f"sqlite:///{tmp_path}/new.ledger"
+    if old.startswith("postgresql"):
+        new = fresh(request.getfixturevalue("postgres_server"))
+    epsilons.ledger.open(new).close()
+    assert layout(old) == layout(new)
+
+
+def test_an_old_ledger_that_was_put_back_is_not_brought_up_to_date(old: str, tmp_path: Path) -> None:
+    head = tmp_path / "head"
+    known = {"ledger": OLD["rows"]["ledger"][0][1], "seq": 10_000, "hash": "0" * 64}
+    head.write_text(json.dumps(known))
+    with pytest.raises(LedgerError, match="behind its head"):
+        epsilons.ledger.open(old, anchor=head)
+    database = database_at(old, create=False)
+    with database.read() as connection:
+        assert connection.execute(select(tables.ledger.c.format)).scalar_one() == 1
+    database.close()
+
+
+def test_a_ledger_from_the_future_is_refused(lasting: str) -> None:
+    book = epsilons.ledger.open(lasting)
+    with book._database.write() as connection:
+        connection.execute(update(tables.ledger).values(format=tables.FORMAT + 1))
+    book.close()
+    with pytest.raises(LedgerError, match="newer release of epsilons"):
+        epsilons.ledger.open(lasting)
+
+
+def test_a_migration_that_breaks_off_changes_nothing(old: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_given: Any) -> Any:
+        raise RuntimeError("in the middle")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("epsilons.ledger.journal.append", broken)
+        with pytest.raises(RuntimeError):
+            epsilons.ledger.open(old, adopt=True)
+    book = epsilons.ledger.open(old)
+    book.verify()
+    book.close()

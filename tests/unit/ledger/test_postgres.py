@@ -1,0 +1,195 @@
+"""What is PostgreSQL's own: addresses, turns, broken connections, forks."""
+
+from __future__ import annotations
+
+import builtins
+import threading
+from typing import Any
+
+import pytest
+from sqlalchemy import event, text, update
+
+import epsilons.ledger
+from epsilons.errors import LedgerError
+from epsilons.ledger import postgres, tables
+from epsilons.ledger.postgres import Postgres
+from ledger_servers import fresh
+from ledgers import key, nano, person
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def url(postgres_server: str) -> str:
+    return fresh(postgres_server)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "postgresql://",
+        "postgresql://host",
+        "postgresql://host/db?schema=a;b",
+        "postgresql://host/db?schema=a&schema=b",
+        "postgresql://host:port/db",
+    ],
+)
+def test_an_address_names_a_database_and_perhaps_a_schema(bad: str) -> None:
+    with pytest.raises(LedgerError, match="no ledger at such an address"):
+        epsilons.ledger.open(bad)
+
+
+def test_a_server_that_is_not_there_is_refused_in_our_words(tmp_path: Any) -> None:
+    with pytest.raises(LedgerError, match="could not be reached") as refusal:
+        epsilons.ledger.open(f"postgresql://secret:word@/people?host={tmp_path}")
+    assert "secret" not in str(refusal.value)
+    assert refusal.value.__cause__ is None
+
+
+def test_without_the_driver_the_extra_is_named(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def missing(name: str, *rest: Any) -> Any:
+        if name == "psycopg":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(LedgerError, match=r"epsilons\[postgres\]"):
+        epsilons.ledger.open(url)
+
+
+def test_two_ledgers_in_one_database_are_apart(postgres_server: str) -> None:
+    one, two = (epsilons.ledger.open(fresh(postgres_server)) for _ in range(2))
+    one.enroll([person("ann")], [nano("1")])
+    assert two.cohorts() == ()
+    assert one.id != two.id
+    assert one.salt != two.salt
+    one.close()
+    two.close()
+
+
+def test_the_tables_stand_in_a_schema_of_their_own(postgres_server: str) -> None:
+    database = Postgres(postgres_server)
+    assert database.schema == "epsilons"
+    with database.read() as connection:
+        assert connection.get_execution_options()["schema_translate_map"] == {None: "epsilons"}
+    database.close()
+
+
+def test_a_commit_waits_for_the_disk_and_a_writer_takes_its_turn_first(url: str) -> None:
+    book = epsilons.ledger.open(url)
+    seen: list[str] = []
+    event.listen(book._database._engine, "before_cursor_execute", lambda *given: seen.append(given[2]))  # type: ignore[attr-defined]
+    with book._database.write() as connection:
+        for setting in ("synchronous_commit", "fsync"):
+            assert connection.execute(text(f"SHOW {setting}")).scalar_one() == "on"
+    assert "pg_advisory_xact_lock" in seen[0]
+    book.close()
+
+
+def test_a_server_that_does_not_wait_for_the_disk_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("epsilons.ledger.postgres._BEGIN", "SELECT %(schema)s::text, 'off'")
+    with pytest.raises(LedgerError, match="does not wait for the disk"):
+        epsilons.ledger.open(url)
+
+
+def test_a_writer_waits_for_the_one_before(url: str) -> None:
+    book, other = epsilons.ledger.open(url), epsilons.ledger.open(url)
+    order: list[str] = []
+
+    def second() -> None:
+        other.enroll([person("ann")], [nano("1")])
+        order.append("second")
+
+    with book._database.write() as connection:
+        waiting = threading.Thread(target=second)
+        waiting.start()
+        held = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+        while not connection.execute(held).scalar_one():
+            pass
+        order.append("first")
+    waiting.join()
+    assert order == ["first", "second"]
+    book.close()
+    other.close()
+
+
+def test_a_writer_that_hangs_loses_its_change_and_the_next_goes_on(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    book, other = epsilons.ledger.open(url), epsilons.ledger.open(url)
+    with monkeypatch.context() as patch:
+        brief = postgres._BEGIN.replace(f"'{postgres.STILL_SECONDS}s'", "'200ms'")
+        assert brief != postgres._BEGIN
+        patch.setattr("epsilons.ledger.postgres._BEGIN", brief)
+        hanging = book._database.write()
+        connection = hanging.__enter__()
+    connection.execute(update(tables.ledger).values(epoch=7))
+    other.enroll([person("ann")], [nano("1")])
+    with pytest.raises(LedgerError, match="connection to the ledger's database broke"):
+        hanging.__exit__(None, None, None)
+    assert book.epoch == 1
+    assert book.verify().people == 1
+    book.close()
+    other.close()
+
+
+def test_a_guard_holds_against_a_client_that_takes_no_turn(url: str) -> None:
+    """The charge is judged in the UPDATE itself: a change that slipped in between reading and charging is seen."""
+    book = epsilons.ledger.open(url)
+    book.settle_terms("absent", 1)
+    book.enroll([person("ann")], [nano("1")])
+    database = Postgres(url)
+    rude = f"UPDATE {database.schema}.cohorts SET spent = granted, reserved = 0 WHERE id = 1"
+
+    def slip_in(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+        if statement.startswith("INSERT INTO") and ".charges " in statement:
+            with database._engine.begin() as connection:
+                connection.execute(text(rude))
+
+    event.listen(book._database._engine, "before_cursor_execute", slip_in)  # type: ignore[attr-defined]
+    with pytest.raises(LedgerError, match="changed since this question was planned"):
+        book.reserve(key("one"), {1: 1}, epoch=1, kind="count")
+    assert book.history() == ()
+    database.close()
+    book.close()
+
+
+def test_a_broken_connection_is_said_and_the_next_question_goes_on(url: str) -> None:
+    book = epsilons.ledger.open(url)
+    book.settle_terms("absent", 1)
+    book.enroll([person("ann")], [nano("1")])
+    other = Postgres(url)
+
+    def broken() -> None:
+        with book._database.write() as connection:
+            mine = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+            with other._engine.begin() as end:
+                end.execute(text(f"SELECT pg_terminate_backend({mine}, 5000)"))
+            connection.execute(text("SELECT 1"))
+
+    with pytest.raises(LedgerError, match="connection to the ledger's database broke") as refusal:
+        broken()
+    assert refusal.value.__cause__ is None
+    book.reserve(key("one"), {1: 1}, epoch=1, kind="count")
+    assert book.verify().releases == 1
+    other.close()
+    book.close()
+
+
+def test_a_ledger_opens_its_own_connections_after_a_fork(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = Postgres(url)
+    before = database._engine
+    with monkeypatch.context() as patch:
+        patch.setattr("epsilons.ledger.postgres.os.getpid", lambda: -1)
+        with database.read() as connection:
+            assert connection.engine.pool is not before.pool
+    database.close()
+    before.dispose()
+
+
+def test_a_row_that_does_not_fit_is_refused_in_our_words(url: str) -> None:
+    book = epsilons.ledger.open(url)
+    with pytest.raises(LedgerError, match="nothing was changed") as refusal, book._database.write() as connection:
+        book._database.insert_many(connection, tables.people, [(b"secret", "many", 1)])
+    assert "secret" not in str(refusal.value)
+    book.close()
