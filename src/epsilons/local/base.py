@@ -7,6 +7,7 @@ away. `law` is the exact law of what one owner sends, in all rounds; tests hold 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from epsilons.display import html_table
 from epsilons.errors import DataError, PlanError, ProtocolError
 from epsilons.local.estimate import Estimate
-from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, VIEWS, Leakage, leakage_table
+from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, VIEWS, Leakage, draw_leakages, leakage_table
 from epsilons.noise import Entropy, system
 
 if TYPE_CHECKING:
@@ -80,7 +81,11 @@ class ResponseProtocol(ABC):
     def count(self, answers: Any) -> NDArray[np.int64]:
         """The count vector of one round's outputs."""
         array = np.asarray(answers)
-        if array.ndim != 1 or array.dtype.kind not in "iu" or (len(array) and not 0 <= array.min() <= array.max() < self.outputs):
+        if (
+            array.ndim != 1
+            or array.dtype.kind not in "iu"
+            or (len(array) and not 0 <= array.min() <= array.max() < self.outputs)
+        ):
             raise ProtocolError(
                 "These are not one round's outputs.",
                 rule=f"A flat array of whole numbers from 0 to {self.outputs - 1}.",
@@ -102,7 +107,7 @@ class ResponseProtocol(ABC):
         if len(counts) != self.rounds:
             raise ProtocolError(
                 f"{len(counts)} count vectors were given.",
-                rule=f"This protocol has {self.rounds} round{'s' if self.rounds > 1 else ''}, with a count vector each.",
+                rule=f"One for each round of this protocol: {self.rounds}.",
                 hint="protocol.estimate(*[protocol.count(answers) for answers in rounds])",
             )
 
@@ -154,9 +159,7 @@ class ResponseProtocol(ABC):
 
     def plot_leakage(self, axes: Axes | None = None, *, counts: Sequence[int] = (1, 7, 25, 100)) -> Axes:
         """Delta against epsilon, a curve for each view."""
-        from epsilons.plots import plot_leakage
-
-        return plot_leakage(self.leakages(counts=counts), axes)
+        return draw_leakages(self.leakages(counts=counts), axes)
 
     def to_dict(self) -> dict[str, Any]:
         """The protocol as plain values; `protocol_from` reads them."""
@@ -204,7 +207,8 @@ def protocol_from(document: Mapping[str, Any]) -> ResponseProtocol:
         return kind(**settings)
     except TypeError:
         raise ProtocolError(
-            f"The settings do not fit {name}.", rule="Every setting is known and every needed one is there.",
+            f"The settings do not fit {name}.",
+            rule="Every setting is known and every needed one is there.",
             hint="epsilons collect design writes a file that fits",
         ) from None
 
@@ -212,8 +216,8 @@ def protocol_from(document: Mapping[str, Any]) -> ResponseProtocol:
 def read_truths(truths: Any, options: int) -> tuple[NDArray[np.uint32], bool]:
     """Truths as whole numbers, and whether there is a single one. Whatever is no option is none: 0."""
     array = np.asarray(truths)
-    if array.dtype.kind == "O":
-        array = np.array([np.nan if item is None else item for item in array.ravel().tolist()] or [], ndmin=1) if array.ndim == 1 else array
+    if array.dtype.kind == "O" and array.ndim == 1:
+        array = np.array([math.nan if item is None else item for item in array.tolist()])
     if array.ndim > 1 or array.dtype.kind not in "biuf":
         raise DataError(
             "Truths are not a list of whole numbers.",

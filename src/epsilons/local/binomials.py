@@ -67,7 +67,7 @@ def _tail(
     places = seen - (first + np.arange(len(one))) - second
     found = tails[np.clip(places, 0, len(tails) - 1)]
     found = np.where(places < 0, outside[0], np.where(places >= len(tails), outside[1], found))
-    return float(min(1.0, one @ found))
+    return min(1.0, float(one @ found))
 
 
 def possible_sizes(seen: int, population: int, high: float, low: float, level: float) -> tuple[int, int]:

@@ -61,7 +61,7 @@ def crowd_pair(count: int, others: int, sampling: float, zero: float, *, other_v
 
 
 def answers_pair(count: int, others: int, high: float, low: float) -> Pair:
-    """The number of Yes in one round of randomized response, if one of `count` owners says Yes truthfully or is a No."""
+    """The number of Yes in one round of randomized response, if the last of `count` owners has a Yes, or a No."""
     (_, one), (_, two) = _binomial(count - 1, high), _binomial(others, low)
     _check_size(min(len(one), len(two)) * 100)
     rest = np.convolve(one, two)

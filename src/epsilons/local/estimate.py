@@ -82,7 +82,7 @@ class Estimate:
     def _rows(self, level: float) -> tuple[tuple[str, ...], list[tuple[str, ...]], int]:
         low, high = self.bounds(check_level(level))
         head = ("option", "estimate", "error", f"{level:.4g} interval", "")
-        rows = [
+        rows: list[tuple[str, ...]] = [
             (name, show(_rounded(v)), show(_rounded(e)), f"{show(_rounded(a))} to {show(_rounded(b))}", "")
             for name, v, e, a, b in zip(self._names(), self.values, self.errors, low, high, strict=True)
         ]

@@ -95,15 +95,24 @@ class Leakage:
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Delta against epsilon."""
-        from epsilons.plots import plot_leakage
-
-        return plot_leakage([self], axes)
+        return draw_leakages([self], axes)
 
     def __str__(self) -> str:
         return leakage_table([self])
 
     def _repr_html_(self) -> str:
         return html_table("Leakage", HEAD, [_cells(self)], _notes([self]))
+
+
+def draw_leakages(leakages: Sequence[Leakage], axes: Axes | None = None) -> Axes:
+    """Delta against epsilon, a curve for each view, and the paper's claim."""
+    from epsilons.plots import plot_leakage
+
+    largest = max([4.0, *(2 * one.pure for one in leakages if math.isfinite(one.pure))])
+    epsilons = np.linspace(0, largest, 201)
+    curves = {one.sees + ("" if one.exact else " (upper bound)"): one.curve(epsilons) for one in leakages}
+    claims = sorted({one.claim for one in leakages if one.claim is not None and math.isfinite(one.claim)})
+    return plot_leakage(epsilons, curves, claims, axes)
 
 
 HEAD = ("who sees what", "the paper's claim", "true epsilon", "delta at epsilon", "")
@@ -136,10 +145,8 @@ def smallest_delta(pairs: Sequence[Pair], epsilon: float) -> float:
     worst = 0.0
     for one, two in pairs:
         for p, q in ((one, two), (two, one)):
-            if epsilon > _LARGEST_EPSILON:
-                over = np.where(q > 0, 0.0, p)
-            else:
-                over = np.maximum(0.0, p - math.exp(epsilon) * q)
+            certain = epsilon > _LARGEST_EPSILON
+            over = np.where(q > 0, 0.0, p) if certain else np.maximum(0.0, p - math.exp(epsilon) * q)
             worst = max(worst, math.fsum(over))
     return min(1.0, worst)
 

@@ -47,7 +47,9 @@ class RandomizedResponse(ResponseProtocol):
         self.truth = read_probability(truth, "truth")
         if not 0 < self.truth < 1:
             raise ProtocolError(
-                "The first coin is no coin.", rule="The truth is told with a probability between 0 and 1.", hint="truth=0.8"
+                "The first coin is no coin.",
+                rule="The truth is told with a probability between 0 and 1.",
+                hint="truth=0.8",
             )
         if yes is not None:
             if self.options != 1 or others is not None:

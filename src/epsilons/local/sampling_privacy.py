@@ -28,10 +28,11 @@ TOO_FEW = "Some option was named less often in round two than in round one, whic
 class SamplingPrivacy(ResponseProtocol):
     """Round one hides everybody behind a die; in round two the sampled move from 0 to their truth.
 
-    Definition: round one: v with probability others_v, and 0 with `sampling`. Round two: those sampled send their truth,
-                everybody else repeats (Eqs. 6-8 and 12-13; the last term of Eq. 12 is 1 - pi_0 - ... - pi_{V-1} - pi_s).
-    Claim:      ln(1 + sampling/min_v others_v) (Eqs. 21, 25, 29; Eq. 29 must use the smallest), which holds for somebody
-                who sees round two alone: that is randomized response with first coin `sampling`.
+    Definition: round one: v with probability others_v, and 0 with `sampling`. Round two: those sampled send their
+                truth, everybody else repeats (Eqs. 6-8 and 12-13; the last term of Eq. 12 is 1 - pi_0 - ... -
+                pi_{V-1} - pi_s).
+    Claim:      ln(1 + sampling/min_v others_v) (Eqs. 21, 25, 29; Eq. 29 must use the smallest), which holds for
+                somebody who sees round two alone: that is randomized response with first coin `sampling`.
     Leakage:    an owner seen in both rounds who was sampled shows their truth: epsilon infinite, delta = sampling.
                 Published counts: Bin(n_v, sampling) against Bin(n_v - 1, sampling), with no pure epsilon either.
     Estimate:   (S_v2 - S_v1)/sampling (Eqs. 11 and 16), of variance n_v (1 - sampling)/sampling: it does not depend on
@@ -100,9 +101,7 @@ class SamplingPrivacy(ResponseProtocol):
         errors = np.sqrt(plausible * (1 - share) / share)
 
         def bounds(level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            kinds = {
-                seen: possible_sizes(max(0, seen), population, share, 0.0, level) for seen in set(moved.tolist())
-            }
+            kinds = {seen: possible_sizes(max(0, seen), population, share, 0.0, level) for seen in set(moved.tolist())}
             lows, highs = np.array([kinds[seen] for seen in moved.tolist()], dtype=np.float64).T
             return lows, highs
 
@@ -135,13 +134,11 @@ class SamplingPrivacy(ResponseProtocol):
         rest = [1 - float(self.sampling) - chances.sum()]
         share = float(self.sampling)
         pair: Pair = (
-            np.concatenate([chances + [share, 0], rest]),
-            np.concatenate([chances + [0, share], rest]),
+            np.concatenate([chances + np.array([share, 0]), rest]),
+            np.concatenate([chances + np.array([0, share]), rest]),
         )
         pure = self._loss(min(self.others))
-        return Leakage.of(
-            SECOND_ROUND, "one owner's second round", pure, [pair], epsilon=epsilon, claim=self.claim
-        )
+        return Leakage.of(SECOND_ROUND, "one owner's second round", pure, [pair], epsilon=epsilon, claim=self.claim)
 
     def _leak_all(self, epsilon: float | None) -> Leakage:
         """A sampled owner of v sends (0, v), which nobody else's truth can lead to."""
@@ -150,9 +147,7 @@ class SamplingPrivacy(ResponseProtocol):
         pairs: list[Pair] = [(np.array([share, zero, rest]), np.array([0.0, zero + share, rest]))]
         if self.options > 1:
             pairs.append((np.array([share, 0.0, 1 - share]), np.array([0.0, share, 1 - share])))
-        return Leakage.of(
-            BOTH_ROUNDS, "one owner in both rounds", math.inf, pairs, epsilon=epsilon, claim=self.claim
-        )
+        return Leakage.of(BOTH_ROUNDS, "one owner in both rounds", math.inf, pairs, epsilon=epsilon, claim=self.claim)
 
     def _leak_counts(
         self, epsilon: float | None, count: int, population: int | None, neighbors: str, other: int
@@ -171,10 +166,6 @@ class SamplingPrivacy(ResponseProtocol):
         elif population is None:
             pair = difference_pair(count, share)
         else:
-            pair = crowd_pair(
-                count, population - count, share, float(self.others[0]), other_values=self.options > 1
-            )
+            pair = crowd_pair(count, population - count, share, float(self.others[0]), other_values=self.options > 1)
             sees += f" among {population:,}"
-        return Leakage.of(
-            COUNTS, sees, math.inf, [pair], epsilon=epsilon, claim=self.claim, neighbors=neighbors
-        )
+        return Leakage.of(COUNTS, sees, math.inf, [pair], epsilon=epsilon, claim=self.claim, neighbors=neighbors)

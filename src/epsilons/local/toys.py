@@ -98,9 +98,9 @@ class SamplingOnly(ResponseProtocol):
 class SamplingDeniability(ResponseProtocol):
     """Answer at all with probability `sampling`, and then by randomized response (paper 3, section 3.3, Eqs. 2-5).
 
-    Outputs: 0 No, 1 Yes, 2 nothing. "piₛ x pi_1 + 1 - pi_1 x pi_2" is read as pi_s*(pi_1 + (1 - pi_1)*pi_2). The loss is
-    that of randomized response, since who says nothing shows nothing; the error is larger, and grows with the
-    population as well. The number of owners asked must be known.
+    Outputs: 0 No, 1 Yes, 2 nothing. Eq. 2 is read as pi_s*(pi_1 + (1 - pi_1)*pi_2). The loss is that of randomized
+    response, since who says nothing shows nothing; the error is larger, and grows with the population as well. The
+    number of owners asked must be known.
     """
 
     name: ClassVar[str] = "sampling-deniability"

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ _CHUNK = 1 << 20
 #: Up to so many sides one byte decides nearly every roll.
 _SIDES_FOR_A_BYTE = 16
 
-Sides = NDArray[np.uint8] | NDArray[np.uint32]
+Sides = NDArray[np.unsignedinteger[Any]]
 
 
 class Die:
@@ -40,7 +41,7 @@ class Die:
         # U belongs to side k if k cuts are at or below it. A cut at 1 is never reached: no side above it comes up.
         self._cuts = [cut for cut in accumulate(chances) if cut < 1]
         self._bits = 8 if len(chances) <= _SIDES_FOR_A_BYTE else 16
-        self._dtype = np.dtype(np.uint8 if self._bits == 8 else np.uint32)
+        self._dtype: type[np.unsignedinteger[Any]] = np.uint8 if self._bits == 8 else np.uint32
         self._open = int(np.iinfo(self._dtype).max)
         floors = [cut.numerator * (1 << _WORD) // cut.denominator for cut in self._cuts]
         self._floors = np.array(floors, dtype=np.uint64)
