@@ -52,8 +52,10 @@ def plot_leakage(
 ) -> Axes:
     """Delta against epsilon, one curve per view, and the paper's claim as a line upright."""
     axes = new_axes() if axes is None else axes
-    for view, deltas in curves.items():
-        axes.plot(epsilons, np.where(deltas > 0, deltas, math.nan), linewidth=2, label=view)
+    for place, (view, deltas) in enumerate(curves.items()):
+        # Curves may coincide; dashes show the one below.
+        dashes = "--" if place % 2 == 0 and place else "-"
+        axes.plot(epsilons, np.where(deltas > 0, deltas, math.nan), linewidth=2, linestyle=dashes, label=view)
     for claim in claims:
         axes.axvline(claim, color="black", linestyle=":", label=f"the paper's claim: epsilon {claim:.3g}, delta 0")
     axes.set_yscale("log")

@@ -150,12 +150,23 @@ class ResponseProtocol(ABC):
         self, epsilon: float | None, count: int, population: int | None, neighbors: str, other: int
     ) -> Leakage: ...
 
-    def leakages(self, *, epsilon: float = 1.0, counts: Sequence[int] = (1,)) -> tuple[Leakage, ...]:
-        """All views, that of counts once for each number of owners of the same option."""
-        published = tuple(
-            self._leak_counts(epsilon, count, None, "absent", 0) for count in dict.fromkeys(max(1, n) for n in counts)
-        )
-        return (self._leak_last(None), self._leak_all(None), *published)
+    def leakages(
+        self, *, epsilon: float = 1.0, counts: Sequence[int] = (1,), population: int | None = None
+    ) -> tuple[Leakage, ...]:
+        """All views, that of counts once for each number of owners of the same option.
+
+        In a crowd that is too large to go through all outcomes, counts are judged as in an unlimited one.
+        """
+        published = {}
+        for count in sorted({max(1, n) for n in counts}):
+            crowd = population if population is not None and self._is_small(count, population) else None
+            one = self._leak_counts(epsilon, count, crowd, "absent", 0)
+            published[one.sees] = one
+        return (self._leak_last(None), self._leak_all(None), *published.values())
+
+    def _is_small(self, count: int, population: int) -> bool:
+        """Whether all outcomes of the counts of such a crowd can be gone through in no time."""
+        return population >= count
 
     def plot_leakage(self, axes: Axes | None = None, *, counts: Sequence[int] = (1, 7, 25, 100)) -> Axes:
         """Delta against epsilon, a curve for each view."""

@@ -32,6 +32,11 @@ def replaced_pair(count: int, other: int, sampling: float) -> Pair:
     return np.outer(stay, without).ravel(), np.outer(go, joined).ravel()
 
 
+def crowd_size(count: int, others: int, other_values: bool) -> int:
+    """How many outcomes `crowd_pair` goes through."""
+    return (count + 1) * ((others if other_values else 0) + 1) * (count + others + 1)
+
+
 def crowd_pair(count: int, others: int, sampling: float, zero: float, *, other_values: bool) -> Pair:
     """Both rounds' counts, with one owner of an option and with that owner's answer absent (they then answer as none).
 
@@ -43,7 +48,7 @@ def crowd_pair(count: int, others: int, sampling: float, zero: float, *, other_v
     unsampled = named / (1 - sampling)
     people = count + others
     seen_too = others if other_values else 0
-    _check_size((count + 1) * (seen_too + 1) * (people + 1))
+    _check_size(crowd_size(count, others, other_values))
     with_owner = np.zeros((count + 1, seen_too + 1, people + 1))
     without = np.zeros_like(with_owner)
     sampled, fewer = _full(count, sampling), _full(count - 1, sampling)

@@ -125,7 +125,7 @@ def leakage_table(leakages: Sequence[Leakage]) -> str:
 
 def _cells(one: Leakage) -> tuple[str, ...]:
     claim = "none" if one.claim is None else show_epsilon(one.claim)
-    delta = f"{one.delta:.3g}" if math.isinf(one.epsilon) else f"{one.delta:.3g} at {one.epsilon:.4g}"
+    delta = show_delta(one) if math.isinf(one.epsilon) else f"{show_delta(one)} at {one.epsilon:.4g}"
     return (one.sees, claim, show_epsilon(one.pure), delta, "" if one.exact else "upper bound")
 
 
@@ -138,6 +138,11 @@ def _notes(leakages: Sequence[Leakage]) -> list[str]:
 def show_epsilon(epsilon: float) -> str:
     """Four digits, or the word."""
     return "infinite" if math.isinf(epsilon) else f"{epsilon:.4g}"
+
+
+def show_delta(one: Leakage) -> str:
+    """Three digits; a delta too small for a double is not 0."""
+    return "<1e-300" if one.delta == 0 and math.isinf(one.pure) else f"{one.delta:.3g}"
 
 
 def smallest_delta(pairs: Sequence[Pair], epsilon: float) -> float:

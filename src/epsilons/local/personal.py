@@ -81,13 +81,13 @@ class PersonalResponse:
     # Owners -----------------------------------------------------------------------------------------------------------
 
     def respond(self, truths: Any, *, entropy: Entropy | None = None) -> tuple[Outputs]:
-        """What owners send, in the order of the epsilons. One owner alone: RandomizedResponse.for_epsilon(epsilon)."""
+        """What owners send, in the order of the epsilons. One owner alone: RandomizedResponse(epsilon=...)."""
         cleaned, single = read_truths(truths, self.options)
         if single or len(cleaned) != len(self.roster):
             raise DataError(
                 "Truths and epsilons do not match.",
                 rule=f"One truth for each of the {len(self.roster):,} epsilons.",
-                hint="RandomizedResponse.for_epsilon(epsilon).respond(truth) for one owner",
+                hint="RandomizedResponse(epsilon=epsilon).respond(truth) for one owner",
             )
         entropy = system() if entropy is None else entropy
         answers = cleaned.copy()

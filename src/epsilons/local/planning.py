@@ -13,7 +13,7 @@ from epsilons.display import html_table, show, text_table
 from epsilons.errors import PlanError
 from epsilons.local.base import ResponseProtocol
 from epsilons.local.counts import difference_pair
-from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, Leakage, show_epsilon, smallest_delta
+from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, Leakage, show_delta, show_epsilon, smallest_delta
 from epsilons.local.probability import read_options
 from epsilons.local.randomized_response import RandomizedResponse
 from epsilons.local.sampling_privacy import SamplingPrivacy
@@ -139,7 +139,7 @@ class _Wanted:
     count: int | None
 
     def by_response(self) -> CollectionRow:
-        protocol = RandomizedResponse.for_epsilon(self.epsilon, self.options)
+        protocol = RandomizedResponse(epsilon=self.epsilon, options=self.options)
         if self.share is not None:
             people = math.ceil((protocol.spread(self.share, 1) / self.error) ** 2)
             return self._row(protocol, "", people, protocol.spread(self.share * people, people) / people)
@@ -239,7 +239,7 @@ def _row_cells(row: CollectionRow, fixed_group: bool) -> tuple[str, ...]:
 def _said(one: Leakage) -> str:
     if one.delta == 0 and math.isfinite(one.pure):
         return f"epsilon {show_epsilon(one.pure)}"
-    return f"delta {one.delta:.2g} at {one.epsilon:.3g}"
+    return f"delta {show_delta(one)} at {one.epsilon:.3g}"
 
 
 def _rate_down(rate: float) -> Fraction:

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import PreferenceError, ProtocolError
-from epsilons.guarantee import NANO, Guarantee
+from epsilons.errors import ProtocolError
+from epsilons.guarantee import NANO, Guarantee, to_epsilon
 from epsilons.local.base import Law, Outputs, ResponseProtocol, register
 from epsilons.local.binomials import possible_sizes
 from epsilons.local.counts import answers_pair
@@ -23,6 +23,9 @@ from epsilons.noise import Entropy, floor_dyadic
 from epsilons.noise.dice import Die
 from epsilons.noise.exact import ONE, as_ball
 from epsilons.preferences import to_nano
+
+#: Up to so many owners the law of a count is worked out; its loss stays the same beyond, its delta falls.
+_LARGEST_CROWD = 100_000
 
 
 @register
@@ -36,14 +39,19 @@ class RandomizedResponse(ResponseProtocol):
     Estimate:   (S_v - N*(1-truth)*others_v)/truth; its error grows with the square root of the population N.
 
     >>> RandomizedResponse(truth=.8, yes=.9).leakage().epsilon, RandomizedResponse(truth=.8, yes=.9).claim
-    (3.713572066704308, 1.6964492894237302)
+    (3.713572066704308, 1.694595720777104)
     """
 
     name: ClassVar[str] = "randomized-response"
     rounds: ClassVar[int] = 1
 
-    def __init__(self, truth: Any, yes: Any = None, *, options: int = 1, others: Any = None) -> None:
+    def __init__(
+        self, truth: Any = None, yes: Any = None, *, options: int = 1, others: Any = None, epsilon: Any = None
+    ) -> None:
         super().__init__(read_options(options))
+        self._asked: float | None = None
+        if epsilon is not None:
+            truth = self._truth_for(epsilon, truth, yes, others)
         self.truth = read_probability(truth, "truth")
         if not 0 < self.truth < 1:
             raise ProtocolError(
@@ -62,18 +70,24 @@ class RandomizedResponse(ResponseProtocol):
             others = (1 - coin, coin)
         self.others = read_die(others, self.outputs, Fraction(1), "others")
 
-    @classmethod
-    def for_epsilon(cls, epsilon: float, options: int = 1) -> RandomizedResponse:
-        """The protocol with the least error of all that lose at most epsilon: second draws uniform.
+    def _truth_for(self, epsilon: Any, *given: Any) -> Fraction:
+        """The first coin for a wanted epsilon, the second draw being uniform: (e^epsilon - 1)/(e^epsilon + options).
 
-        truth = (e^epsilon - 1)/(e^epsilon + options), rounded down to a multiple of 2^-64, towards privacy (Kairouz,
-        Oh, Viswanath 2016, "Extremal Mechanisms for Local Differential Privacy", show that this one is optimal for a
-        yes-or-no question).
+        For a yes-or-no question no other protocol errs less at that epsilon (Kairouz, Oh, Viswanath 2016, "Extremal
+        Mechanisms for Local Differential Privacy").
         """
-        nano = to_nano(epsilon)
-        if nano is None:
-            raise PreferenceError("There is no coin for public owners.", rule="A finite epsilon.", hint="epsilon=1")
-        return cls(truth_chance(nano, read_options(options)), options=options)
+        try:
+            nano = None if isinstance(epsilon, bool) else to_nano(float(epsilon))
+        except (TypeError, ValueError, OverflowError):
+            nano = None
+        if nano is None or any(one is not None for one in given):
+            raise ProtocolError(
+                "This epsilon is not usable.",
+                rule="A finite number, which takes the place of all probabilities.",
+                hint="RandomizedResponse(epsilon=1)",
+            )
+        self._asked = to_epsilon(nano)
+        return truth_chance(nano, self.options)
 
     @property
     def claim(self) -> float | None:
@@ -136,6 +150,8 @@ class RandomizedResponse(ResponseProtocol):
         )
 
     def settings(self) -> dict[str, Any]:
+        if self._asked is not None:
+            return {"epsilon": self._asked} | ({"options": self.options} if self.options > 1 else {})
         told: dict[str, Any] = {"truth": write_probability(self.truth)}
         if self.options > 1:
             told["options"] = self.options
@@ -144,7 +160,8 @@ class RandomizedResponse(ResponseProtocol):
         return told
 
     def describe(self) -> str:
-        second = "the second coin or die says" if len(set(self.others)) > 1 else "a fair die says"
+        fair = "a fair " if len(set(self.others)) == 1 else "the second "
+        second = f"{fair}{'coin' if self.options == 1 else 'die'} says"
         return (
             f"Randomized response, {self.options} option{'s' if self.options > 1 else ''}: the truth with probability "
             f"{float(self.truth):.4g}, else what {second}."
@@ -174,7 +191,7 @@ class RandomizedResponse(ResponseProtocol):
         self, epsilon: float | None, count: int, population: int | None, neighbors: str, other: int
     ) -> Leakage:
         """Counts are a function of the answers, so the loss of one answer bounds theirs; for two coins it is exact."""
-        if self.options > 1 or population is None:
+        if self.options > 1 or population is None or population > _LARGEST_CROWD:
             pair, exact = self._pair(), False
             sees = "published counts"
         else:
@@ -222,4 +239,5 @@ def one_round_estimate(
         return lows, highs
 
     largest = round(float(plausible.max()))
-    return Estimate(values, errors, population, protocol.leakages(counts=(1, largest)), bounds)
+    leakages = protocol.leakages(counts=(1, largest), population=population)
+    return Estimate(values, errors, population, leakages, bounds)

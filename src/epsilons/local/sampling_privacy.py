@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from epsilons.errors import PlanError, ProtocolError
 from epsilons.local.base import Law, Outputs, ResponseProtocol, register
 from epsilons.local.binomials import possible_sizes
-from epsilons.local.counts import crowd_pair, difference_pair, replaced_pair
+from epsilons.local.counts import crowd_pair, crowd_size, difference_pair, replaced_pair
 from epsilons.local.estimate import Estimate, read_counts
 from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, Leakage, Pair
 from epsilons.local.probability import read_die, read_options, read_probability, write_probability
@@ -22,6 +22,9 @@ from epsilons.noise import Entropy
 from epsilons.noise.dice import Die
 
 TOO_FEW = "Some option was named less often in round two than in round one, which no honest owner causes."
+
+#: So many outcomes of a crowd's counts are gone through without being asked.
+_QUICK = 300_000
 
 
 @register
@@ -107,7 +110,9 @@ class SamplingPrivacy(ResponseProtocol):
 
         largest = round(float(plausible.max()))
         notes = (TOO_FEW,) if (moved < 0).any() else ()
-        return Estimate(values, errors, population, self.leakages(counts=(1, largest)), bounds, notes=notes)
+        return Estimate(
+            values, errors, population, self.leakages(counts=(1, largest), population=population), bounds, notes=notes
+        )
 
     def spread(self, count: float, population: float) -> float:
         return math.sqrt(count * float((1 - self.sampling) / self.sampling))
@@ -148,6 +153,9 @@ class SamplingPrivacy(ResponseProtocol):
         if self.options > 1:
             pairs.append((np.array([share, 0.0, 1 - share]), np.array([0.0, share, 1 - share])))
         return Leakage.of(BOTH_ROUNDS, "one owner in both rounds", math.inf, pairs, epsilon=epsilon, claim=self.claim)
+
+    def _is_small(self, count: int, population: int) -> bool:
+        return count <= population and crowd_size(count, population - count, self.options > 1) <= _QUICK
 
     def _leak_counts(
         self, epsilon: float | None, count: int, population: int | None, neighbors: str, other: int

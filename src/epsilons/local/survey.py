@@ -84,7 +84,7 @@ class Survey:
             return self.protocol
         if level is None or level not in self.levels:
             raise ProtocolError("This survey needs a level.", hint=f"one of {', '.join(self.levels)}")
-        return RandomizedResponse.for_epsilon(self.levels[level], len(self.options))
+        return RandomizedResponse(epsilon=self.levels[level], options=len(self.options))
 
     @property
     def rounds(self) -> int:
