@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Outputs = NDArray[np.unsignedinteger[Any]]
+_CHUNK = 1 << 18
 #: What one owner sends, one output per round, and with which probability.
 Law = dict[tuple[int, ...], Fraction]
 
@@ -91,7 +92,11 @@ class ResponseProtocol(ABC):
                 rule=f"A flat array of whole numbers from 0 to {self.outputs - 1}.",
                 hint="protocol.count(answers) for each round on its own",
             )
-        return np.bincount(array, minlength=self.outputs).astype(np.int64)
+        counts = np.zeros(self.outputs, np.int64)
+        # In chunks, since `numpy.bincount` copies its input to eight bytes an owner.
+        for start in range(0, len(array), _CHUNK):
+            counts += np.bincount(array[start : start + _CHUNK], minlength=self.outputs)
+        return counts
 
     # The collector ----------------------------------------------------------------------------------------------------
 
