@@ -87,6 +87,7 @@ def plot_map(
     # A degree of longitude is shorter than one of latitude, the more so the further from the equator.
     axes.set_aspect(1 / max(0.05, math.cos(math.radians(middle))))
     axes.ticklabel_format(useOffset=False)
+    axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel("longitude")
     axes.set_ylabel("latitude")
     axes.set_title(title)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,16 @@ class Estimate:
     values: NDArray[np.float64]
     errors: NDArray[np.float64]
     respondents: int
-    leakages: tuple[Leakage, ...]
+    #: Worked out when asked for: a simulation of many estimates should not wait for it.
+    leak: Callable[[], tuple[Leakage, ...]] = field(repr=False)
     bounds: Bounds = field(repr=False)
     labels: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def leakages(self) -> tuple[Leakage, ...]:
+        """What the collection gave away, view by view."""
+        return self.leak()
 
     @property
     def value(self) -> Any:

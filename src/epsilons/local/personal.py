@@ -185,7 +185,7 @@ class PersonalResponse:
         note += f"by claiming the smallest epsilon, by {moved[min(moved)]:.4g}."
         if assume == "unrelated":
             note += " Levels are combined as if preferences said nothing about answers."
-        return Estimate(values, errors, int(people), self.leakages(), bounds, notes=(note,))
+        return Estimate(values, errors, int(people), self.leakages, bounds, notes=(note,))
 
     def _read_table(self, counts: Any) -> NDArray[np.int64]:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -239,5 +239,5 @@ def one_round_estimate(
         return lows, highs
 
     largest = round(float(plausible.max()))
-    leakages = protocol.leakages(counts=(1, largest), population=population)
-    return Estimate(values, errors, population, leakages, bounds)
+    leak = partial(protocol.leakages, counts=(1, largest), population=population)
+    return Estimate(values, errors, population, leak, bounds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -111,7 +111,12 @@ class SamplingPrivacy(ResponseProtocol):
         largest = round(float(plausible.max()))
         notes = (TOO_FEW,) if (moved < 0).any() else ()
         return Estimate(
-            values, errors, population, self.leakages(counts=(1, largest), population=population), bounds, notes=notes
+            values,
+            errors,
+            population,
+            partial(self.leakages, counts=(1, largest), population=population),
+            bounds,
+            notes=notes,
         )
 
     def spread(self, count: float, population: float) -> float:
