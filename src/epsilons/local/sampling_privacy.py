@@ -110,14 +110,8 @@ class SamplingPrivacy(ResponseProtocol):
 
         largest = round(float(plausible.max()))
         notes = (TOO_FEW,) if (moved < 0).any() else ()
-        return Estimate(
-            values,
-            errors,
-            population,
-            partial(self.leakages, counts=(1, largest), population=population),
-            bounds,
-            notes=notes,
-        )
+        leak = partial(self.leakages, counts=(1, largest), population=population)
+        return Estimate(values, errors, population, leak, bounds, notes=notes)
 
     def spread(self, count: float, population: float) -> float:
         return math.sqrt(count * float((1 - self.sampling) / self.sampling))

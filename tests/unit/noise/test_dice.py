@@ -44,7 +44,7 @@ def test_the_first_bits_decide_exactly_where_they_can(chances: list[Fraction]) -
     size = 256 if len(chances) <= 16 else 65_536
     undecided = 0
     # All prefixes of one byte; of two bytes every seventh, and those beside a cut.
-    cuts = {int(sum(chances[:k]) * size) for k in range(1, len(chances))}
+    cuts = {int(sum(chances[:k]) * size) for k in range(1, len(chances))} - {size}
     for prefix in sorted({*range(0, size, 1 if size == 256 else 7), *cuts}):
         side = side_of(chances, Fraction(prefix, size), Fraction(prefix + 1, size))
         raw = prefix.to_bytes(1 if size == 256 else 2, "little")
