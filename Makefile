@@ -7,7 +7,7 @@ py := .venv/bin/python
 ready := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types imports bench bench-ledger soak docs clean
+.PHONY: help venv demo test lint format types imports bench bench-ledger bench-local soak docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
@@ -62,6 +62,9 @@ bench: $(ready)  ## run the benchmarks
 
 bench-ledger: $(ready)  ## run the ledger's benchmark (ten minutes, 20 GB of disk)
 	$(py) benchmarks/ledger.py $(ARGS)
+
+bench-local: $(ready)  ## the local model beside numpy and two packages of PyPI (ARGS=--write renews docs/local.md)
+	$(py) benchmarks/local.py $(ARGS)
 
 soak: $(ready)  ## the long tests
 	$(py) -m pytest -m soak --hypothesis-profile=soak -q $(ARGS)

@@ -58,7 +58,7 @@ def print_tables(console: Console, results: Results, quick: bool) -> None:
         for place, head in enumerate(HEAD):
             table.add_column(head, justify="left" if place in (0, len(HEAD) - 1) else "right", overflow="fold")
         for row in rows:
-            table.add_row(*_cells(row, quick), style="bold red" if row.held is False and not quick else None)
+            table.add_row(*row_cells(row, quick), style="bold red" if row.held is False and not quick else None)
         console.print(table)
     for line in _summary(results, quick):
         console.print(line, markup=False, soft_wrap=True)
@@ -85,7 +85,7 @@ def _markdown(results: Results) -> list[str]:
     for group, rows in results:
         lines += ["", f"### {group.title}", "", f"Yardstick: {_yardsticks(rows)}.", ""]
         lines += [f"| {' | '.join(HEAD)} |", "|---|---:|---:|---:|---:|---|"]
-        lines += [f"| {' | '.join(_cells(row, quick=False))} |" for row in rows]
+        lines += [f"| {' | '.join(row_cells(row, quick=False))} |" for row in rows]
     return lines
 
 
@@ -114,7 +114,8 @@ def _noise(rows: Sequence[Row]) -> str:
     )
 
 
-def _cells(row: Row, quick: bool) -> list[str]:
+def row_cells(row: Row, quick: bool) -> list[str]:
+    """One line of a table."""
     held = "" if quick or row.held is None else "yes" if row.held else "NO"
     return [row.what, _figure(row, row.ours), _figure(row, row.yardstick), f"{row.ratio:.3g}×", _limit(row), held]
 

@@ -6,6 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from epsilons.errors import PlanError
 from epsilons.guarantee import to_epsilon
 
@@ -93,3 +96,56 @@ def _spent(counted: Sequence[Past], cohorts: Mapping[int, Cohort]) -> dict[int, 
         for granted, line in lines.items():
             line.append(max((total[which] for which in there if grants[which] == granted), default=math.nan))
     return lines
+
+
+def plot_leakage(
+    epsilons: NDArray[np.float64],
+    curves: Mapping[str, NDArray[np.float64]],
+    claims: Sequence[float],
+    axes: Axes | None = None,
+) -> Axes:
+    """Delta against epsilon, one curve per view, and the paper's claim as a line upright."""
+    axes = new_axes() if axes is None else axes
+    for place, (view, deltas) in enumerate(curves.items()):
+        # Curves may coincide; dashes show the one below.
+        dashes = "--" if place % 2 == 0 and place else "-"
+        axes.plot(epsilons, np.where(deltas > 0, deltas, math.nan), linewidth=2, linestyle=dashes, label=view)
+    for claim in claims:
+        axes.axvline(claim, color="black", linestyle=":", label=f"the paper's claim: epsilon {claim:.3g}, delta 0")
+    axes.set_yscale("log")
+    axes.set_ylim(bottom=max(1e-18, axes.get_ylim()[0]), top=1.5)
+    axes.set_xlabel("epsilon")
+    axes.set_ylabel("delta: how likely more than epsilon is lost")
+    axes.set_title("What each view gives away")
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, fontsize="small")
+    return axes
+
+
+def plot_map(
+    outlines: Sequence[Sequence[tuple[float, float]]],
+    values: Sequence[float] | NDArray[np.float64],
+    unit: str,
+    title: str = "",
+    axes: Axes | None = None,
+) -> Axes:
+    """Cells of a map, given by their corners as (latitude, longitude), coloured by their values."""
+    axes = new_axes(7.0, 6.0) if axes is None else axes
+    from matplotlib.collections import PolyCollection
+
+    corners = [[(longitude, latitude) for latitude, longitude in outline] for outline in outlines]
+    cells = PolyCollection(corners, array=np.asarray(values), cmap="viridis", edgecolor="face", linewidth=0.2)
+    axes.add_collection(cells)
+    axes.autoscale_view()
+    middle = sum(latitude for outline in outlines for latitude, _ in outline) / sum(map(len, outlines))
+    # A degree of longitude is shorter than one of latitude, the more so the further from the equator.
+    axes.set_aspect(1 / max(0.05, math.cos(math.radians(middle))))
+    axes.ticklabel_format(useOffset=False)
+    axes.locator_params(axis="x", nbins=5)
+    axes.set_xlabel("longitude")
+    axes.set_ylabel("latitude")
+    axes.set_title(title)
+    figure = axes.get_figure()
+    if figure is not None:
+        figure.colorbar(cells, ax=axes, label=unit)
+    return axes

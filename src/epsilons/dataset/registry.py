@@ -34,7 +34,7 @@ class Registry:
         if isinstance(ledger, str):
             self._address = ledger.split("@")[-1]
         self.ledger = ledger if isinstance(ledger, Ledger) else ledgers.open(ledger)
-        self._salt = bytes.fromhex(self.ledger.id)
+        self._salt = self.ledger.salt
         self._asked: Asked | None = None
 
     @property

@@ -1,0 +1,38 @@
+"""The local model: owners randomize their own answers, a collector estimates from many of them (paper 3).
+
+base.py                 the shape of a protocol: respond, count, estimate, leakage
+randomized_response.py  two coins, or a coin and a die
+personal.py             randomized response where every owner has an epsilon of their own
+sampling_privacy.py     paper 3's two rounds
+toys.py                 paper 3's toy constructions
+estimate.py             what a collector gets;  binomials.py: its intervals
+leakage.py              what an observer gets;  counts.py: from published counts
+planning.py             how many respondents, which sampling rate
+survey.py               a question with its options and protocol, as a file;  answers.py: a spreadsheet of answers
+places.py               coordinates to cells and back to a picture;  checkins.py: files of check-ins
+probability.py          exact probabilities
+"""
+
+from epsilons.local.base import ResponseProtocol
+from epsilons.local.estimate import Estimate
+from epsilons.local.leakage import Leakage
+from epsilons.local.personal import PersonalResponse
+from epsilons.local.planning import CollectionPlan, plan
+from epsilons.local.randomized_response import RandomizedResponse
+from epsilons.local.sampling_privacy import SamplingPrivacy
+from epsilons.local.survey import Survey
+from epsilons.local.toys import SamplingDeniability, SamplingOnly
+
+__all__ = [
+    "CollectionPlan",
+    "Estimate",
+    "Leakage",
+    "PersonalResponse",
+    "RandomizedResponse",
+    "ResponseProtocol",
+    "SamplingDeniability",
+    "SamplingOnly",
+    "SamplingPrivacy",
+    "Survey",
+    "plan",
+]

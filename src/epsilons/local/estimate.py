@@ -1,0 +1,160 @@
+"""An estimate from collected answers: how many owners have each option, how sure that is, what it gave away."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.display import html_table, show, text_table
+from epsilons.errors import PlanError, ProtocolError
+from epsilons.local.leakage import Leakage, leakage_table
+
+Numbers = float | NDArray[np.float64]
+Bounds = Callable[[float], tuple[NDArray[np.float64], NDArray[np.float64]]]
+
+_TALLEST_TABLE = 40
+_MOST_OWNERS = 1 << 53
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """`value` is the estimated number of owners per option 1..V: an array, or one number if there is one option.
+
+    `error` is the standard error at that value. `interval(.95)` is (low, high), each of the shape of `value`; it covers
+    each option's true number with at least that probability, not all options at once.
+    """
+
+    values: NDArray[np.float64]
+    errors: NDArray[np.float64]
+    respondents: int
+    #: Worked out when asked for: a simulation of many estimates should not wait for it.
+    leak: Callable[[], tuple[Leakage, ...]] = field(repr=False)
+    bounds: Bounds = field(repr=False)
+    labels: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def leakages(self) -> tuple[Leakage, ...]:
+        """What the collection gave away, view by view."""
+        return self.leak()
+
+    @property
+    def value(self) -> Any:
+        """The estimated number of owners per option."""
+        return self._shaped(self.values)
+
+    @property
+    def error(self) -> Any:
+        """The standard error of `value`."""
+        return self._shaped(self.errors)
+
+    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
+        """Where the true numbers lie: each within (low, high) with at least this probability."""
+        low, high = self.bounds(check_level(level))
+        return self._shaped(low), self._shaped(high)
+
+    def named(self, labels: Sequence[str]) -> Estimate:
+        """The same, with the options' names in printouts."""
+        return replace(self, labels=tuple(labels))
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Plain values that survive JSON; an infinite epsilon is null."""
+        low, high = self.bounds(check_level(level))
+        names = self._names()
+        return {
+            "respondents": self.respondents,
+            "level": level,
+            "options": [
+                {"option": name, "estimate": float(v), "error": float(e), "interval": [float(a), float(b)]}
+                for name, v, e, a, b in zip(names, self.values, self.errors, low, high, strict=True)
+            ],
+            "leakage": [leakage_document(one) for one in self.leakages],
+            "notes": list(self.notes),
+        }
+
+    def table(self, level: float = 0.95) -> str:
+        """The estimate, then the paper's claim beside the true leakage."""
+        head, rows, hidden = self._rows(level)
+        below = [f"... and {hidden:,} more options."] if hidden else []
+        title = f"Estimated from {self.respondents:,} owners"
+        return "\n".join(
+            [title, "", text_table(head, rows), *below, "", leakage_table(self.leakages), *("", *self.notes)]
+        ).rstrip()
+
+    def _rows(self, level: float) -> tuple[tuple[str, ...], list[tuple[str, ...]], int]:
+        low, high = self.bounds(check_level(level))
+        head = ("option", "estimate", "error", f"{level:.4g} interval", "")
+        rows: list[tuple[str, ...]] = [
+            (name, show(_rounded(v)), show(_rounded(e)), f"{show(_rounded(a))} to {show(_rounded(b))}", "")
+            for name, v, e, a, b in zip(self._names(), self.values, self.errors, low, high, strict=True)
+        ]
+        return head, rows[:_TALLEST_TABLE], max(0, len(rows) - _TALLEST_TABLE)
+
+    def _names(self) -> tuple[str, ...]:
+        if self.labels:
+            return self.labels
+        return ("yes",) if len(self.values) == 1 else tuple(str(v) for v in range(1, len(self.values) + 1))
+
+    def _shaped(self, numbers: NDArray[np.float64]) -> Numbers:
+        return float(numbers[0]) if len(numbers) == 1 else numbers.copy()
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        head, rows, _ = self._rows(0.95)
+        notes = [*leakage_table(self.leakages).splitlines(), *self.notes]
+        return html_table(f"Estimated from {self.respondents:,} owners", head, rows, notes)
+
+
+def leakage_document(one: Leakage) -> dict[str, Any]:
+    """A leakage as plain values."""
+    return {
+        "view": one.view,
+        "sees": one.sees,
+        "paper_claims_epsilon": _finite(one.claim),
+        "true_epsilon": _finite(one.pure),
+        "epsilon": _finite(one.epsilon),
+        "delta": one.delta,
+        "neighbors": one.neighbors,
+        "exact": one.exact,
+    }
+
+
+def check_level(level: Any) -> float:
+    """A level of confidence: a number between 0 and 1."""
+    if isinstance(level, bool) or not isinstance(level, (int, float, np.number)) or not 0 < float(level) < 1:
+        raise PlanError("This level is not usable.", rule="It lies between 0 and 1.", hint="interval(0.95)")
+    return float(level)
+
+
+def read_counts(counts: Any, outputs: int, what: str) -> NDArray[np.int64]:
+    """One round's count vector: how many owners sent each output 0, 1, ..."""
+    try:
+        array = np.asarray(counts)
+        usable = array.ndim == 1 and array.dtype.kind in "iuf" and bool((np.abs(array) < _MOST_OWNERS).all())
+        whole = array.astype(np.int64) if usable else np.empty(0, np.int64)
+        usable = usable and bool((whole == array).all())
+    except (TypeError, ValueError, OverflowError):
+        usable = False
+    if not usable or len(whole) != outputs or whole.min() < 0:
+        raise ProtocolError(
+            f"The counts of {what} are not usable.",
+            rule=f"One whole number, not negative, for each of the outputs 0..{outputs - 1}.",
+            hint="protocol.count(answers) makes them",
+        )
+    return whole
+
+
+def _finite(number: float | None) -> float | None:
+    return None if number is None or math.isinf(number) else number
+
+
+def _rounded(number: float) -> float:
+    return round(float(number), 1)

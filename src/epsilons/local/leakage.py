@@ -1,0 +1,168 @@
+"""What somebody who sees part of a collection learns about one owner: epsilon, and where that is infinite, delta.
+
+An observer's view is a pair of laws: of what they see if the owner's answer is the one, and if it is the other. The
+loss holds with (epsilon, delta) if, for both orders of the pair, sum(max(0, P - e^epsilon Q)) <= delta (the hockey-
+stick divergence, which is the smallest such delta: Balle, Barthe, Gaboardi 2018, "Privacy Amplification by
+Subsampling", section 2). Pure epsilon is the case delta = 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.display import html_table, text_table
+from epsilons.errors import PlanError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SECOND_ROUND = "second-round"
+BOTH_ROUNDS = "both-rounds"
+COUNTS = "counts"
+VIEWS = (SECOND_ROUND, BOTH_ROUNDS, COUNTS)
+
+Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+_SEARCH_STEPS = 100
+_LARGEST_EPSILON = 700.0
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """What one view gives away, beside what the paper says.
+
+    `epsilon` and `delta` belong together: the loss is at most epsilon but for probability delta. `pure` is the smallest
+    epsilon with delta = 0, infinite where there is none. `claim` is the paper's epsilon, None where it makes no claim.
+    `exact` is False where only an upper bound is known.
+    """
+
+    view: str
+    sees: str
+    pure: float
+    epsilon: float
+    delta: float
+    claim: float | None
+    neighbors: str = "replace"
+    exact: bool = True
+    pairs: tuple[Pair, ...] = field(default=(), repr=False, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        view: str,
+        sees: str,
+        pure: float,
+        pairs: Sequence[Pair],
+        *,
+        epsilon: float | None,
+        claim: float | None,
+        neighbors: str = "replace",
+        exact: bool = True,
+    ) -> Leakage:
+        """At the epsilon asked for, or at the pure one."""
+        asked = pure if epsilon is None else check_epsilon(epsilon)
+        delta = 0.0 if asked >= pure and math.isfinite(pure) else smallest_delta(pairs, asked)
+        return cls(view, sees, pure, asked, delta, claim, neighbors, exact, tuple(pairs))
+
+    def delta_at(self, epsilon: float) -> float:
+        """The smallest delta with which an epsilon holds."""
+        asked = check_epsilon(epsilon)
+        return 0.0 if asked >= self.pure and math.isfinite(self.pure) else smallest_delta(self.pairs, asked)
+
+    def epsilon_at(self, delta: float) -> float:
+        """The smallest epsilon that holds but for probability delta; infinite where there is none."""
+        if math.isnan(delta) or not 0 <= delta <= 1:
+            raise PlanError(f"A delta of {delta!r} is not allowed.", rule="From 0 to 1.", hint="delta=1e-6")
+        if self.delta_at(0.0) <= delta:
+            return 0.0
+        low, high = 0.0, min(self.pure, _LARGEST_EPSILON)
+        if self.delta_at(high) > delta:
+            return math.inf
+        for _ in range(_SEARCH_STEPS):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.delta_at(middle) <= delta else (middle, high)
+        return high
+
+    def curve(self, epsilons: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+        """The smallest delta for each epsilon."""
+        return np.array([self.delta_at(float(epsilon)) for epsilon in epsilons])
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Delta against epsilon."""
+        return draw_leakages([self], axes)
+
+    def __str__(self) -> str:
+        return leakage_table([self])
+
+    def _repr_html_(self) -> str:
+        return html_table("Leakage", HEAD, [_cells(self)], _notes([self]))
+
+
+def draw_leakages(leakages: Sequence[Leakage], axes: Axes | None = None) -> Axes:
+    """Delta against epsilon, a curve for each view, and the paper's claim."""
+    from epsilons.plots import plot_leakage
+
+    largest = max([4.0, *(2 * one.pure for one in leakages if math.isfinite(one.pure))])
+    epsilons = np.linspace(0, largest, 201)
+    curves = {one.sees + ("" if one.exact else " (upper bound)"): one.curve(epsilons) for one in leakages}
+    claims = sorted({one.claim for one in leakages if one.claim is not None and math.isfinite(one.claim)})
+    return plot_leakage(epsilons, curves, claims, axes)
+
+
+HEAD = ("who sees what", "the paper's claim", "true epsilon", "delta at epsilon", "")
+
+
+def leakage_table(leakages: Sequence[Leakage]) -> str:
+    """The paper's claim and the truth side by side, a row per view."""
+    return "\n".join([text_table(HEAD, [_cells(one) for one in leakages]), *_notes(leakages)])
+
+
+def _cells(one: Leakage) -> tuple[str, ...]:
+    claim = "none" if one.claim is None else show_epsilon(one.claim)
+    delta = show_delta(one) if math.isinf(one.epsilon) else f"{show_delta(one)} at {one.epsilon:.4g}"
+    return (one.sees, claim, show_epsilon(one.pure), delta, "" if one.exact else "upper bound")
+
+
+def _notes(leakages: Sequence[Leakage]) -> list[str]:
+    if not any(math.isinf(one.pure) for one in leakages):
+        return []
+    return ["Infinite: some outcome gives an answer away for certain; delta bounds how likely that is."]
+
+
+def show_epsilon(epsilon: float) -> str:
+    """Four digits, or the word."""
+    return "infinite" if math.isinf(epsilon) else f"{epsilon:.4g}"
+
+
+def show_delta(one: Leakage) -> str:
+    """Three digits; a delta too small for a double is not 0."""
+    return "<1e-300" if one.delta == 0 and math.isinf(one.pure) else f"{one.delta:.3g}"
+
+
+def smallest_delta(pairs: Sequence[Pair], epsilon: float) -> float:
+    """max over the pairs and both orders of sum(max(0, P - e^epsilon Q))."""
+    worst = 0.0
+    for one, two in pairs:
+        for p, q in ((one, two), (two, one)):
+            certain = epsilon > _LARGEST_EPSILON
+            over = np.where(q > 0, 0.0, p) if certain else np.maximum(0.0, p - math.exp(epsilon) * q)
+            worst = max(worst, math.fsum(over))
+    return min(1.0, worst)
+
+
+def check_epsilon(epsilon: float) -> float:
+    """An epsilon at which a delta is asked for: a number that is not negative; infinity asks for certainties."""
+    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, np.number)) or not float(epsilon) >= 0:
+        raise PlanError("This epsilon is not usable.", rule="It is a number from 0 on.", hint="epsilon=1")
+    return float(epsilon)
+
+
+def log_ratio(more: float, less: float) -> float:
+    """ln(more / less), infinite if less is 0."""
+    return math.inf if less <= 0 else math.log1p((more - less) / less)

@@ -1,0 +1,275 @@
+"""Places on a map as options of a question: coordinates to cells, cells to numbers, estimates to a picture.
+
+A grid turns coordinates into a cell's id, a whole number above 0; 0 is outside. A `Region` is the list of cells that a
+survey asks about, which is public and chosen beforehand: the truth of an owner in its k-th cell is k, elsewhere 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.errors import DataError, PlanError, ProtocolError
+from epsilons.local.estimate import Estimate
+from epsilons.local.probability import MAX_OPTIONS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: (south, west, north, east) in degrees.
+Box = tuple[float, float, float, float]
+#: Corners of a cell as (latitude, longitude).
+Outline = list[tuple[float, float]]
+
+_MILES_PER_DEGREE = 69.0547  # of a great circle of radius 3,958.8 miles, at 4 digits more than a cell needs
+
+
+class Grid(Protocol):
+    """A division of the map into cells."""
+
+    def cells(self, latitudes: Any, longitudes: Any) -> NDArray[np.uint64]:
+        """The id of the cell of each point; 0 outside."""
+
+    def cells_in(self, box: Box) -> list[int]:
+        """The ids of the cells whose centre lies in a box."""
+
+    def outline(self, cell: int) -> Outline:
+        """A cell's corners."""
+
+    def label(self, cell: int) -> str:
+        """A cell's name, from which `cell_of` gets the id back."""
+
+    def cell_of(self, label: str) -> int:
+        """The id that a label names."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The grid as plain values."""
+
+
+@dataclass(frozen=True)
+class SquareGrid:
+    """Paper 3's grid (section 4): squares of .15 miles in a square of 9,500 by 9,500 miles, with 32-bit ids.
+
+    63,333 cells on each side are 4,011,068,889 in all, below 2^32. Ids count from 1, row by row from the south-west.
+    Miles are measured along the meridian and along the centre's parallel, so squares are true near the centre.
+
+    >>> grid = SquareGrid(center=(48.8584, 2.2945))
+    >>> cell = int(grid.cells(48.8584, 2.2945)[0])
+    >>> 0 < cell < 2**32, int(grid.cells(48.8584, 2.2945 + 180)[0])
+    (True, 0)
+    """
+
+    center: tuple[float, float]
+    miles: float = 0.15
+    side: int = 63_333
+
+    def __post_init__(self) -> None:
+        latitude, longitude = self.center
+        usable = abs(latitude) < 85 and abs(longitude) <= 180 and 0 < self.miles < 1000 and 0 < self.side <= 65_535
+        if not usable:
+            raise PlanError("This grid is not usable.", rule="A centre in degrees, at most 65,535 cells a side.")
+
+    @property
+    def _degrees(self) -> tuple[float, float]:
+        """The height and the width of a cell."""
+        height = self.miles / _MILES_PER_DEGREE
+        return height, height / math.cos(math.radians(self.center[0]))
+
+    def cells(self, latitudes: Any, longitudes: Any) -> NDArray[np.uint64]:
+        latitude, longitude = read_points(latitudes, longitudes)
+        height, width = self._degrees
+        east = (longitude - self.center[1] + 180) % 360 - 180
+        rows = np.floor((latitude - self.center[0]) / height + self.side / 2)
+        columns = np.floor(east / width + self.side / 2)
+        inside = (rows >= 0) & (rows < self.side) & (columns >= 0) & (columns < self.side)
+        ids = np.where(inside, 1 + rows * self.side + columns, 0)
+        return ids.astype(np.uint64)
+
+    def cells_in(self, box: Box) -> list[int]:
+        south, west, north, east = check_box(box)
+        height, width = self._degrees
+        rows = self._between((south - self.center[0]) / height, (north - self.center[0]) / height)
+        columns = self._between((west - self.center[1]) / width, (east - self.center[1]) / width)
+        check_number(len(rows) * len(columns))
+        return [1 + row * self.side + column for row in rows for column in columns]
+
+    def _between(self, low: float, high: float) -> range:
+        """The rows or columns whose middle lies between two distances from the centre."""
+        first, last = math.ceil(low + self.side / 2 - 0.5), math.floor(high + self.side / 2 - 0.5)
+        return range(max(0, first), min(self.side - 1, last) + 1)
+
+    def outline(self, cell: int) -> Outline:
+        row, column = divmod(cell - 1, self.side)
+        height, width = self._degrees
+        south = self.center[0] + (row - self.side / 2) * height
+        west = self.center[1] + (column - self.side / 2) * width
+        return [(south, west), (south, west + width), (south + height, west + width), (south + height, west)]
+
+    def label(self, cell: int) -> str:
+        return f"cell {cell}"
+
+    def cell_of(self, label: str) -> int:
+        number = label.removeprefix("cell ")
+        if not (number.isdecimal() and number.isascii() and len(number) <= 10 and 0 < int(number) <= self.side**2):
+            raise ProtocolError("A label is no cell of the grid.", rule="cell and a number.", hint="cell 2005559445")
+        return int(number)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"grid": "square", "center": list(self.center), "miles": self.miles, "side": self.side}
+
+
+@dataclass(frozen=True)
+class H3Grid:
+    """Hexagons of the H3 grid (extra `places`), at a resolution from 0 (continents) to 15 (a square metre)."""
+
+    resolution: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.resolution, bool) or not isinstance(self.resolution, int) or not 0 <= self.resolution <= 15:
+            raise PlanError("This resolution is not usable.", rule="A whole number from 0 to 15.", hint="resolution=8")
+
+    def cells(self, latitudes: Any, longitudes: Any) -> NDArray[np.uint64]:
+        h3 = _h3()
+        latitude, longitude = read_points(latitudes, longitudes)
+        found = [
+            h3.str_to_int(h3.latlng_to_cell(a, b, self.resolution)) if abs(a) <= 90 else 0
+            for a, b in zip(latitude.tolist(), longitude.tolist(), strict=True)
+        ]
+        return np.array(found, dtype=np.uint64)
+
+    def cells_in(self, box: Box) -> list[int]:
+        h3 = _h3()
+        south, west, north, east = check_box(box)
+        shape = h3.LatLngPoly([(south, west), (south, east), (north, east), (north, west)])
+        area = h3.average_hexagon_area(self.resolution, unit="km^2")
+        check_number(int((north - south) * (east - west) * 111.0**2 * math.cos(math.radians(south)) / area / 2))
+        found = sorted(h3.str_to_int(cell) for cell in h3.h3shape_to_cells(shape, self.resolution))
+        check_number(len(found))
+        return found
+
+    def outline(self, cell: int) -> Outline:
+        h3 = _h3()
+        return [(float(a), float(b)) for a, b in h3.cell_to_boundary(h3.int_to_str(cell))]
+
+    def label(self, cell: int) -> str:
+        return f"h3 {cell:x}"
+
+    def cell_of(self, label: str) -> int:
+        h3, text = _h3(), label.removeprefix("h3 ")
+        if not h3.is_valid_cell(text):
+            raise ProtocolError("A label is no cell of the grid.", rule="h3 and an index.", hint="h3 882a100d25fffff")
+        return int(h3.str_to_int(text))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"grid": "h3", "resolution": self.resolution}
+
+
+def grid_from(document: Mapping[str, Any]) -> Grid:
+    """The inverse of a grid's `to_dict`: the `places` of a survey."""
+    try:
+        if document.get("grid") == "h3":
+            return H3Grid(int(document["resolution"]))
+        if document.get("grid") == "square":
+            latitude, longitude = document["center"]
+            center = (float(latitude), float(longitude))
+            return SquareGrid(center, float(document.get("miles", 0.15)), int(document.get("side", 63_333)))
+    except (KeyError, TypeError, ValueError):
+        pass
+    raise ProtocolError("The grid is not usable.", rule='A grid "h3" or "square" with its numbers.', hint='grid = "h3"')
+
+
+@dataclass(frozen=True)
+class Region:
+    """The cells that a survey asks about; `numbers` gives owners' truths, `heat_map` a picture of an estimate."""
+
+    grid: Grid
+    ids: tuple[int, ...]
+
+    @classmethod
+    def of(cls, grid: Grid, box: Box) -> Region:
+        """All cells in a box."""
+        ids = tuple(grid.cells_in(box))
+        if not ids:
+            raise PlanError("No cell lies in the box.", rule="A cell counts if its centre does.", hint="a larger box")
+        return cls(grid, ids)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def numbers(self, latitudes: Any, longitudes: Any) -> NDArray[np.uint32]:
+        """Owners' truths: the number of their cell, 1 for the first one, 0 elsewhere."""
+        cells = self.grid.cells(latitudes, longitudes)
+        order = np.argsort(np.array(self.ids, dtype=np.uint64))
+        ordered = np.array(self.ids, dtype=np.uint64)[order]
+        places = np.minimum(np.searchsorted(ordered, cells), len(ordered) - 1)
+        return np.where(ordered[places] == cells, order[places] + 1, 0).astype(np.uint32)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The cells as labels of a survey's options."""
+        return tuple(self.grid.label(cell) for cell in self.ids)
+
+    @classmethod
+    def from_labels(cls, grid: Grid, labels: Sequence[str]) -> Region:
+        """The inverse of `labels`."""
+        return cls(grid, tuple(grid.cell_of(label) for label in labels))
+
+    def outlines(self) -> Iterator[Outline]:
+        """The corners of every cell."""
+        return (self.grid.outline(cell) for cell in self.ids)
+
+    def heat_map(self, numbers: Estimate | Any, axes: Axes | None = None, title: str = "") -> Axes:
+        """A picture of how many owners are in each cell: an estimate, or one number per cell."""
+        from epsilons.plots import plot_map
+
+        values = numbers.values if isinstance(numbers, Estimate) else np.asarray(numbers, dtype=np.float64)
+        if values.shape != (len(self),):
+            raise DataError("Numbers and cells do not match.", rule="One number per cell.", hint="an estimate of them")
+        # An estimate may be below 0; a picture of people starts there.
+        return plot_map(list(self.outlines()), np.maximum(values, 0), "people", title, axes)
+
+
+def read_points(latitudes: Any, longitudes: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two arrays of degrees; a point that is none (missing, not finite, beyond a pole) is moved outside every grid."""
+    try:
+        latitude = np.atleast_1d(np.asarray(latitudes, dtype=np.float64))
+        longitude = np.atleast_1d(np.asarray(longitudes, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise DataError("Coordinates are not numbers.", rule="Degrees.", hint="cells([48.86], [2.29])") from None
+    if latitude.ndim != 1 or latitude.shape != longitude.shape:
+        raise DataError("Latitudes and longitudes do not match.", rule="One of each per point.", hint="two flat lists")
+    lost = ~(np.isfinite(latitude) & np.isfinite(longitude) & (np.abs(latitude) <= 90) & (np.abs(longitude) <= 540))
+    return np.where(lost, 1e6, latitude), np.where(lost, 0.0, longitude)
+
+
+def check_box(box: Box) -> Box:
+    """South below north, west below east."""
+    south, west, north, east = box
+    if not (-90 <= south < north <= 90 and -180 <= west < east <= 180):
+        raise PlanError(
+            "This box is not usable.", rule="(south, west, north, east) in degrees.", hint="(40.6, -74.1, 40.9, -73.8)"
+        )
+    return box
+
+
+def check_number(cells: int) -> None:
+    """No more cells than a protocol has options."""
+    if cells > MAX_OPTIONS:
+        raise PlanError(
+            "There are too many cells.", rule=f"At most {MAX_OPTIONS:,}.", hint="a smaller box or larger cells"
+        )
+
+
+def _h3() -> ModuleType:
+    try:
+        import h3
+    except ImportError:
+        raise PlanError("The H3 grid needs the package h3.", hint="pip install 'epsilons[places]'") from None
+    module: ModuleType = h3
+    return module
