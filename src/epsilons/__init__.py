@@ -21,6 +21,7 @@ from epsilons.guarantee import Guarantee
 from epsilons.individual import individually
 from epsilons.planner.plan import Plan
 from epsilons.preferences import PUBLIC, Preferences
+from epsilons.regression import linear_regression, logistic_regression
 from epsilons.release import Release
 
 __version__ = "0.1.0"
@@ -43,6 +44,8 @@ __all__ = [
     "individually",
     "kth_largest",
     "ledger",
+    "linear_regression",
+    "logistic_regression",
     "max",
     "mean",
     "mechanisms",

@@ -58,7 +58,7 @@ class Options(TypedDict, total=False):
     entropy: Entropy | None
 
 
-def _ask(
+def ask(
     statistic: Statistic,
     values: Any,
     epsilons: Any,
@@ -78,6 +78,7 @@ def _ask(
     inside: str | None = None,
     entropy: Entropy | None = None,
 ) -> Release:
+    """One release of any statistic: check the arguments, choose a mechanism, draw."""
     groups = _groups(privacy, epsilons, group_epsilons)
     question = Question(statistic, neighbors, assume, spread, density, location, privacy, groups)
     settings = Settings(_check_options(mechanism, threshold, rescale, entropy), rescale, scale, gamma, inside)
@@ -144,12 +145,12 @@ def count(values: Any, epsilons: Any = None, **options: Unpack[Options]) -> Rele
     >>> 0 <= answer.value <= 4
     True
     """
-    return _ask(Count(), values, epsilons, **options)
+    return ask(Count(), values, epsilons, **options)
 
 
 def sum(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
     """The sum of values clipped to public bounds; a missing value counts as their centre."""
-    return _ask(Sum(bounds), values, epsilons, **options)  # type: ignore[arg-type]
+    return ask(Sum(bounds), values, epsilons, **options)  # type: ignore[arg-type]
 
 
 def mean(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
@@ -160,19 +161,19 @@ def mean(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options:
     >>> answer.charges
     {0.5: 0.5, 1.0: 0.5}
     """
-    return _ask(Mean(bounds), values, epsilons, **options)  # type: ignore[arg-type]
+    return ask(Mean(bounds), values, epsilons, **options)  # type: ignore[arg-type]
 
 
 def variance(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
     """The variance (divided by n) of values clipped to public bounds."""
-    return _ask(Variance(bounds), values, epsilons, **options)  # type: ignore[arg-type]
+    return ask(Variance(bounds), values, epsilons, **options)  # type: ignore[arg-type]
 
 
 def median(
     values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
 ) -> Release:
     """The median, on a public grid of possible answers (65,536 steps unless `step` is given)."""
-    return _ask(order.median(bounds, step), values, epsilons, **options)
+    return ask(order.median(bounds, step), values, epsilons, **options)
 
 
 def quantile(
@@ -185,21 +186,21 @@ def quantile(
     **options: Unpack[Options],
 ) -> Release:
     """The value below which a fraction `q` of the people lie, on a public grid of possible answers."""
-    return _ask(order.quantile(q, bounds, step), values, epsilons, **options)
+    return ask(order.quantile(q, bounds, step), values, epsilons, **options)
 
 
 def min(
     values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
 ) -> Release:
     """The smallest value, on a public grid of possible answers."""
-    return _ask(order.minimum(bounds, step), values, epsilons, **options)
+    return ask(order.minimum(bounds, step), values, epsilons, **options)
 
 
 def max(
     values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
 ) -> Release:
     """The largest value, on a public grid of possible answers."""
-    return _ask(order.maximum(bounds, step), values, epsilons, **options)
+    return ask(order.maximum(bounds, step), values, epsilons, **options)
 
 
 def kth_largest(
@@ -216,8 +217,8 @@ def kth_largest(
     With individual or group privacy, k=2 and more need no bounds.
     """
     if bounds is None and options.get("privacy", "personalized") != "personalized":
-        return _ask(UnboundedOrder(k, step), values, epsilons, **options)
-    return _ask(order.kth_largest(k, bounds, step), values, epsilons, **options)
+        return ask(UnboundedOrder(k, step), values, epsilons, **options)
+    return ask(order.kth_largest(k, bounds, step), values, epsilons, **options)
 
 
 def histogram(
@@ -236,7 +237,7 @@ def histogram(
     >>> list(answer.value)
     ['a', 'b']
     """
-    return _ask(Histogram.of(edges, categories, outside), values, epsilons, **options)
+    return ask(Histogram.of(edges, categories, outside), values, epsilons, **options)
 
 
 def plan(

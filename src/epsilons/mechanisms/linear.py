@@ -142,8 +142,8 @@ class Linear(Mechanism):
         assert isinstance(statistic, Additive)
         people, total = levels.people, self._weight(question, levels)
         if statistic.averages:
-            divisor = total if self.mean_of_the_weighted or self.rescale else Fraction(people)
-            return statistic.answer(sums, divisor, people)
+            divisor = total if self._divides_by_weight(statistic) else Fraction(people)
+            return statistic.finished(sums, divisor, people, self._scales(question, levels))
         if self.rescale:
             scaled = [[s * people / total for s in part] for part in sums]
             return statistic.answer(scaled, Fraction(people), people)
@@ -154,6 +154,17 @@ class Linear(Mechanism):
                 filled = [[s + rest for s in part] for part in sums]
             return statistic.answer(filled, Fraction(people), people)
         return statistic.answer(sums, total, people)
+
+    def _divides_by_weight(self, statistic: Additive) -> bool:
+        """Whether an average divides by the weight behind it; a model does so by itself."""
+        return self.mean_of_the_weighted or self.rescale or statistic.models
+
+    def _scales(self, question: Question, levels: Levels) -> list[float]:
+        """The Laplace scale of the noise in each part's weighted sums."""
+        statistic, weighting = question.statistic, self.weighting(question, levels)
+        assert isinstance(statistic, Additive)
+        inverses = (float(weighting.inverse_scale(part, question.neighbors)) for part in statistic.parts)
+        return [float(accuracy.equivalent_scale(inverse)) / weighting.one for inverse in inverses]
 
     def _weight(self, question: Question, levels: Levels) -> Fraction:
         return self.weighting(question, levels).total(levels)
@@ -212,7 +223,7 @@ class Linear(Mechanism):
 
     def error_model(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel | None:
         statistic = question.statistic
-        if not isinstance(statistic, Additive) or len(statistic.parts) > 1:
+        if not isinstance(statistic, Additive) or len(statistic.parts) > 1 or statistic.models:
             return None
         effect, nothing = self._effect(question, levels), question.assume == "nothing"
         return accuracy.error_model(effect, statistic, levels, moments, statistic.units[0], nothing)
@@ -230,7 +241,7 @@ class Linear(Mechanism):
         statistic = question.statistic
         assert isinstance(statistic, Additive)
         factor: Any = 1.0 + 0.0 * rate
-        if self.rescale or (statistic.averages and self.mean_of_the_weighted):
+        if self.rescale or (statistic.averages and self._divides_by_weight(statistic)):
             factor = levels.people / np.maximum(fractions @ np.array(levels.sizes, float), 1e-300)
         per_person = factor / (levels.people if statistic.averages else 1)
         laplace = []
