@@ -19,6 +19,7 @@ from epsilons.errors import (
 )
 from epsilons.guarantee import Guarantee
 from epsilons.individual import individually
+from epsilons.personalizing import personalize
 from epsilons.planner.plan import Plan
 from epsilons.preferences import PUBLIC, Preferences
 from epsilons.regression import linear_regression, logistic_regression
@@ -51,6 +52,7 @@ __all__ = [
     "mechanisms",
     "median",
     "min",
+    "personalize",
     "plan",
     "quantile",
     "sum",

@@ -41,7 +41,9 @@ def linear_regression(
     """
     rows = Rows.pair(X, y)
     width = rows.features.shape[1]
-    bounds = feature_bounds(bounds_X, width, "eps.linear_regression(X, y, epsilons, bounds_X=(0, 1), bounds_y=(0, 100))")
+    bounds = feature_bounds(
+        bounds_X, width, "eps.linear_regression(X, y, epsilons, bounds_X=(0, 1), bounds_y=(0, 100))"
+    )
     target = check_target(bounds_y)
     return ask(LinearRegression(feature_names(X, features, width), bounds, target), rows, epsilons, **options)
 

@@ -17,8 +17,8 @@ from epsilons.statistics.question import Question
 class Stretching(Linear):
     """Weight each value by its owner's epsilon over the largest one.
 
-    Definition: sum of (eps_i/eps_max) * x_i, plus noise of scale r/eps_max. A model multiplies two of a person's values,
-                each shrunk, so that its weights are (eps_i/eps_max)^2.
+    Definition: sum of (eps_i/eps_max) * x_i, plus noise of scale r/eps_max. A model multiplies two values of a
+                person, each shrunk, so that its weights are (eps_i/eps_max)^2.
     Theorem:    Alaggan, Gambs, Kermarrec 2015 (heterogeneous DP), as used by Jorgensen et al. 2015, section V-A.
     Guarantee:  eps_i-PDP, one person absent or replaced, as asked.
     Cost:       eps_i charged to each person; for a model eps_i^2/eps_max, which is all they lose.

@@ -115,7 +115,7 @@ class Additive(Statistic):
     def finished(
         self, sums: Sequence[Sequence[Fraction]], weight: Fraction, people: int, scales: Sequence[float]
     ) -> Any:
-        """The same where the Laplace scale of the noise in each part's cells, a public fact, is known: models need it."""
+        """The same where the Laplace scale of the noise in each part's cells, a public fact, matters: for models."""
         return self.answer(sums, weight, people)
 
     @abstractmethod

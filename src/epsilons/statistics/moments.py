@@ -1,13 +1,14 @@
 """Exact sums of products of whole numbers, level by level, at the speed of a matrix product.
 
-Every entry goes to a public grid, so that it is a whole number of magnitude at most `STEPS` = 2^16. A product is then at
-most 2^32, and a block of 2^16 people adds up to at most 2^48: doubles hold all of it exactly, in whatever order a
+Every entry goes to a public grid, so that it is a whole number of magnitude at most `STEPS` = 2^16. A product is then
+at most 2^32, and a block of 2^16 people adds up to at most 2^48: doubles hold all of it exactly, in whatever order a
 matrix product adds. Blocks are added in 64-bit integers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +94,7 @@ def _drop_missing(x: Floats, side: Floats) -> None:
 
 def _add_by_level(sums: Floats, x: Floats, side: Floats, edges: list[int], first: int) -> None:
     width = x.shape[1]
-    for level, (low, high) in enumerate(zip(edges, edges[1:], strict=False)):
+    for level, (low, high) in enumerate(pairwise(edges)):
         start, stop = max(low - first, 0), min(high - first, len(x))
         for begin in range(start, stop, _PRODUCT):
             end = min(begin + _PRODUCT, stop)

@@ -94,7 +94,7 @@ class ArrayPeople:
 
 
 def keep_people(roster: Roster, chances: Sequence[int], entropy: Entropy) -> NDArray[np.bool_]:
-    """Who stays in a sample: a 64-bit coin each; a chance of 1 does not look at the coin, whose limit would overflow."""
+    """Who stays in a sample: a 64-bit coin each. A chance of 1 does not look at it, since its limit would overflow."""
     limit = np.array([min(chance, ALWAYS - 1) for chance in chances], np.uint64)
     certain = np.array([chance >= ALWAYS for chance in chances])
     kept = np.empty(len(roster), bool)

@@ -6,9 +6,10 @@ is a polynomial of the weights w whose coefficients are products of two entries 
     linear (t = y, kappa = 1):           (t - w.x)^2        = sum_jl x_j x_l w_j w_l - sum_j 2 t x_j w_j + constant,
     logistic (t = 2y - 1, kappa = 2):    8 log(1 + e^(-t w.x)) ~ sum_jl x_j x_l w_j w_l - sum_j 4 t x_j w_j + constant,
 
-the second by a Taylor polynomial around w = 0 (Zhang, Zhang, Xiao, Yang, Winslett 2012, "Functional mechanism", sections
-4 and 5). What is released are the coefficients of the distinct monomials: x_j^2, 2 x_j x_l (j < l) and 2 kappa t x_j.
-One person moves them in L1 by at most d^2 + 2 kappa d when absent and (d + kappa)^2 when replaced (docs/models.md).
+the second by a Taylor polynomial around w = 0 (Zhang, Zhang, Xiao, Yang, Winslett 2012, "Functional mechanism",
+sections 4 and 5). What is released are the coefficients of the distinct monomials: x_j^2, 2 x_j x_l (j < l) and
+2 kappa t x_j. One person moves them in L1 by at most d^2 + 2 kappa d when absent and (d + kappa)^2 when replaced
+(docs/models.md has the proof).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from epsilons.errors import PlanError
 from epsilons.statistics.base import Additive, Moments, Part, as_doubles, as_numbers, check_bounds
 from epsilons.statistics.moments import STEPS, Grid, product_sums
 from epsilons.statistics.rows import Rows
-from epsilons.statistics.solving import NoisyLoss
+from epsilons.statistics.solving import WEIGHT_SQUARE, NoisyLoss
 
 #: Each of the d columns doubles the work and adds noise for all; beyond this no model is worth its noise.
 MAX_FEATURES = 500
@@ -154,11 +155,12 @@ class Regression(Additive):
         """How far one step of noise in every coefficient moves predictions, for features that are uniform.
 
         The j-th weight then errs by e_j/(n v_j), v_j the mean square of the j-th feature (1 for the intercept), and
-        a prediction by the root of sum_j v_j (e_j/(n v_j))^2. e_j is noise in t x_j, half of a cell's, and as much
-        again for the noise in the matrix.
+        a prediction by the root of sum_j v_j (e_j/(n v_j))^2. e_j is the noise in t x_j, and in the matrix times
+        weights of the expected size.
         """
         spread = 1 + (self.width - 1) / _MEAN_SQUARE
-        return (self.unit * float(np.sqrt(2 * spread)) / 2 / STEPS**2,)
+        noise = 1 / (2 * self.kappa) ** 2 + self.width * WEIGHT_SQUARE / 4
+        return (self.unit * float(np.sqrt(spread * noise)) / STEPS**2,)
 
     def describe(self) -> str:
         return f"{self.name} on {len(self.bounds)} feature{'s' if len(self.bounds) > 1 else ''}"

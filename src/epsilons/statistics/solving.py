@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 #: The public guess of a weight's mean square, for features and targets on [-1, 1].
-WEIGHT_SQUARE = 0.1
+WEIGHT_SQUARE = 0.05
 #: Directions in which people differ by less than the grid can tell (mean square on [-1, 1]) count as no direction.
 _GRAIN = 2.0**-30
 
