@@ -36,7 +36,7 @@ def linear_regression(
     >>> import epsilons as eps
     >>> age, wage = [[25], [35], [45], [55]], [20, 28, 36, 44]
     >>> answer = eps.linear_regression(age, wage, eps.PUBLIC, bounds_X=(15, 65), bounds_y=(0, 100), features=["age"])
-    >>> {name: round(value, 3) for name, value in answer.value.items()}
+    >>> {name: round(value, 1) + 0.0 for name, value in answer.value.items()}
     {'intercept': 0.0, 'age': 0.8}
     """
     rows = Rows.pair(X, y)

@@ -1,0 +1,1 @@
+"""Each paper's evaluation, run again: its settings, its figures, and whether its claims hold."""
