@@ -7,12 +7,12 @@ py := .venv/bin/python
 ready := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types imports bench soak docs clean
+.PHONY: help venv demo test lint format types imports bench bench-models soak docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 venv: $(ready)  ## set up .venv (again only when pyproject.toml or constraints.txt changed)
 
@@ -59,6 +59,15 @@ imports: $(ready)  ## import-linter: imports between rooms only go down
 
 bench: $(ready)  ## run the benchmarks
 	$(py) benchmarks/run.py $(ARGS)
+
+# diffprivlib needs an older scikit-learn than ours, hence an environment of its own; without it its column is empty.
+build/diffprivlib/.ready: benchmarks/diffprivlib.txt
+	@mkdir -p build && "$(PYTHON)" -m venv --clear build/diffprivlib
+	@build/diffprivlib/bin/python -m pip install -qq --no-input -r benchmarks/diffprivlib.txt && touch $@ \
+	    || { rm -rf build/diffprivlib; echo "diffprivlib cannot be installed here; the comparison goes without it." >&2; }
+
+bench-models: $(ready) build/diffprivlib/.ready  ## time and accuracy of models, beside numpy, OpenDP and diffprivlib
+	$(py) benchmarks/models.py $(ARGS)
 
 soak: $(ready)  ## the long tests
 	$(py) -m pytest -m soak --hypothesis-profile=soak -q $(ARGS)

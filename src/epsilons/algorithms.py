@@ -88,7 +88,11 @@ def run(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
                 rule="Bounds are public facts; reading them from the data would leak it.",
                 hint="give it all its bounds",
             ) from None
-    raise DataError("The algorithm failed.", rule="What it raised is not shown: it may be data.")
+    raise DataError(
+        "The algorithm failed.",
+        rule="What it raised is not shown: it may be data.",
+        hint="run it by itself on made-up data of the same kind",
+    )
 
 
 # OpenDP --------------------------------------------------------------------------------------------------------------
@@ -100,7 +104,7 @@ def _measurement(measurement: Any, rows: int, neighbors: str) -> Algorithm:
         name="OpenDP measurement",
         claim="The promise rests on OpenDP's privacy map of the measurement, which was asked before it ran.",
         private_under="both" if neighbors == "replace" else "absent",
-        run=lambda sample, _: measurement(sample),
+        run=lambda sample, _: measurement(_vector(measurement, sample)),
         fixed=loss,
         takes_rows=True,
     )
@@ -116,7 +120,7 @@ def _maker(make: Callable[[float], Any], rows: int, neighbors: str) -> Algorithm
             if _room(measurement) != "opendp" or not hasattr(measurement, "map"):
                 raise PlanError("A function of epsilon alone must make an OpenDP measurement.", hint=_CALL)
             if measured_loss(measurement, rows, neighbors) <= Fraction(repr(epsilon)):
-                return measurement(sample)
+                return measurement(_vector(measurement, sample))
         raise PlanError(
             f"The measurement costs more than the epsilon of {epsilon:.6g} it was made for.",
             rule="Its map must stay within the threshold, over all rows of a person.",
@@ -126,6 +130,12 @@ def _maker(make: Callable[[float], Any], rows: int, neighbors: str) -> Algorithm
     claim = "The promise rests on OpenDP's privacy map of the measurement, which was asked before it ran."
     under = "both" if neighbors == "replace" else "absent"
     return Algorithm(_name(make), claim, under, call, takes_rows=True)
+
+
+def _vector(measurement: Any, sample: Any) -> Any:
+    """A flat array as a list where a vector is wanted: OpenDP refuses arrays whose type is not the vector's."""
+    flat = getattr(sample, "ndim", 0) == 1 and hasattr(sample, "tolist")
+    return sample.tolist() if flat and str(measurement.input_carrier_type).startswith("Vec<") else sample
 
 
 def measured_loss(measurement: Any, rows: int, neighbors: str) -> Fraction:

@@ -23,6 +23,7 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question
+from epsilons.statistics.regression import LinearRegression, LogisticRegression
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.unbounded import UnboundedOrder
 from epsilons.statistics.variance import Variance
@@ -293,7 +294,7 @@ def _statistic(name: str, arguments: dict[str, Any]) -> Statistic:
     return build(*(arguments.get(key, _DEFAULTS.get(key)) for key in needed))
 
 
-_DEFAULTS = {"outside": "drop"}
+_DEFAULTS: dict[str, Any] = {"outside": "drop", "classes": (0, 1)}
 #: What can be planned by name: its arguments, and how they make a statistic.
 _STATISTICS: dict[str, tuple[tuple[str, ...], Callable[..., Statistic]]] = {
     "count": ((), Count),
@@ -306,4 +307,6 @@ _STATISTICS: dict[str, tuple[tuple[str, ...], Callable[..., Statistic]]] = {
     "max": (("bounds", "step"), order.maximum),
     "kth_largest": (("k", "bounds", "step"), order.kth_largest),
     "histogram": (("edges", "categories", "outside"), Histogram.of),
+    "linear_regression": (("bounds_X", "bounds_y", "features"), LinearRegression.of),
+    "logistic_regression": (("bounds_X", "classes", "features"), LogisticRegression.of),
 }

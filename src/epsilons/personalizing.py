@@ -44,9 +44,15 @@ def personalize(
     removed; what a plain function is taken to claim) or "both". With several rows per person, `person` has an id per
     row, at most `rows_per_person` rows of each are used, and the algorithm runs at a share of the threshold.
 
+    The algorithm's claim covers all it does with any sample, an empty one included, and when it fails: that is an
+    answer too, if only the text that it failed.
+
     >>> import epsilons as eps
+    >>> from fractions import Fraction
+    >>> from epsilons.noise.entropy import system
+    >>> from epsilons.noise.laplace import discrete_laplace
     >>> def noisy_length(data, epsilon):
-    ...     return eps.count([1] * len(data), epsilon).value if len(data) else 0
+    ...     return len(data) + discrete_laplace(system(), Fraction(repr(epsilon)))
     >>> answer = eps.personalize(noisy_length, ["a", "b", "c"], [0.1, 1.0, 1.0])
     >>> answer.charges
     {0.1: 0.1, 1.0: 1.0}

@@ -134,7 +134,8 @@ def test_whoever_misses_something_adds_nothing() -> None:
         ({"bounds_X": (0, math.inf)}, "not finite"),
         ({"bounds_y": (3, 3)}, "reversed"),
         ({"features": "ab"}, "One name for all"),
-        ({"features": ["a"]}, "1 names for 2"),
+        ({"features": ["a"]}, "bounds for 1"),
+        ({"features": ["a", "a"]}, "one name twice"),
         ({"mechanism": "robust"}, "cannot serve"),
         ({"mechanism": "mixed"}, "cannot serve"),
         ({"mechanism": "exponential"}, "cannot serve"),
@@ -145,6 +146,19 @@ def test_what_is_refused_says_why(arguments: dict[str, Any], message: str) -> No
     X, y, epsilons = people(50)
     with pytest.raises(eps.PlanError, match=message):
         eps.linear_regression(X, y, epsilons, **{**BOUNDS, **arguments})
+
+
+def test_a_plan_needs_no_data() -> None:
+    epsilons = [0.05] * 5_000 + [1.0] * 5_000
+    plan = eps.plan("linear_regression", epsilons, bounds_X=([0, 18], [1, 90]), bounds_y=(0, 80))
+    assert plan.best.mechanism == "weighted"
+    assert {row.mechanism for row in plan.rows} == {"minimum", "threshold", "sample", "stretching", "weighted"}
+    assert plan.best.error == min(row.error for row in plan.rows if row.error is not None)
+    narrow = eps.plan("linear_regression", epsilons, bounds_X=(0, 1), bounds_y=(0, 80), features=["a"])
+    assert narrow.best.error < plan.best.error  # type: ignore[operator]
+    assert "weighted" in str(eps.plan("logistic_regression", epsilons, bounds_X=(0, 1), features=["a", "b"]))
+    with pytest.raises(eps.PlanError, match="no bounds"):
+        eps.plan("linear_regression", epsilons)
 
 
 def test_lengths_and_epsilons_are_needed() -> None:

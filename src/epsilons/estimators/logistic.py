@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from epsilons.estimators.base import PersonalizedModel
 from epsilons.noise.entropy import Entropy
 from epsilons.regression import logistic_regression
-from epsilons.statistics.regression import check_classes
+from epsilons.statistics.features import check_classes
 
 
 class PersonalizedLogisticRegression(ClassifierMixin, PersonalizedModel):  # type: ignore[misc]

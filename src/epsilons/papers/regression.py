@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import epsilons as eps
+from epsilons.noise.entropy import Entropy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +64,8 @@ class Setting:
         low = random.uniform(self.epsilon_c, self.epsilon_m, people)
         middle = random.uniform(self.epsilon_m, self.epsilon_l, people)
         conservative, moderate = group < self.conservative, group < self.conservative + self.moderate
-        return np.round(np.where(conservative, low, np.where(moderate, middle, self.epsilon_l)), 2)
+        granted: Floats = np.where(conservative, low, np.where(moderate, middle, self.epsilon_l))
+        return granted.round(2)
 
 
 #: Figure 3: what is varied, and over which values.
@@ -86,9 +88,16 @@ def wages() -> tuple[Floats, Floats]:
 
 
 def cross_validate(
-    setting: Setting, runs: int, methods: Sequence[str] = tuple(METHODS), seed: int = 1
+    setting: Setting,
+    runs: int,
+    methods: Sequence[str] = tuple(METHODS),
+    seed: int = 1,
+    entropy: Entropy | None = None,
 ) -> dict[str, Floats]:
-    """{method: error of each run}: other preferences and folds in every run, the same for all methods."""
+    """{method: error of each run}: other preferences and folds in every run, the same for all methods.
+
+    The seed is for folds and made-up preferences; noise comes from the operating system, unless a test says otherwise.
+    """
     random = np.random.default_rng(seed)
     X, y = wages()
     errors: dict[str, list[float]] = {method: [] for method in (*methods, EXACT)}
@@ -100,20 +109,25 @@ def cross_validate(
             test = np.arange(len(rows)) % FOLDS == fold
             train, held = rows[~test], rows[test]
             for method in errors:
-                square = _squared_error(method, X[train], y[train], granted[~test], X[held], y[held])
-                squares[method] += square / FOLDS
+                model = fit(method, X[train], y[train], granted[~test], entropy)
+                squares[method] += _squared_error(model, X[held], y[held]) / FOLDS
         for method, square in squares.items():
             errors[method].append(math.sqrt(square))
     return {method: np.array(found) for method, found in errors.items()}
 
 
-def _squared_error(method: str, X: Floats, y: Floats, granted: Floats, new: Floats, truth: Floats) -> float:
-    options = METHODS.get(method, {})
-    epsilons = eps.PUBLIC if method == EXACT else granted
-    model = eps.linear_regression(X, y, epsilons, bounds_X=(LOW, HIGH), bounds_y=WAGES, features=FEATURES, **options)
+def fit(method: str, X: Floats, y: Floats, granted: Floats, entropy: Entropy | None = None) -> eps.Release:
+    """A model of one of the methods, or of everybody's data as they are."""
+    epsilons: Any = eps.PUBLIC if method == EXACT else granted
+    options: dict[str, Any] = {"bounds_X": (LOW, HIGH), "bounds_y": WAGES, "features": FEATURES, "entropy": entropy}
+    return eps.linear_regression(X, y, epsilons, **options, **METHODS.get(method, {}))
+
+
+def _squared_error(model: eps.Release, X: Floats, truth: Floats) -> float:
+    """On [-1, 1], the scale of the paper's errors."""
     intercept, *slopes = model.value.values()
     half = (WAGES[1] - WAGES[0]) / 2
-    return float(np.mean(((new @ np.array(slopes) + intercept - truth) / half) ** 2))
+    return float(np.mean(((X @ np.array(slopes) + intercept - truth) / half) ** 2))
 
 
 @dataclass(frozen=True)
@@ -160,8 +174,8 @@ def sweep(panel: str, runs: int, seed: int = 1) -> Iterator[tuple[float, dict[st
     base = Setting(epsilon_m=0.5) if field == "epsilon_c" else Setting()
     methods = [m for m in METHODS if field in ("epsilon_c", "people") or not m.startswith("M ")]
     for value in values:
-        number = int(value) if field == "people" else value
-        yield value, cross_validate(replace(base, **{field: number}), runs, methods, seed)
+        changed: dict[str, Any] = {field: int(value) if field == "people" else value}
+        yield value, cross_validate(replace(base, **changed), runs, methods, seed)
 
 
 def draw_figure(path: str, runs: int) -> None:

@@ -59,17 +59,21 @@ def product_sums(
     scale, shift = np.tile(grid.scale, _SLICE), np.tile(grid.shift, _SLICE)
     with np.errstate(all="ignore"):
         for start in range(0, len(target), _BLOCK):
-            block = features[start : start + _BLOCK]
-            code = codes[start : start + _BLOCK]
-            order = np.argsort(code, kind="stable")
-            edges = np.searchsorted(code[order], np.arange(levels + 1)).tolist()
-            aims = target[start : start + _BLOCK][order]
+            block, aims = features[start : start + _BLOCK], target[start : start + _BLOCK]
+            edges, order = [0, len(block)], None
+            if levels > 1:
+                order = np.argsort(codes[start : start + _BLOCK], kind="stable")
+                edges = np.searchsorted(codes[start : start + _BLOCK][order], np.arange(levels + 1)).tolist()
+                aims = aims[order]
             sums = np.zeros(total.shape)
-            for first in range(0, len(order), _SLICE):
-                chosen = order[first : first + _SLICE]
-                x, side = rows[: len(chosen)], sides[: len(chosen)]
-                np.take(block, chosen, axis=0, out=x, mode="clip")
-                _to_grid(x.reshape(-1), scale, shift)
+            for first in range(0, len(block), _SLICE):
+                side = sides[: len(block) - first]
+                x = rows[: len(side)]
+                if order is None:
+                    some = block[first : first + _SLICE]
+                else:
+                    some = np.take(block, order[first : first + _SLICE], axis=0, out=x, mode="clip")
+                _to_grid(some.reshape(-1), scale, shift, x.reshape(-1))
                 side[:, 0], side[:, 1] = STEPS, aims[first : first + _SLICE]
                 _drop_missing(x, side)
                 _add_by_level(sums, x, side, edges, first)
@@ -77,17 +81,17 @@ def product_sums(
     return total
 
 
-def _to_grid(flat: Floats, scale: Floats, shift: Floats) -> None:
-    """`Grid.steps` in place, on rows laid end to end."""
-    flat *= scale[: len(flat)]
-    flat += shift[: len(flat)]
-    np.floor(flat, out=flat)
-    np.clip(flat, -STEPS, STEPS, out=flat)
+def _to_grid(flat: Floats, scale: Floats, shift: Floats, out: Floats) -> None:
+    """`Grid.steps` on rows laid end to end."""
+    np.multiply(flat, scale[: len(flat)], out=out)
+    out += shift[: len(flat)]
+    np.floor(out, out=out)
+    np.clip(out, -STEPS, STEPS, out=out)
 
 
 def _drop_missing(x: Floats, side: Floats) -> None:
     """Rows with anything missing become nothing; the same steps are taken whether or not there are any."""
-    absent = np.isnan(x @ np.ones(x.shape[1]) + side[:, 1])
+    absent = np.flatnonzero(np.isnan(x @ np.ones(x.shape[1]) + side[:, 1]))
     x[absent] = 0.0
     side[absent] = 0.0
 

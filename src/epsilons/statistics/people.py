@@ -70,6 +70,8 @@ class ArrayPeople:
     def sampled_tally(self, statistic: Additive, chances: Sequence[int], entropy: Entropy) -> list[NDArray[np.int64]]:
         if statistic.counts:
             return [thin(part, chances, entropy) for part in self.tally(statistic)]
+        if min(chances) >= ALWAYS:
+            return self.tally(statistic)
         kept = keep_people(self.roster, chances, entropy)
         return statistic.tally(self.values[kept], self.roster.codes[kept], self._count)
 

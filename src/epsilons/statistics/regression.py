@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
 from epsilons.statistics.base import Additive, Moments, Part, as_doubles, as_numbers, check_bounds
+from epsilons.statistics.features import check_classes, check_names, check_target, feature_bounds
 from epsilons.statistics.moments import STEPS, Grid, product_sums
 from epsilons.statistics.rows import Rows
 from epsilons.statistics.solving import WEIGHT_SQUARE, NoisyLoss
@@ -175,6 +176,12 @@ class LinearRegression(Regression):
     name: ClassVar[str] = "linear_regression"
     kappa: ClassVar[int] = 1
 
+    @classmethod
+    def of(cls, bounds_X: Any, bounds_y: Any, features: Any) -> LinearRegression:
+        """From the caller's words; the names of the features say how many there are."""
+        names, bounds = feature_bounds(bounds_X, features)
+        return cls(names, bounds, check_target(bounds_y))
+
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "target_bounds", check_bounds(self.target_bounds, self.name))
@@ -204,6 +211,12 @@ class LogisticRegression(Regression):
     name: ClassVar[str] = "logistic_regression"
     kappa: ClassVar[int] = 2
 
+    @classmethod
+    def of(cls, bounds_X: Any, classes: Any, features: Any) -> LogisticRegression:
+        """From the caller's words; the names of the features say how many there are."""
+        names, bounds = feature_bounds(bounds_X, features)
+        return cls(names, bounds, check_classes(classes))
+
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "classes", check_classes(self.classes))
@@ -222,36 +235,6 @@ class LogisticRegression(Regression):
     def unscaled(self, weights: NDArray[np.float64]) -> dict[str, float]:
         intercept, slopes = self._feature_units(weights)
         return {"intercept": intercept, **slopes}
-
-
-def check_names(names: Any, features: int) -> tuple[str, ...]:
-    """One name per feature, all different: they are the keys of the answer."""
-    listed = tuple(names)
-    if len(listed) != features or len({*listed, "intercept"}) != features + 1:
-        raise PlanError(
-            f"{len(listed)} names for {features} features, or one name twice.",
-            rule='A model names every feature once; "intercept" is taken.',
-            hint='features=["age", "schooling"]',
-        )
-    if not all(isinstance(name, str) for name in listed):
-        raise PlanError("A feature's name is not a word.", hint='features=["age", "schooling"]')
-    return listed
-
-
-def check_classes(classes: Any) -> tuple[Any, Any]:
-    """Two public labels, which are never read from the data: who is there would show."""
-    try:
-        listed = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
-        fine = len(listed) == 2 and listed[0] != listed[1] and all(isinstance(c, str | int | float) for c in listed)
-    except TypeError:
-        fine = False
-    if not fine:
-        raise PlanError(
-            "There are not two classes.",
-            rule="The two labels are public facts, different words or numbers; the second is the one predicted.",
-            hint='classes=("no", "yes")',
-        )
-    return listed[0], listed[1]
 
 
 def _equal(target: NDArray[Any], label: Any) -> NDArray[np.bool_]:
