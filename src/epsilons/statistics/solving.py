@@ -40,8 +40,8 @@ class NoisyLoss:
         linear estimate is v_i m_i/(m_i^2 + s^2/g^2): a ridge of s^2/(g^2 m_i) on m_i. Eigenvalues that noise made
         negative are those of directions that hardly vary; they are taken as 0, and so is the weight.
         """
-        # In units of people or of noise, whichever is larger, so that nothing overflows when squared.
-        unit = max(self.people, self.matrix_scale, 1e-300)
+        # In units of people or of what is there, whichever is larger, so that nothing overflows when squared.
+        unit = max(self.people, self.matrix_scale, float(np.abs(self.matrix).max()), 1e-300)
         vector_scale, matrix_scale = self.vector_scale / unit, self.matrix_scale / unit
         # s^2: the noise in v, and in M times weights of the expected size.
         noise = 2 * vector_scale**2 + len(self.vector) * WEIGHT_SQUARE * 2 * (matrix_scale / 2) ** 2
