@@ -64,11 +64,13 @@ def algorithm_of(given: Any, private_under: str | None, rows: int, neighbors: st
             rule="A function of data and epsilon, an OpenDP measurement, or a model or tool of diffprivlib.",
             hint=_CALL,
         )
-    if _takes_only_epsilon(given):
+    places, by_name = _parameters(given)
+    if places == 1 and not by_name:
         return _maker(given, rows, neighbors)
     name = _name(given)
     claim = f"The promise rests on the caller's claim that {name!r} is private at the epsilon it is called with."
-    return Algorithm(name, claim, private_under or "absent", given)
+    call = (lambda sample, epsilon: given(sample, epsilon=epsilon)) if by_name else given
+    return Algorithm(name, claim, private_under or "absent", call)
 
 
 def run(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
@@ -215,11 +217,13 @@ def _name(given: Any) -> str:
     return str(getattr(given, "__name__", type(given).__name__))
 
 
-def _takes_only_epsilon(given: Callable[..., Any]) -> bool:
+def _parameters(given: Callable[..., Any]) -> tuple[int, bool]:
+    """(how many arguments by place, at most 2; whether epsilon goes by name alone)."""
     try:
-        parameters = inspect.signature(given).parameters.values()
+        parameters = inspect.signature(given).parameters
     except (TypeError, ValueError):
-        return False
-    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    endless = any(p.kind == p.VAR_POSITIONAL for p in parameters)
-    return not endless and len(places) == 1
+        return 2, False
+    kinds = [p.kind for p in parameters.values()]
+    places = sum(kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds)
+    by_name = "epsilon" in parameters and parameters["epsilon"].kind == inspect.Parameter.KEYWORD_ONLY
+    return 2 if inspect.Parameter.VAR_POSITIONAL in kinds else min(places, 2), by_name

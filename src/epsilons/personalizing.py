@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from fractions import Fraction
 from typing import Any
 
@@ -228,9 +228,11 @@ def _length(data: Any) -> int:
             raise DataError("Columns of different lengths.", rule="A tuple holds columns side by side.")
         return lengths.pop()
     try:
-        return int(data.shape[0]) if hasattr(data, "shape") else len(data)
+        if not isinstance(data, Mapping | Set | str | bytes):
+            return int(data.shape[0]) if hasattr(data, "shape") else len(data)
     except (TypeError, IndexError):
-        raise DataError("The data have no length.", rule="One entry per person.", hint="a list or array") from None
+        pass
+    raise DataError("The data are not a list or table.", rule="One entry per person.", hint="a list, array or frame")
 
 
 def _pick(data: Any, chosen: NDArray[np.bool_]) -> Any:

@@ -199,7 +199,11 @@ def test_an_algorithm_may_spoil_its_sample_and_not_the_data() -> None:
 
 def test_strange_data_are_refused_by_shape() -> None:
     for data, epsilons, message in (
-        (5, 0.5, "no length"),
+        (5, 0.5, "not a list or table"),
+        ("hello", 0.5, "not a list or table"),
+        ({"a": 1}, 0.5, "not a list or table"),
+        ({1, 2}, 0.5, "not a list or table"),
+        (np.array(3), 0.5, "not a list or table"),
         ([1, 2], [0.5], "2 entries and 1 epsilons"),
         (([1, 2], [1]), 0.5, "different lengths"),
         ([], 0.5, "no people"),
@@ -242,6 +246,15 @@ def test_results_survive_json_where_they_can() -> None:
     assert eps.Release.from_dict(arrays.to_dict()).value == [0, 1, 2]
     with pytest.raises(eps.PlanError, match="object of the algorithm's own"):
         eps.personalize(lambda data, epsilon: object(), [1], 0.5).to_dict()
+
+
+def test_epsilon_may_go_by_name_alone() -> None:
+    def named(data: Any, *, epsilon: float) -> float:
+        return epsilon
+
+    assert eps.personalize(named, [1, 2], 0.5).value == 0.5
+    assert eps.personalize(lambda *arguments: len(arguments), [1, 2], 0.5).value == 2
+    assert eps.personalize(functools.partial(told), [1, 2], 0.5).value == ([1, 2], 0.5)
 
 
 def test_what_is_not_known_to_be_private_is_refused() -> None:

@@ -90,5 +90,5 @@ def _numbers(X: Any) -> Any:
     """Entries as numbers, unless scikit-learn has something of its own to say about the container."""
     if hasattr(X, "toarray"):
         return X
-    array = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asarray(X)
+    array = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asanyarray(X)
     return as_matrix(array) if array.ndim == 2 and array.size and array.dtype.kind != "c" else array

@@ -81,7 +81,12 @@ def check_classes(classes: Any) -> tuple[Any, Any]:
     """Two public labels, which are never read from the data: who is there would show."""
     try:
         listed = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
-        fine = len(listed) == 2 and listed[0] != listed[1] and all(isinstance(c, str | int | float) for c in listed)
+        fine = (
+            not isinstance(classes, str)
+            and len(listed) == 2
+            and listed[0] != listed[1]
+            and all(isinstance(c, str | int | float) for c in listed)
+        )
     except TypeError:
         fine = False
     if not fine:

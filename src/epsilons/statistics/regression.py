@@ -31,8 +31,8 @@ from epsilons.statistics.moments import STEPS, Grid, product_sums
 from epsilons.statistics.rows import Rows
 from epsilons.statistics.solving import WEIGHT_SQUARE, NoisyLoss
 
-#: Each of the d columns doubles the work and adds noise for all; beyond this no model is worth its noise.
-MAX_FEATURES = 500
+#: The noise grows with the square of the number of features; beyond this no model is worth it.
+MAX_FEATURES = 200
 #: Sums of this many people fit into 64 bits: each adds at most 4 * 2^32.
 MAX_PEOPLE = 1 << 29
 #: The public guess of a feature's mean square on [-1, 1]: that of uniform values.
@@ -164,7 +164,7 @@ class Regression(Additive):
         return (self.unit * float(np.sqrt(spread * noise)) / STEPS**2,)
 
     def describe(self) -> str:
-        return f"{self.name} on {len(self.bounds)} feature{'s' if len(self.bounds) > 1 else ''}"
+        return f"{self.name.replace('_', ' ')} on {len(self.bounds)} feature{'s' if len(self.bounds) > 1 else ''}"
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,10 @@ def as_matrix(table: Any) -> NDArray[Any]:
 
     A list has no type of its own, so nobody's entry decides whether it is refused: what is no number is missing.
     """
+    if isinstance(table, np.ma.MaskedArray):
+        untyped = np.array(table.data, dtype=object)
+        untyped[np.ma.getmaskarray(table)] = None
+        table = untyped
     plain = isinstance(table, (list, tuple))
     try:
         matrix = np.array(table, dtype=object) if plain else np.asarray(table)

@@ -190,7 +190,7 @@ def test_names_are_words_and_different(names: tuple[object, ...]) -> None:
         LinearRegression(names, ((0, 1),) * 2, (0, 1))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("classes", [(1,), (1, 1), (0, 1, 2), 3, ([0], 1)])
+@pytest.mark.parametrize("classes", [(1,), (1, 1), (0, 1, 2), 3, ([0], 1), "ab"])
 def test_there_are_two_classes(classes: object) -> None:
     with pytest.raises(PlanError, match="two classes"):
         LogisticRegression(("a",), ((0, 1),), classes)  # type: ignore[arg-type]
@@ -207,6 +207,11 @@ def test_shapes_are_public_and_may_be_refused() -> None:
         Rows.pair([[1, 2], [3]], [1, 2])
     with pytest.raises(DataError, match="not numbers"):
         Rows.pair(np.array([["a"]]), [1])
+
+
+def test_a_masked_entry_is_missing() -> None:
+    X = np.ma.masked_array([[0.1], [0.2], [0.9]], mask=[[False], [False], [True]])
+    assert np.isnan(Rows.pair(X, [1, 2, 3]).features).tolist() == [[False], [False], [True]]
 
 
 def test_rows_and_a_matrix_say_the_same() -> None:
