@@ -7,8 +7,10 @@ matrix product adds. Blocks are added in 64-bit integers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,20 +48,25 @@ class Grid:
 
 
 def product_sums(
-    features: Floats, target: Floats, grid: Grid, codes: NDArray[np.uint8], levels: int
+    features: Floats,
+    target: NDArray[Any],
+    grid: Grid,
+    place: Callable[[NDArray[Any]], Floats],
+    codes: NDArray[np.uint8],
+    levels: int,
 ) -> NDArray[np.int64]:
     """For each level the matrix Z'Z of Z = (`STEPS`, features, target) in steps, below and on the diagonal.
 
-    `grid` says where the features lie; the target comes in steps already. Whoever lacks a feature or the target adds
+    `grid` says where the features lie, `place` puts targets on their grid. Whoever lacks a feature or the target adds
     nothing. The target's product with itself is left out: no model needs it.
     """
     total = np.zeros((levels, features.shape[1] + 2, features.shape[1] + 2), np.int64)
-    # Ours to overwrite: rows of one slice, sorted by level, and beside them (1, target).
-    rows, sides = np.empty((_SLICE, features.shape[1])), np.empty((_SLICE, 2))
+    # Ours to overwrite: rows of one slice, sorted by level, and beside them 1 and target, one row each.
+    rows, sides = np.empty((_SLICE, features.shape[1])), np.empty((2, _SLICE))
     scale, shift = np.tile(grid.scale, _SLICE), np.tile(grid.shift, _SLICE)
     with np.errstate(all="ignore"):
         for start in range(0, len(target), _BLOCK):
-            block, aims = features[start : start + _BLOCK], target[start : start + _BLOCK]
+            block, aims = features[start : start + _BLOCK], place(target[start : start + _BLOCK])
             edges, order = [0, len(block)], None
             if levels > 1:
                 order = np.argsort(codes[start : start + _BLOCK], kind="stable")
@@ -67,14 +74,14 @@ def product_sums(
                 aims = aims[order]
             sums = np.zeros(total.shape)
             for first in range(0, len(block), _SLICE):
-                side = sides[: len(block) - first]
-                x = rows[: len(side)]
+                side = sides[:, : len(block) - first]
+                x = rows[: side.shape[1]]
                 if order is None:
                     some = block[first : first + _SLICE]
                 else:
                     some = np.take(block, order[first : first + _SLICE], axis=0, out=x, mode="clip")
                 _to_grid(some.reshape(-1), scale, shift, x.reshape(-1))
-                side[:, 0], side[:, 1] = STEPS, aims[first : first + _SLICE]
+                side[0], side[1] = STEPS, aims[first : first + _SLICE]
                 _drop_missing(x, side)
                 _add_by_level(sums, x, side, edges, first)
             total += sums.astype(np.int64)
@@ -91,9 +98,11 @@ def _to_grid(flat: Floats, scale: Floats, shift: Floats, out: Floats) -> None:
 
 def _drop_missing(x: Floats, side: Floats) -> None:
     """Rows with anything missing become nothing; the same steps are taken whether or not there are any."""
-    absent = np.flatnonzero(np.isnan(x @ np.ones(x.shape[1]) + side[:, 1]))
+    total = x @ np.ones(x.shape[1])
+    total += side[1]
+    absent = np.flatnonzero(np.isnan(total))
     x[absent] = 0.0
-    side[absent] = 0.0
+    side[:, absent] = 0.0
 
 
 def _add_by_level(sums: Floats, x: Floats, side: Floats, edges: list[int], first: int) -> None:
@@ -102,12 +111,12 @@ def _add_by_level(sums: Floats, x: Floats, side: Floats, edges: list[int], first
         start, stop = max(low - first, 0), min(high - first, len(x))
         for begin in range(start, stop, _PRODUCT):
             end = min(begin + _PRODUCT, stop)
-            part, edge, into = x[begin:end], side[begin:end], sums[level]
-            # Without its last row: two different operands are multiplied faster than a matrix with itself.
+            part, edge, into = x[begin:end], side[:, begin:end], sums[level]
+            # Without its last column: two different operands are multiplied faster than a matrix with itself.
             into[1 : width + 1, 1:width] += part.T @ part[:, :-1]
             into[width, width] += part[:, -1] @ part[:, -1]
-            products = edge.T @ part
+            products = edge @ part
             into[1:-1, 0] += products[0]
             into[-1, 1:-1] += products[1]
-            into[0, 0] += edge[:, 0] @ edge[:, 0]
-            into[-1, 0] += edge[:, 1] @ edge[:, 0]
+            into[0, 0] += edge[0] @ edge[0]
+            into[-1, 0] += edge[1] @ edge[0]

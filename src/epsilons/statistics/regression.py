@@ -91,7 +91,7 @@ class Regression(Additive):
         if len(rows) > MAX_PEOPLE:
             raise PlanError(f"{len(rows):,} people.", rule=f"A model takes at most {MAX_PEOPLE:,}.")
         features = np.ascontiguousarray(as_doubles(rows.features))
-        products = product_sums(features, self.target_steps(rows.target), Grid(self.bounds), codes, levels)
+        products = product_sums(features, rows.target, Grid(self.bounds), self.target_steps, codes, levels)
         return [np.stack([factor * products[:, k, j] for factor, j, k in self.terms], axis=1)]
 
     @abstractmethod
