@@ -75,26 +75,32 @@ def algorithm_of(given: Any, private_under: str | None, rows: int, neighbors: st
 
 def run(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
     """The algorithm's result; whatever it raises or warns of becomes one fixed text, since it may be data."""
+    leaks = False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for leak in _leak_warnings():
                 warnings.simplefilter("error", leak)
             return algorithm.run(sample, epsilon)
-    except PlanError:
+    except _Refusal:  # ours, about public facts; whatever else is raised may carry data, also as one of our errors
         raise
     except Exception as error:
-        if isinstance(error, _leak_warnings()):
-            raise PlanError(
-                "The algorithm says of itself that it would read public facts from the data.",
-                rule="Bounds are public facts; reading them from the data would leak it.",
-                hint="give it all its bounds",
-            ) from None
+        leaks = isinstance(error, _leak_warnings())
+    if leaks:
+        raise PlanError(
+            "The algorithm says of itself that it would read public facts from the data.",
+            rule="Bounds are public facts; reading them from the data would leak it.",
+            hint="give it all its bounds",
+        )
     raise DataError(
         "The algorithm failed.",
         rule="What it raised is not shown: it may be data.",
         hint="run it by itself on made-up data of the same kind",
     )
+
+
+class _Refusal(PlanError):
+    """A measurement that was made for an epsilon and cannot be run at it."""
 
 
 # OpenDP --------------------------------------------------------------------------------------------------------------
@@ -117,13 +123,14 @@ def _maker(make: Callable[[float], Any], rows: int, neighbors: str) -> Algorithm
 
     def call(sample: Any, epsilon: float) -> Any:
         # A scale of 1/epsilon as a float may cost a hair more than epsilon: then a hair less is asked for.
-        for asked in (epsilon / rows, epsilon / rows * (1 - 1e-6)):
+        records = rows if neighbors == "absent" else 2 * rows
+        for asked in (epsilon / records, epsilon / records * (1 - 1e-6)):
             measurement = make(asked)
             if _room(measurement) != "opendp" or not hasattr(measurement, "map"):
-                raise PlanError("A function of epsilon alone must make an OpenDP measurement.", hint=_CALL)
+                raise _Refusal("A function of epsilon alone must make an OpenDP measurement.", hint=_CALL)
             if measured_loss(measurement, rows, neighbors) <= Fraction(repr(epsilon)):
                 return measurement(_vector(measurement, sample))
-        raise PlanError(
+        raise _Refusal(
             f"The measurement costs more than the epsilon of {epsilon:.6g} it was made for.",
             rule="Its map must stay within the threshold, over all rows of a person.",
             hint="dp.binary_search_chain finds a scale that does",
@@ -144,24 +151,30 @@ def measured_loss(measurement: Any, rows: int, neighbors: str) -> Fraction:
     """What OpenDP's map says about `rows` records added or removed, or as many replaced."""
     metric, measure = str(measurement.input_metric), str(measurement.output_measure)
     if metric not in ("SymmetricDistance()", "InsertDeleteDistance()"):
-        raise PlanError(
+        raise _Refusal(
             f"The measurement is private under {metric}.",
             rule="Sample needs privacy when records are added or removed.",
             hint="dp.symmetric_distance()",
         )
     if measure not in ("MaxDivergence", "MaxDivergence()"):
-        raise PlanError(
+        raise _Refusal(
             f"The measurement is private in the sense of {measure}.",
             rule="Personalized privacy here is pure: no delta.",
             hint="dp.max_divergence()",
         )
     if "size=" in str(measurement.input_domain):
-        raise PlanError(
+        raise _Refusal(
             "The measurement's domain fixes how many records there are.",
             rule="A sample has as many as its coins leave, and their number is private.",
             hint="a domain without size",
         )
-    return Fraction(float(measurement.map(rows if neighbors == "absent" else 2 * rows)))
+    try:
+        return Fraction(float(measurement.map(rows if neighbors == "absent" else 2 * rows)))
+    except Exception:  # OpenDP's own errors, and a loss without end
+        raise _Refusal(
+            "The measurement's privacy map gives no finite loss.",
+            rule="It is asked for one record, or for as many as a person has.",
+        ) from None
 
 
 # diffprivlib ---------------------------------------------------------------------------------------------------------

@@ -229,6 +229,14 @@ def test_whatever_it_raises_becomes_one_text() -> None:
     assert caught.value.__context__ is None
 
 
+def test_our_own_errors_are_no_way_out_either() -> None:
+    def failing(data: Any, epsilon: float) -> None:
+        raise eps.PlanError(f"the private value {data[0]}")
+
+    with pytest.raises(eps.DataError, match=r"^The algorithm failed"):
+        eps.personalize(failing, ["secret"], 0.5)
+
+
 def test_what_it_warns_of_is_not_shown(recwarn: pytest.WarningsRecorder) -> None:
     import warnings
 
@@ -304,6 +312,8 @@ def test_replace_asks_the_map_for_two_records_and_rows_for_as_many() -> None:
 def test_a_function_may_make_the_measurement_at_an_epsilon() -> None:
     release = eps.personalize(lambda epsilon: noisy_sum(10 / epsilon), [1, 2, 3], [0.1, 0.5, 0.5])
     assert release.details == {"threshold": 0.5}
+    release = eps.personalize(lambda epsilon: noisy_sum(10 / epsilon), [1, 2], [0.1, 0.5], neighbors="replace")
+    assert release.charges == {0.1: 0.1, 0.5: 0.5}
     with pytest.raises(eps.PlanError, match="costs more"):
         eps.personalize(lambda epsilon: noisy_sum(5 / epsilon), [1, 2, 3], [0.1, 0.5, 0.5])
 
@@ -321,6 +331,12 @@ def test_measurements_that_hide_less_are_refused() -> None:
     )
     with pytest.raises(eps.PlanError, match="ChangeOne"):
         eps.personalize(replacing, [1, 2, 3], 0.5)
+    for endless in (math.inf, math.nan, 0.0):
+        leaky = dp.m.make_user_measurement(
+            *SPACE, dp.max_divergence(), lambda data: 0, lambda distance, endless=endless: endless
+        )
+        with pytest.raises(eps.PlanError, match=r"no finite loss|no loss at all"):
+            eps.personalize(leaky, [1, 2, 3], 0.5)
     with pytest.raises(eps.PlanError, match="own epsilon"):
         eps.personalize(noisy_sum(20.0), [1, 2, 3], 0.5, threshold=0.5)
 
