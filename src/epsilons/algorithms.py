@@ -82,7 +82,7 @@ def run(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
             for leak in _leak_warnings():
                 warnings.simplefilter("error", leak)
             return algorithm.run(sample, epsilon)
-    except _Refusal:  # ours, about public facts; whatever else is raised may carry data, also as one of our errors
+    except _RefusalError:  # ours, about public facts; whatever else is raised may carry data, also as one of our errors
         raise
     except Exception as error:
         leaks = isinstance(error, _leak_warnings())
@@ -99,7 +99,7 @@ def run(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
     )
 
 
-class _Refusal(PlanError):
+class _RefusalError(PlanError):
     """A measurement that was made for an epsilon and cannot be run at it."""
 
 
@@ -127,10 +127,10 @@ def _maker(make: Callable[[float], Any], rows: int, neighbors: str) -> Algorithm
         for asked in (epsilon / records, epsilon / records * (1 - 1e-6)):
             measurement = make(asked)
             if _room(measurement) != "opendp" or not hasattr(measurement, "map"):
-                raise _Refusal("A function of epsilon alone must make an OpenDP measurement.", hint=_CALL)
+                raise _RefusalError("A function of epsilon alone must make an OpenDP measurement.", hint=_CALL)
             if measured_loss(measurement, rows, neighbors) <= Fraction(repr(epsilon)):
                 return measurement(_vector(measurement, sample))
-        raise _Refusal(
+        raise _RefusalError(
             f"The measurement costs more than the epsilon of {epsilon:.6g} it was made for.",
             rule="Its map must stay within the threshold, over all rows of a person.",
             hint="dp.binary_search_chain finds a scale that does",
@@ -151,19 +151,19 @@ def measured_loss(measurement: Any, rows: int, neighbors: str) -> Fraction:
     """What OpenDP's map says about `rows` records added or removed, or as many replaced."""
     metric, measure = str(measurement.input_metric), str(measurement.output_measure)
     if metric not in ("SymmetricDistance()", "InsertDeleteDistance()"):
-        raise _Refusal(
+        raise _RefusalError(
             f"The measurement is private under {metric}.",
             rule="Sample needs privacy when records are added or removed.",
             hint="dp.symmetric_distance()",
         )
     if measure not in ("MaxDivergence", "MaxDivergence()"):
-        raise _Refusal(
+        raise _RefusalError(
             f"The measurement is private in the sense of {measure}.",
             rule="Personalized privacy here is pure: no delta.",
             hint="dp.max_divergence()",
         )
     if "size=" in str(measurement.input_domain):
-        raise _Refusal(
+        raise _RefusalError(
             "The measurement's domain fixes how many records there are.",
             rule="A sample has as many as its coins leave, and their number is private.",
             hint="a domain without size",
@@ -171,7 +171,7 @@ def measured_loss(measurement: Any, rows: int, neighbors: str) -> Fraction:
     try:
         return Fraction(float(measurement.map(rows if neighbors == "absent" else 2 * rows)))
     except Exception:  # OpenDP's own errors, and a loss without end
-        raise _Refusal(
+        raise _RefusalError(
             "The measurement's privacy map gives no finite loss.",
             rule="It is asked for one record, or for as many as a person has.",
         ) from None
