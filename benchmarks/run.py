@@ -12,6 +12,7 @@ from pathlib import Path
 from counts import COUNTS
 from medians import MEDIANS
 from memory import MEMORY
+from models import MODELS
 from noise import NOISE
 from plans import PLANS
 from report import Results, print_tables, to_document, write_results
@@ -21,7 +22,7 @@ from startup import STARTUP
 from timing import Group, Row, Size
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-GROUPS = {group.name: group for group in (STARTUP, *COUNTS, MEDIANS, MEMORY, NOISE, PLANS)}
+GROUPS = {group.name: group for group in (STARTUP, *COUNTS, MEDIANS, MODELS, MEMORY, NOISE, PLANS)}
 
 _EXAMPLE = """\
 example:

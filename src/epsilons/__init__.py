@@ -21,8 +21,10 @@ from epsilons.errors import (
 )
 from epsilons.guarantee import Guarantee
 from epsilons.individual import individually
+from epsilons.personalizing import personalize
 from epsilons.planner.plan import Plan
 from epsilons.preferences import PUBLIC, Preferences
+from epsilons.regression import linear_regression, logistic_regression
 from epsilons.release import Release
 
 if TYPE_CHECKING:
@@ -49,11 +51,14 @@ __all__ = [
     "individually",
     "kth_largest",
     "ledger",
+    "linear_regression",
+    "logistic_regression",
     "max",
     "mean",
     "mechanisms",
     "median",
     "min",
+    "personalize",
     "plan",
     "quantile",
     "sum",

@@ -23,6 +23,7 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question
+from epsilons.statistics.regression import LinearRegression, LogisticRegression
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.unbounded import UnboundedOrder
 from epsilons.statistics.variance import Variance
@@ -58,7 +59,7 @@ class Options(TypedDict, total=False):
     entropy: Entropy | None
 
 
-def _ask(
+def ask(
     statistic: Statistic,
     values: Any,
     epsilons: Any,
@@ -78,6 +79,7 @@ def _ask(
     inside: str | None = None,
     entropy: Entropy | None = None,
 ) -> Release:
+    """One release of any statistic: check the arguments, choose a mechanism, draw."""
     groups = _groups(privacy, epsilons, group_epsilons)
     question = Question(statistic, neighbors, assume, spread, density, location, privacy, groups)
     settings = Settings(_check_options(mechanism, threshold, rescale, entropy), rescale, scale, gamma, inside)
@@ -144,12 +146,12 @@ def count(values: Any, epsilons: Any = None, **options: Unpack[Options]) -> Rele
     >>> 0 <= answer.value <= 4
     True
     """
-    return _ask(Count(), values, epsilons, **options)
+    return ask(Count(), values, epsilons, **options)
 
 
 def sum(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
     """The sum of values clipped to public bounds; a missing value counts as their centre."""
-    return _ask(Sum(bounds), values, epsilons, **options)  # type: ignore[arg-type]
+    return ask(Sum(bounds), values, epsilons, **options)  # type: ignore[arg-type]
 
 
 def mean(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
@@ -160,19 +162,19 @@ def mean(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options:
     >>> answer.charges
     {0.5: 0.5, 1.0: 0.5}
     """
-    return _ask(Mean(bounds), values, epsilons, **options)  # type: ignore[arg-type]
+    return ask(Mean(bounds), values, epsilons, **options)  # type: ignore[arg-type]
 
 
 def variance(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
     """The variance (divided by n) of values clipped to public bounds."""
-    return _ask(Variance(bounds), values, epsilons, **options)  # type: ignore[arg-type]
+    return ask(Variance(bounds), values, epsilons, **options)  # type: ignore[arg-type]
 
 
 def median(
     values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
 ) -> Release:
     """The median, on a public grid of possible answers (65,536 steps unless `step` is given)."""
-    return _ask(order.median(bounds, step), values, epsilons, **options)
+    return ask(order.median(bounds, step), values, epsilons, **options)
 
 
 def quantile(
@@ -185,21 +187,21 @@ def quantile(
     **options: Unpack[Options],
 ) -> Release:
     """The value below which a fraction `q` of the people lie, on a public grid of possible answers."""
-    return _ask(order.quantile(q, bounds, step), values, epsilons, **options)
+    return ask(order.quantile(q, bounds, step), values, epsilons, **options)
 
 
 def min(
     values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
 ) -> Release:
     """The smallest value, on a public grid of possible answers."""
-    return _ask(order.minimum(bounds, step), values, epsilons, **options)
+    return ask(order.minimum(bounds, step), values, epsilons, **options)
 
 
 def max(
     values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
 ) -> Release:
     """The largest value, on a public grid of possible answers."""
-    return _ask(order.maximum(bounds, step), values, epsilons, **options)
+    return ask(order.maximum(bounds, step), values, epsilons, **options)
 
 
 def kth_largest(
@@ -216,8 +218,8 @@ def kth_largest(
     With individual or group privacy, k=2 and more need no bounds.
     """
     if bounds is None and options.get("privacy", "personalized") != "personalized":
-        return _ask(UnboundedOrder(k, step), values, epsilons, **options)
-    return _ask(order.kth_largest(k, bounds, step), values, epsilons, **options)
+        return ask(UnboundedOrder(k, step), values, epsilons, **options)
+    return ask(order.kth_largest(k, bounds, step), values, epsilons, **options)
 
 
 def histogram(
@@ -236,7 +238,7 @@ def histogram(
     >>> list(answer.value)
     ['a', 'b']
     """
-    return _ask(Histogram.of(edges, categories, outside), values, epsilons, **options)
+    return ask(Histogram.of(edges, categories, outside), values, epsilons, **options)
 
 
 def plan(
@@ -292,7 +294,7 @@ def _statistic(name: str, arguments: dict[str, Any]) -> Statistic:
     return build(*(arguments.get(key, _DEFAULTS.get(key)) for key in needed))
 
 
-_DEFAULTS = {"outside": "drop"}
+_DEFAULTS: dict[str, Any] = {"outside": "drop", "classes": (0, 1)}
 #: What can be planned by name: its arguments, and how they make a statistic.
 _STATISTICS: dict[str, tuple[tuple[str, ...], Callable[..., Statistic]]] = {
     "count": ((), Count),
@@ -305,4 +307,6 @@ _STATISTICS: dict[str, tuple[tuple[str, ...], Callable[..., Statistic]]] = {
     "max": (("bounds", "step"), order.maximum),
     "kth_largest": (("k", "bounds", "step"), order.kth_largest),
     "histogram": (("edges", "categories", "outside"), Histogram.of),
+    "linear_regression": (("bounds_X", "bounds_y", "features"), LinearRegression.of),
+    "logistic_regression": (("bounds_X", "classes", "features"), LogisticRegression.of),
 }

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import html
+import reprlib
 from collections.abc import Hashable, Sequence
+from numbers import Real
+from typing import Any
 
 
-def show(number: float | None) -> str:
-    """Whole numbers in full, others to four digits, nothing as a dash."""
+def show(number: Any) -> str:
+    """Whole numbers in full, others to four digits, nothing as a dash, anything else in short."""
     if number is None:
         return "–"
-    if isinstance(number, int) or float(number).is_integer():
-        return f"{int(number):,}"
-    return f"{number:,.4g}" if abs(number) < 10_000 else f"{number:,.0f}"
+    if not isinstance(number, Real):  # the result of somebody else's algorithm
+        return _printable(reprlib.repr(number))
+    plain = number if isinstance(number, int) else float(number)
+    if isinstance(plain, int) or plain.is_integer():
+        return f"{int(plain):,}"
+    return f"{plain:,.4g}" if abs(plain) < 10_000 else f"{plain:,.0f}"
 
 
 def show_key(key: Hashable) -> str:

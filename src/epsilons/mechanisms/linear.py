@@ -115,7 +115,12 @@ class Linear(Mechanism):
             for part, counts in zip(statistic.parts, parts, strict=True):
                 inverse = weighting.inverse_scale(part, question.neighbors)
                 exact = weighted_sums(counts, weighting)
-                sums.append([Fraction(s + discrete_laplace(entropy, inverse), weighting.one) for s in exact])
+                # A model has a hundred cells and more; for a few, one draw after the other is faster.
+                if statistic.models:
+                    noise = discrete_laplace_many(entropy, inverse, len(exact)).tolist()
+                else:
+                    noise = [discrete_laplace(entropy, inverse) for _ in exact]
+                sums.append([Fraction(s + k, weighting.one) for s, k in zip(exact, noise, strict=True)])
             return Answer(self.finish(question, people.levels, sums), sums=sums)
         assert isinstance(statistic, Order)
         drawn = []
@@ -144,8 +149,8 @@ class Linear(Mechanism):
         assert isinstance(statistic, Additive)
         people, total = levels.people, self._weight(question, levels)
         if statistic.averages:
-            divisor = total if self.mean_of_the_weighted or self.rescale else Fraction(people)
-            return statistic.answer(sums, divisor, people)
+            divisor = total if self._divides_by_weight(statistic) else Fraction(people)
+            return statistic.finished(sums, divisor, people, self._scales(question, levels))
         if self.rescale:
             scaled = [[s * people / total for s in part] for part in sums]
             return statistic.answer(scaled, Fraction(people), people)
@@ -156,6 +161,20 @@ class Linear(Mechanism):
                 filled = [[s + rest for s in part] for part in sums]
             return statistic.answer(filled, Fraction(people), people)
         return statistic.answer(sums, total, people)
+
+    def _divides_by_weight(self, statistic: Additive) -> bool:
+        """Whether an average divides by the weight behind it.
+
+        A model does so by itself, and a private number of rows is weighted like the sum that it divides.
+        """
+        return self.mean_of_the_weighted or self.rescale or statistic.models or statistic.private_count
+
+    def _scales(self, question: Question, levels: Levels) -> list[float]:
+        """The Laplace scale of the noise in each part's weighted sums."""
+        statistic, weighting = question.statistic, self.weighting(question, levels)
+        assert isinstance(statistic, Additive)
+        inverses = (float(weighting.inverse_scale(part, question.neighbors)) for part in statistic.parts)
+        return [float(accuracy.equivalent_scale(inverse)) / weighting.one for inverse in inverses]
 
     def _weight(self, question: Question, levels: Levels) -> Fraction:
         return self.weighting(question, levels).total(levels)
@@ -217,7 +236,7 @@ class Linear(Mechanism):
 
     def error_model(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel | None:
         statistic = question.statistic
-        if not isinstance(statistic, Additive) or len(statistic.parts) > 1:
+        if not isinstance(statistic, Additive) or len(statistic.parts) > 1 or statistic.models:
             return None
         effect, nothing = self._effect(question, levels), question.assume == "nothing"
         return accuracy.error_model(effect, statistic, levels, moments, statistic.units[0], nothing)
@@ -235,8 +254,7 @@ class Linear(Mechanism):
         statistic = question.statistic
         assert isinstance(statistic, Additive)
         factor: Any = 1.0 + 0.0 * rate
-        # A private number of rows is weighted like the sum that it divides.
-        if self.rescale or (statistic.averages and (self.mean_of_the_weighted or statistic.private_count)):
+        if self.rescale or (statistic.averages and self._divides_by_weight(statistic)):
             factor = levels.people / np.maximum(fractions @ np.array(levels.sizes, float), 1e-300)
         per_person = factor / (levels.people if statistic.averages else 1)
         laplace = []

@@ -12,7 +12,6 @@ from epsilons.mechanisms.base import register
 from epsilons.mechanisms.linear import Linear, Weighting, proportional
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Additive
-from epsilons.statistics.order import Order
 from epsilons.statistics.question import Question
 
 
@@ -37,7 +36,7 @@ class Robust(Linear):
 
     def refuses(self, question: Question, levels: Levels) -> str | None:
         statistic = question.statistic
-        if isinstance(statistic, Order) or len(getattr(statistic, "parts", ())) > 1:
+        if not isinstance(statistic, Additive) or len(statistic.parts) > 1 or statistic.models:
             return "it serves counts, sums, means and histograms"
         return None
 

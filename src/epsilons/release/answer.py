@@ -6,6 +6,7 @@ import datetime
 import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from epsilons.display import html_table, show, show_key
@@ -90,6 +91,8 @@ class Release:
         value: Any = self.value
         if isinstance(value, dict):
             value = [[_plain(key), number] for key, number in value.items()]
+        elif not isinstance(value, str | Real | None):
+            value = {"list": _listed(value)}
         return {
             "format": FORMAT,
             "statistic": self.statistic,
@@ -123,6 +126,8 @@ class Release:
         value = data["value"]
         if isinstance(value, list):
             value = {_key(key): number for key, number in value}
+        elif isinstance(value, dict):
+            value = value["list"]
         models = data["models"]
         return cls(
             statistic=data["statistic"],
@@ -257,6 +262,40 @@ def individual_release(
     )
 
 
+def algorithm_release(
+    name: str,
+    value: Any,
+    levels: Levels,
+    threshold: int,
+    neighbors: str,
+    claim: str,
+    private: bool,
+    notes: tuple[str, ...] = (),
+) -> Release:
+    """The result of somebody else's private algorithm on a sample; the promise rests on their claim, which it names."""
+    charges = tuple(None if grant is None else min(grant, threshold) for grant in levels.grants)
+    seeded = () if private else (SEEDED,)
+    public = (PUBLIC_PEOPLE,) if None in levels.grants else ()
+    return Release(
+        statistic=name,
+        value=value,
+        error=None,
+        mechanism="sample",
+        why=f"A random sample, likelier the more was granted; then the algorithm at {to_epsilon(threshold):.4g}.",
+        guarantee=Guarantee(
+            neighbors=neighbors,
+            losses=tuple(zip(levels.grants, charges, strict=True)),
+            caveats=(*seeded, claim, ROSTER_IS_PUBLIC, *public, *_rounding(levels), *notes),
+            rounded=levels.rounding_loss > 0,
+        ),
+        charges=charge_table(levels, charges),
+        levels={to_epsilon(g): levels.name(g) for g in levels.grants},
+        assumption=ASSUMPTIONS["unrelated"],
+        no_interval="How far an algorithm of somebody else's errs is not known here.",
+        details={"threshold": to_epsilon(threshold)},
+    )
+
+
 def _guarantee(
     mechanism: Mechanism,
     question: Question,
@@ -326,6 +365,18 @@ def _seen(statistic: Additive, guess: Moments, number: float, bar: ErrorModel, p
     mean = min(max(mean, 0.0), 1.0)
     mean = min(mean + 2 * doubt, 0.5) if mean < 0.5 else max(mean - 2 * doubt, 0.5)
     return Moments(mean, mean * (1 - mean))
+
+
+def _listed(value: Any) -> list[Any]:
+    """An array or list of numbers; an algorithm's own objects do not survive JSON."""
+    listed = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(listed, list | tuple) and all(isinstance(v, str | Real | list | None) for v in listed):
+        return list(listed)
+    raise PlanError(
+        "This answer is an object of the algorithm's own.",
+        rule="Only numbers, words, lists and dicts of them survive JSON.",
+        hint="an algorithm that returns numbers",
+    )
 
 
 def _plain(key: Hashable) -> Any:

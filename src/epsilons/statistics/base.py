@@ -92,6 +92,10 @@ class Additive(Statistic):
     farthest: float = math.inf
     #: Whether an answer is an average, which divides by the weight behind it.
     averages: ClassVar[bool] = False
+    #: Whether the answer is a model fitted to the sums: it stays the same when everybody's weight shrinks alike.
+    models: ClassVar[bool] = False
+    #: How many of a person's values are multiplied in a cell: shrinking values by s shrinks it by s to this power.
+    degree: ClassVar[int] = 1
 
     @property
     @abstractmethod
@@ -109,6 +113,12 @@ class Additive(Statistic):
         `weight` equals `people` when everyone counts in full. An average divides by `weight`; a total adds the
         public centre of as many people as stand behind it.
         """
+
+    def finished(
+        self, sums: Sequence[Sequence[Fraction]], weight: Fraction, people: int, scales: Sequence[float]
+    ) -> Any:
+        """The same where the Laplace scale of the noise in each part's cells, a public fact, matters: for models."""
+        return self.answer(sums, weight, people)
 
     @abstractmethod
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
@@ -186,19 +196,24 @@ def check_values(values: Any, people: int) -> NDArray[Any]:
         raise DataError(
             f"Values come in {array.ndim} dimensions.", rule="One value per person.", hint="a flat list or array"
         )
-    if len(array) == 0 or people == 0:
+    check_length(len(array), people)
+    return array
+
+
+def check_length(values: int, people: int) -> None:
+    """As many values as people on the roster, and somebody at all."""
+    if values == 0 or people == 0:
         raise DataError(
             "There are no people.",
             rule="A statistic needs at least one person on the roster.",
             hint="one value and one epsilon per person",
         )
-    if len(array) != people:
+    if values != people:
         raise DataError(
-            f"{len(array)} values and {people} epsilons.",
+            f"{values} values and {people} epsilons.",
             rule="values[i] belongs to the person of epsilons[i].",
             hint="lists of one length, or a single epsilon for everyone",
         )
-    return array
 
 
 def _as_array(values: Any) -> NDArray[Any]:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from epsilons.noise.bernoulli import binomial
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, Roster
-from epsilons.statistics.base import CHUNK, Additive, as_numbers, check_values
+from epsilons.statistics.base import CHUNK, Additive, as_numbers, check_length, check_values
 from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.rows import Rows
 from epsilons.statistics.total import STEPS, Centred
 
 #: A chance of 1 in the units of the noise room.
@@ -48,14 +49,17 @@ class People(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ArrayPeople:
-    """People whose values stand in an array: `values[i]` belongs to person i of the roster."""
+    """People whose values stand in an array, or in rows: `values[i]` belongs to person i of the roster."""
 
-    values: NDArray[Any]
+    values: Any
     roster: Roster
 
     @classmethod
     def of(cls, values: Any, roster: Roster) -> ArrayPeople:
         """Check shapes (never values) and put values and roster together."""
+        if isinstance(values, Rows):
+            check_length(len(values), len(roster))
+            return cls(values, roster)
         return cls(check_values(values, len(roster)), roster)
 
     @property
@@ -72,14 +76,16 @@ class ArrayPeople:
     def sampled_tally(self, statistic: Additive, chances: Sequence[int], entropy: Entropy) -> list[NDArray[np.int64]]:
         if statistic.counts:
             return [thin(part, chances, entropy) for part in self.tally(statistic)]
-        kept = self._sample(chances, entropy)
+        if min(chances) >= ALWAYS:
+            return self.tally(statistic)
+        kept = keep_people(self.roster, chances, entropy)
         return statistic.tally(self.values[kept], self.roster.codes[kept], self._count)
 
     def cells(self, statistic: Order) -> SortedCells:
         return statistic.summarize(self.values, self.roster.codes, self._count)
 
     def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> SortedCells:
-        kept = self._sample(chances, entropy)
+        kept = keep_people(self.roster, chances, entropy)
         return statistic.summarize(self.values[kept], self.roster.codes[kept], self._count)
 
     def grouped_cells(self, statistic: Order) -> list[SortedCells]:
@@ -100,15 +106,16 @@ class ArrayPeople:
         np.maximum.at(highest, self.roster.codes, steps)
         return lowest, highest
 
-    def _sample(self, chances: Sequence[int], entropy: Entropy) -> NDArray[np.bool_]:
-        """One 64-bit coin per person; a chance of 1 does not look at the coin, whose limit would overflow."""
-        limit = np.array([min(chance, ALWAYS - 1) for chance in chances], np.uint64)
-        certain = np.array([chance >= ALWAYS for chance in chances])
-        kept = np.empty(len(self.values), bool)
-        for start in range(0, len(kept), CHUNK):
-            code = self.roster.codes[start : start + CHUNK]
-            kept[start : start + CHUNK] = (entropy.words(len(code)) < limit[code]) | certain[code]
-        return kept
+
+def keep_people(roster: Roster, chances: Sequence[int], entropy: Entropy) -> NDArray[np.bool_]:
+    """Who stays in a sample: a 64-bit coin each. A chance of 1 does not look at it, since its limit would overflow."""
+    limit = np.array([min(chance, ALWAYS - 1) for chance in chances], np.uint64)
+    certain = np.array([chance >= ALWAYS for chance in chances])
+    kept = np.empty(len(roster), bool)
+    for start in range(0, len(kept), CHUNK):
+        code = roster.codes[start : start + CHUNK]
+        kept[start : start + CHUNK] = (entropy.words(len(code)) < limit[code]) | certain[code]
+    return kept
 
 
 def thin(counts: NDArray[np.int64], chances: Sequence[int], entropy: Entropy) -> NDArray[np.int64]:

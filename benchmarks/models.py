@@ -1,0 +1,223 @@
+"""Models: paper 1's comparison on real wages, accuracy beside other libraries', time beside numpy's X.T @ X.
+
+make bench-models                  measure and print
+make bench-models ARGS=--write     and put the results into docs/models.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from report import facts
+from rosters import SHARES, THREE, generator
+from timing import Group, Limit, Row, Size, again, time_by_turns
+
+import epsilons as eps
+from epsilons.estimators import PersonalizedLinearRegression, PersonalizedLogisticRegression
+from epsilons.papers.regression import EXACT, FEATURES, HIGH, LOW, WAGES, Setting, claims, cross_validate, wages
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "models.md"
+START, END = "<!-- figures: written by `make bench-models ARGS=--write` -->", "<!-- end of figures -->"
+EPSILONS = (0.1, 1.0)
+Floats = NDArray[np.float64]
+
+
+# Time ----------------------------------------------------------------------------------------------------------------
+
+
+def _fits(size: Size) -> Iterator[Row]:
+    """One million people with 13 features, a target and an epsilon each."""
+    people, random = size.people(1_000_000), generator(8)
+    X, y = random.uniform(0, 100, (people, 13)), random.uniform(0, 100, people)
+    rosters: dict[str, Any] = {
+        "one epsilon for all": 1.0,
+        "3 levels": random.choice(THREE, people, p=SHARES),
+        "100 levels": random.integers(1, 101, people) / 100,
+    }
+    for name, epsilons in rosters.items():
+        models: dict[str, Callable[[], object]] = {
+            "linear": partial(_linear, X, y, epsilons),
+            "logistic": partial(_logistic, X, y > 50, epsilons),
+        }
+        for kind, fit in models.items():
+            yield time_by_turns(
+                f"{kind} fit, {people:,} × 13, {name}",
+                again(fit),
+                lambda: X.T @ X,
+                against="numpy's X.T @ X of the same data",
+                repetitions=size.repetitions(9),
+                limit=Limit(2, "ratio"),
+            )
+
+
+def _linear(X: Floats, y: Floats, epsilons: Any) -> object:
+    return PersonalizedLinearRegression(bounds_X=(0, 100), bounds_y=(0, 100)).fit(X, y, epsilons=epsilons)
+
+
+def _logistic(X: Floats, y: Any, epsilons: Any) -> object:
+    return PersonalizedLogisticRegression(bounds_X=(0, 100), classes=(False, True)).fit(X, y, epsilons=epsilons)
+
+
+MODELS = Group("models", "A model of 1,000,000 people with 13 features", _fits)
+
+
+# Accuracy ------------------------------------------------------------------------------------------------------------
+
+
+def _error(fit: Callable[[], tuple[float, Floats]], X: Floats, y: Floats, models: int) -> float:
+    squares = []
+    for _ in range(models):
+        intercept, slopes = fit()
+        squares.append(float(np.mean((X @ slopes + intercept - y) ** 2)))
+    return math.sqrt(np.mean(squares))
+
+
+def _ours(X: Floats, y: Floats, epsilon: Any, bounds: Any) -> tuple[float, Floats]:
+    intercept, *slopes = eps.linear_regression(X, y, epsilon, bounds_X=bounds, bounds_y=WAGES).value.values()
+    return intercept, np.array(slopes)
+
+
+def _opendp(X: Floats, y: Floats, epsilon: float, bounds: Any) -> tuple[float, Floats]:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib", "idealized-numerics", "honest-but-curious")
+    (low,), (high,) = bounds
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it divides by zero where two people have the same feature
+        model = dp.sklearn.linear_model.LinearRegression(
+            dp.max_divergence(), x_bounds=[(low, high)], y_bounds=WAGES, scale=2 / epsilon
+        )
+        assert model.measurement.map(1) <= epsilon * (1 + 1e-9)
+        fitted = model.fit(X, y)
+    return float(fitted.intercept_), np.asarray(fitted.coef_)
+
+
+def _diffprivlib(X: Floats, y: Floats, bounds: Any, models: int) -> dict[str, Any] | None:
+    """None where diffprivlib's own environment is missing."""
+    python = ROOT / "build" / "diffprivlib" / "bin" / "python"
+    if not python.exists():
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "people.npz"
+        facts = {"low": bounds[0], "high": bounds[1], "wages": WAGES, "epsilons": EPSILONS, "models": models}
+        np.savez(path, X=X, y=y, **{name: np.asarray(fact) for name, fact in facts.items()})
+        done = subprocess.run(
+            [str(python), str(ROOT / "benchmarks" / "peer_diffprivlib.py"), str(path)],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def accuracy(quick: bool) -> tuple[list[str], list[str]]:
+    """(a table in Markdown, notes): errors in dollars per hour at one epsilon for everyone."""
+    X, y = wages()
+    models = 2 if quick else 30
+    school = FEATURES.index("education")
+    lines = ["| model | ε | exact | epsilons | OpenDP | diffprivlib |", "|---|---:|---:|---:|---:|---:|"]
+    notes: list[str] = []
+    for name, columns in (("education alone", [school]), ("six features", list(range(len(FEATURES))))):
+        some, bounds = X[:, columns], ([LOW[c] for c in columns], [HIGH[c] for c in columns])
+        exact = _error(lambda some=some, bounds=bounds: _ours(some, y, eps.PUBLIC, bounds), some, y, 1)  # type: ignore[misc]
+        peer = _diffprivlib(some, y, bounds, models)
+        for epsilon in EPSILONS:
+            ours = _error(partial(_ours, some, y, epsilon, bounds), some, y, models)
+            opendp = (
+                f"{_error(partial(_opendp, some, y, epsilon, bounds), some, y, models):.3f}"
+                if len(columns) == 1
+                else "–"
+            )
+            other = "–" if peer is None else f"{peer['errors'][str(epsilon)]:.3f}"
+            lines.append(f"| {name} | {epsilon:g} | {exact:.3f} | {ours:.3f} | {opendp} | {other} |")
+        if peer is not None:
+            notes = [
+                f"diffprivlib {peer['version']}: with bounds (0, 100) and no intercept the noise in its sum of squares "
+                f"was {peer['noise']:.1g}."
+            ]
+    return lines, notes
+
+
+# Paper 1 -------------------------------------------------------------------------------------------------------------
+
+
+def paper(quick: bool) -> tuple[list[str], list[str]]:
+    """(a table in Markdown, the claims): paper 1's regression at its default preferences."""
+    runs = 2 if quick else 200
+    errors = cross_validate(Setting(), runs)
+    best = errors[EXACT].mean()
+    lines = [f"| method ({runs} runs of five folds) | error | standard error | above exact |", "|---|---:|---:|---:|"]
+    for method, found in sorted(errors.items(), key=lambda item: float(item[1].mean())):
+        deviation = found.std(ddof=1) / math.sqrt(runs)
+        lines.append(f"| {method} | {found.mean():.5f} | {deviation:.5f} | {found.mean() - best:.5f} |")
+    return lines, [f"- {claim}" for claim in claims(errors)]
+
+
+# The command ---------------------------------------------------------------------------------------------------------
+
+
+def time_table(rows: Sequence[Row], quick: bool) -> list[str]:
+    """In Markdown; a quick run judges no limit."""
+    lines = ["| what | ours | X.T @ X | ratio | limit | held? |", "|---|---:|---:|---:|---:|---|"]
+    for row in rows:
+        held = "" if quick else "yes" if row.held else "NO"
+        lines.append(
+            f"| {row.what} | {row.ours * 1e3:.0f} ms | {row.yardstick * 1e3:.0f} ms | {row.ratio:.2f}× | 2× | {held} |"
+        )
+    return lines
+
+
+def _blocks(table: list[str], notes: list[str]) -> list[str]:
+    return [*table, "", *notes]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; 0 also when a limit was missed, which is said plainly."""
+    parser = argparse.ArgumentParser(description="Models: time beside numpy, accuracy beside other libraries.")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that everything runs, measures nothing")
+    parser.add_argument("--write", action="store_true", help="put the results into docs/models.md")
+    options = parser.parse_args(arguments)
+    if options.write and options.quick:
+        parser.error("--write needs a whole run: leave out --quick")
+    times = time_table(list(_fits(Size(options.quick))), options.quick)
+    known = facts()
+    text = "\n".join(
+        [
+            f"Of {known['date']}: epsilons {known['epsilons']}, Python {known['python']}, numpy {known['numpy']}.",
+            *("", "### Paper 1's methods", ""),
+            *_blocks(*paper(options.quick)),
+            *("", "### Beside other libraries", ""),
+            *_blocks(*accuracy(options.quick)),
+            *("", "### Time", ""),
+            *times,
+        ]
+    )
+    print(text)
+    if options.write:
+        page = PAGE.read_text(encoding="utf-8")
+        pattern = re.escape(START) + r".*?" + re.escape(END)
+        PAGE.write_text(
+            re.sub(pattern, lambda _: f"{START}\n\n{text}\n\n{END}", page, flags=re.DOTALL), encoding="utf-8"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

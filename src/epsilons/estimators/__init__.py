@@ -1,0 +1,11 @@
+"""Personalized models for scikit-learn: `fit(X, y, epsilons=e)`, then `predict` and `score` as always."""
+
+try:
+    import sklearn  # noqa: F401
+except ImportError as missing:
+    raise ImportError("Models need scikit-learn: pip install 'epsilons[sklearn]'") from missing
+
+from epsilons.estimators.linear import PersonalizedLinearRegression
+from epsilons.estimators.logistic import PersonalizedLogisticRegression
+
+__all__ = ["PersonalizedLinearRegression", "PersonalizedLogisticRegression"]

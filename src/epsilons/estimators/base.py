@@ -1,0 +1,94 @@
+"""What both models share: public facts as parameters, epsilons as metadata, and checks that look at no value."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
+
+from epsilons.errors import PreferenceError
+from epsilons.noise.entropy import Entropy
+from epsilons.release import Release
+from epsilons.statistics.base import as_doubles
+from epsilons.statistics.rows import as_matrix
+
+
+class PersonalizedModel(BaseEstimator):  # type: ignore[misc]
+    """A model fitted with everybody's own epsilon.
+
+    `epsilons` goes to `fit` beside X and y, one per row, and through pipelines and searches by metadata routing:
+    `model.set_fit_request(epsilons=True)`. After `fit`, `release_` holds the promise, the charges and the reasons.
+    """
+
+    release_: Release
+    coef_: NDArray[np.float64]
+    intercept_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Whoever misses an entry adds nothing. An error about it would say that somebody does.
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        return tags
+
+    def _options(self) -> dict[str, Any]:
+        """The parameters that all statistics share."""
+        shared = ("mechanism", "threshold", "neighbors", "assume", "spread")
+        return {name: getattr(self, name) for name in shared}
+
+    def _check_fit(self, X: Any, epsilons: Any, entropy: Any) -> NDArray[Any]:
+        """X as a matrix; its number of columns and their names are remembered, as scikit-learn does."""
+        if epsilons is None:
+            raise PreferenceError(
+                "There are no epsilons.",
+                rule="One per row of X; eps.PUBLIC for public.",
+                hint="model.fit(X, y, epsilons=e), in a pipeline after model.set_fit_request(epsilons=True)",
+            )
+        if not isinstance(entropy, Entropy | None):
+            raise PreferenceError("entropy is not a source of random bits.", hint="leave it out")
+        return self._matrix(X, reset=True)
+
+    def _matrix(self, X: Any, *, reset: bool) -> NDArray[Any]:
+        """scikit-learn looks at shapes and names only; entries become numbers here, so that no message shows one."""
+        matrix: NDArray[Any] = check_array(_numbers(X), dtype=None, ensure_all_finite=False, estimator=self)
+        validate_data(self, X if hasattr(X, "columns") else matrix, reset=reset, skip_check_array=True)
+        return matrix
+
+    def _check_target(self, y: Any, matrix: NDArray[Any]) -> Any:
+        """One target per row; a single column is taken for a list, with scikit-learn's own warning."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        target = y if isinstance(y, list | tuple) or hasattr(y, "to_numpy") else np.asarray(y)
+        if not isinstance(target, list | tuple) and target.ndim == 2 and target.shape[1] == 1:
+            warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, 2)
+            target = np.asarray(target).ravel()
+        check_consistent_length(matrix, target)
+        return target
+
+    def _linear(self, X: Any) -> NDArray[np.float64]:
+        """intercept + X.coef; a missing entry counts as the middle of its bounds, an infinite one as the bound."""
+        check_is_fitted(self)
+        matrix = as_doubles(self._matrix(X, reset=False))
+        low, high = self._edges
+        bounded = np.where(np.isfinite(matrix), matrix, np.clip(matrix, low, high))
+        filled = np.where(np.isnan(bounded), low / 2 + high / 2, bounded)
+        predicted: NDArray[np.float64] = filled @ np.ravel(self.coef_) + np.ravel(self.intercept_)
+        return predicted
+
+    def _remember(self, release: Release, bounds: Any) -> None:
+        self.release_ = release
+        low, high = (np.asarray(side, dtype=np.float64) for side in bounds)
+        self._edges = (low, high)
+
+
+def _numbers(X: Any) -> Any:
+    """Entries as numbers, unless scikit-learn has something of its own to say about the container."""
+    if hasattr(X, "toarray"):
+        return X
+    array = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asanyarray(X)
+    return as_matrix(array) if array.ndim == 2 and array.size and array.dtype.kind != "c" else array

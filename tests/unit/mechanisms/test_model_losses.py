@@ -1,0 +1,222 @@
+"""Exact losses of regression under every mechanism, in rational numbers; planted bugs must be refuted."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from epsilons.guarantee import NANO
+from epsilons.mechanisms.base import Charges, create
+from epsilons.mechanisms.linear import Linear, Weighting, proportional, weighted_sums
+from epsilons.mechanisms.sample import Sample
+from epsilons.mechanisms.stretching import Stretching
+from epsilons.mechanisms.weighted import Weighted
+from epsilons.noise.exact import ONE as CERTAIN
+from epsilons.preferences import Levels, roster_of
+from epsilons.statistics.base import Part
+from epsilons.statistics.moments import STEPS
+from epsilons.statistics.question import Question
+from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
+
+LINEAR = LinearRegression(("a", "b"), ((-1.0, 1.0),) * 2, (-1.0, 1.0))
+LOGISTIC = LogisticRegression(("a", "b"), ((-1.0, 1.0),) * 2, (-1, 1))
+ROSTERS = ((0.7, 0.7), (0.05, 0.2, 1.0), (0.3, math.inf, 1.5))
+SUMS = ("minimum", "threshold", "stretching", "weighted")
+ABSENT = (math.nan,) * 3
+
+
+def rows_of(statistic: Regression) -> list[tuple[float, ...]]:
+    return list(itertools.product((-1.0, 0.0, 1.0), (-1.0, 1.0), (-1.0, 1.0)))
+
+
+def pairs(statistic: Regression, neighbors: str) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
+    """A person's row and what may stand in its place; "replace" allows a missing row too."""
+    others = [ABSENT] if neighbors == "absent" else [*rows_of(statistic), ABSENT]
+    return [(row, other) for row in rows_of(statistic) for other in others if row != other]
+
+
+def worst_ratios(mechanism: Linear, question: Question, epsilons: tuple[float, ...]) -> list[Fraction]:
+    """Loss over charge for everyone with a finite epsilon: exactly inverse scale * weight * L1 distance of the sums.
+
+    A discrete Laplace in each cell attains that loss at every outcome beyond both sums in all cells.
+    """
+    statistic, roster = question.statistic, roster_of(list(epsilons))
+    assert isinstance(statistic, Regression)
+    weighting = mechanism.weighting(question, roster.levels)
+    inverse = weighting.inverse_scale(statistic.parts[0], question.neighbors)
+    charges = mechanism.charge(question, roster.levels)
+    ratios = []
+    for person, epsilon in enumerate(epsilons):
+        if math.isinf(epsilon):
+            continue
+        charge = charges[roster.codes[person]]
+        assert charge is not None
+        assert charge <= round(epsilon * NANO)
+        worst = Fraction(0)
+        for row, other in pairs(statistic, question.neighbors):
+            sums = []
+            for own in (row, other):
+                data = np.array([own if i == person else (0.5, -1.0, 1.0) for i in range(len(epsilons))])
+                counts = statistic.tally(data, roster.codes, len(roster.levels.grants))[0]
+                sums.append(weighted_sums(counts, weighting))
+            distance = sum(abs(a - b) for a, b in zip(*sums, strict=True))
+            worst = max(worst, distance * inverse)
+        ratios.append(worst * NANO / charge if charge else (Fraction(0) if worst == 0 else Fraction(10**9)))
+    return ratios
+
+
+@pytest.mark.parametrize("statistic", [LINEAR, LOGISTIC], ids=lambda s: s.name)
+@pytest.mark.parametrize("neighbors", ["absent", "replace"])
+@pytest.mark.parametrize("name", SUMS)
+def test_nobody_loses_more_than_they_are_charged(name: str, neighbors: str, statistic: Regression) -> None:
+    for epsilons in ROSTERS:
+        ratios = worst_ratios(create(name), Question(statistic, neighbors), epsilons)  # type: ignore[arg-type]
+        assert max(ratios) <= 1
+        assert max(ratios) > 0.9  # the audit sees nearly all of what is lost
+
+
+# Planted bugs --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WrongReach(LinearRegression):
+    """The 2 of 2yx forgotten."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        d = self.width
+        return (replace(super().parts[0], reach=dict.fromkeys(("absent", "replace"), (d * d + d) * STEPS**2)),)
+
+
+@dataclass(frozen=True)
+class ReplacedAsAbsent(LinearRegression):
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        part = super().parts[0]
+        return (replace(part, reach=dict.fromkeys(part.reach, part.reach["absent"])),)
+
+
+@dataclass(frozen=True)
+class TenPercentSmall(LinearRegression):
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        part = super().parts[0]
+        return (replace(part, reach={k: v * 10 // 11 for k, v in part.reach.items()}),)
+
+
+@dataclass(frozen=True)
+class Unclipped(LinearRegression):
+    """Targets beyond the bounds are not cut."""
+
+    def target_steps(self, target: Any) -> Any:
+        return np.asarray(target, float) * STEPS * 1.5
+
+
+class InterceptNotShrunk(Stretching):
+    """Features and target shrunk, the column of ones not: its cells still count in full."""
+
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        shrunk = proportional(levels, levels.largest)
+        return replace(shrunk, weights=(shrunk.one,) * len(shrunk.weights))
+
+    def charge(self, question: Question, levels: Levels) -> Charges:
+        return levels.grants
+
+
+class WeightedPastTheCap(Weighted):
+    """Everybody in full at the largest epsilon, charged by what they granted."""
+
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        return Weighting((1,) * len(levels.grants), 1, Fraction(levels.largest))
+
+    def charge(self, question: Question, levels: Levels) -> Charges:
+        return levels.grants
+
+
+def of(kind: type[LinearRegression]) -> LinearRegression:
+    return kind(LINEAR.names, LINEAR.bounds, LINEAR.target_bounds)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "statistic", "neighbors"),
+    [
+        (create("minimum"), of(WrongReach), "absent"),
+        (create("weighted"), of(ReplacedAsAbsent), "replace"),
+        (create("stretching"), of(TenPercentSmall), "absent"),
+        (create("threshold"), of(Unclipped), "absent"),
+        (InterceptNotShrunk(), LINEAR, "absent"),
+        (WeightedPastTheCap(), LOGISTIC, "replace"),
+    ],
+    ids=["reach", "replace", "scale", "clip", "intercept", "cap"],
+)
+def test_planted_bugs_are_refuted(mechanism: Linear, statistic: Regression, neighbors: str) -> None:
+    assert max(worst_ratios(mechanism, Question(statistic, neighbors), (0.2, 1.0))) > 1
+
+
+# Sample: a mixture over who was kept ---------------------------------------------------------------------------------
+
+SMALL = LinearRegression(("a",), ((-1.0, 1.0),), (-1.0, 1.0))
+
+
+def sample_losses(
+    chances: list[int], epsilon: float, statistic: Regression, neighbors: str, epsilons: tuple[float, ...]
+) -> list[float]:
+    """Each person's largest loss over their rows, the others' rows, and outcomes within and beyond all sums.
+
+    With d = 2 there are five cells. Outcomes are listed in steps of one person's unit: far corners, where a loss is
+    largest, are among them.
+    """
+    roster = roster_of(list(epsilons))
+    unit = STEPS**2
+    rate = epsilon / (statistic.parts[0].reach[neighbors] / unit)
+    grid = np.array(list(itertools.product((-8, -2, 0, 2, 8), repeat=len(statistic.terms))), float)
+    corners = [(1.0, 1.0), (-1.0, 1.0), (0.0, -1.0), (math.nan, math.nan)]
+
+    def law(data: list[tuple[float, ...]]) -> np.ndarray:
+        total = np.full(len(grid), 0.0)
+        for kept in itertools.product((False, True), repeat=len(data)):
+            weight = 1.0
+            for person, stays in enumerate(kept):
+                chance = chances[roster.codes[person]] / CERTAIN
+                weight *= chance if stays else 1 - chance
+            if weight > 0:
+                mask = np.array(kept)
+                sums = statistic.tally(np.array(data)[mask], roster.codes[mask], len(chances))[0].sum(axis=0) / unit
+                total += weight * np.exp(-rate * np.abs(grid - sums).sum(axis=1))
+        return np.log(total)
+
+    worst = []
+    for person in range(len(epsilons)):
+        largest = 0.0
+        for rows in itertools.product(corners[:3], repeat=len(epsilons)):
+            data = list(rows)
+            for other in corners[3:] if neighbors == "absent" else corners:
+                changed = [other if i == person else row for i, row in enumerate(data)]
+                largest = max(largest, float(np.abs(law(data) - law(changed)).max()))
+        worst.append(largest)
+    return worst
+
+
+@pytest.mark.parametrize("neighbors", ["absent", "replace"])
+@pytest.mark.parametrize("threshold", ["max", "mean"])
+def test_sample_keeps_everybodys_epsilon(threshold: str, neighbors: str) -> None:
+    epsilons, question = (0.3, 1.2), Question(SMALL, neighbors)
+    levels = roster_of(list(epsilons)).levels
+    mechanism = Sample(threshold)
+    t = float(mechanism.options(question, levels)["threshold"])
+    losses = sample_losses(mechanism.chances(question, levels), t, SMALL, neighbors, epsilons)
+    charges = [c / NANO for c in mechanism.charge(question, levels) if c is not None]
+    assert all(loss <= charge * (1 + 1e-9) for loss, charge in zip(losses, charges, strict=True))
+    assert any(loss > 0.9 * charge for loss, charge in zip(losses, charges, strict=True))
+
+
+def test_sampling_in_proportion_is_refuted() -> None:
+    """e/t instead of (exp(e) - 1)/(exp(t) - 1)."""
+    losses = sample_losses([CERTAIN // 4, CERTAIN], 1.2, SMALL, "absent", (0.3, 1.2))
+    assert losses[0] > 0.3 * 1.01

@@ -1,0 +1,221 @@
+"""How far one person moves a loss, by listing corners; and models from moments, by comparison with least squares."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from epsilons.errors import DataError, PlanError
+from epsilons.preferences import roster_of
+from epsilons.statistics.moments import STEPS
+from epsilons.statistics.people import ArrayPeople
+from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
+from epsilons.statistics.rows import Rows
+
+SQUARE = STEPS**2
+PUBLIC = [float("inf")]
+
+
+def linear(features: int) -> LinearRegression:
+    names = tuple(f"x{k}" for k in range(features))
+    return LinearRegression(names, ((-1.0, 1.0),) * features, (-1.0, 1.0))
+
+
+def logistic(features: int) -> LogisticRegression:
+    names = tuple(f"x{k}" for k in range(features))
+    return LogisticRegression(names, ((-1.0, 1.0),) * features, (-1, 1))
+
+
+def contributions(statistic: Regression, rows: np.ndarray) -> np.ndarray:
+    """What each row adds to every cell: every row is a level of its own."""
+    added = []
+    for start in range(0, len(rows), 256):
+        some = rows[start : start + 256]
+        added.append(statistic.tally(some, np.arange(len(some), dtype=np.uint8), len(some))[0])
+    return np.concatenate(added)
+
+
+def slow_contribution(statistic: Regression, row: np.ndarray) -> list[int]:
+    """The coefficients of (t - w.x)^2, or of 8 times the quadratic log-loss, multiplied out by hand."""
+    x, t = [1.0, *row[:-1]], row[-1]
+    d = len(x)
+    squares = [x[j] * x[k] * (1 if j == k else 2) for j in range(d) for k in range(j, d)]
+    lines = [2 * t * v if isinstance(statistic, LinearRegression) else 4 * t * v for v in x]
+    return [round(c * SQUARE) for c in (*squares, *lines)]
+
+
+def corners(statistic: Regression) -> np.ndarray:
+    """Features in {-1, 0, 1}, targets at the ends (and the middle, where a target can be there)."""
+    ends = (-1.0, 0.0, 1.0) if isinstance(statistic, LinearRegression) else (-1.0, 1.0)
+    return np.array(list(itertools.product(*[(-1.0, 0.0, 1.0)] * len(statistic.bounds), ends)))
+
+
+def largest_moves(statistic: Regression) -> tuple[int, int]:
+    """(absent, replaced): the largest L1 distances over corners."""
+    added = contributions(statistic, corners(statistic))
+    absent = int(np.abs(added).sum(axis=1).max())
+    return absent, max(int(np.abs(added - one).sum(axis=1).max()) for one in added)
+
+
+MODELS = [linear(k) for k in (1, 2, 3, 4)] + [logistic(k) for k in (1, 2, 3, 4)]
+NAMES = [f"{m.name}-{m.width}" for m in MODELS]
+
+
+@pytest.mark.parametrize("statistic", MODELS, ids=NAMES)
+def test_cells_are_the_coefficients_of_the_loss(statistic: Regression) -> None:
+    rows = corners(statistic)[::3]
+    assert contributions(statistic, rows).tolist() == [slow_contribution(statistic, row) for row in rows]
+
+
+@pytest.mark.parametrize("statistic", MODELS, ids=NAMES)
+def test_the_reach_is_what_corners_attain(statistic: Regression) -> None:
+    d, kappa = statistic.width, statistic.kappa
+    reach = statistic.parts[0].reach
+    assert reach == {"absent": (d * d + 2 * kappa * d) * SQUARE, "replace": (d + kappa) ** 2 * SQUARE}
+    absent, replaced = largest_moves(statistic)
+    assert absent == reach["absent"]
+    # For logistic models with an odd d no corner attains the bound: the target is never in the middle.
+    assert replaced == reach["replace"] if kappa == 1 or d % 2 == 0 else replaced >= reach["replace"] - SQUARE
+    assert replaced <= reach["replace"]
+
+
+@pytest.mark.parametrize("statistic", MODELS, ids=NAMES)
+def test_nobody_inside_moves_it_farther(statistic: Regression) -> None:
+    random = np.random.default_rng(3)
+    rows = random.choice([-1, -0.5, 0, 0.5, 1], (256, statistic.width)) + random.normal(0, 0.1, (256, statistic.width))
+    if isinstance(statistic, LogisticRegression):
+        rows[:, -1] = random.choice([-1, 1], 256)
+    added = contributions(statistic, rows)
+    reach = statistic.parts[0].reach
+    assert np.abs(added).sum(axis=1).max() <= reach["absent"]
+    assert max(np.abs(added - one).sum(axis=1).max() for one in added) <= reach["replace"]
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        lambda d, k: (d * d + k * d, (d + k) ** 2),  # the 2 of 2yx forgotten
+        lambda d, k: (d * (d + 1) // 2 + 2 * k * d, (d + k) ** 2),  # one triangle counted for two
+        lambda d, k: (d * d + 2 * k * d, d * d + 2 * k * d),  # replaced as if absent
+        lambda d, k: ((d - 1) ** 2 + 2 * k * (d - 1), d**2),  # the intercept forgotten
+    ],
+)
+def test_corners_refute_planted_reaches(planted: object) -> None:
+    for statistic in (linear(3), logistic(3)):
+        absent, replaced = planted(statistic.width, statistic.kappa)  # type: ignore[operator]
+        found = largest_moves(statistic)
+        assert found[0] > absent * SQUARE or found[1] > replaced * SQUARE
+
+
+# Models from exact sums ----------------------------------------------------------------------------------------------
+
+
+def fit(statistic: Regression, rows: Rows) -> dict[str, float]:
+    people = ArrayPeople.of(rows, roster_of(PUBLIC * len(rows)))
+    sums = [[Fraction(int(c)) for c in part.sum(axis=0)] for part in people.tally(statistic)]
+    model: dict[str, float] = statistic.answer(sums, Fraction(len(rows)), len(rows))
+    return model
+
+
+def test_without_noise_it_is_least_squares() -> None:
+    random = np.random.default_rng(4)
+    X = random.uniform((0, -5, 100), (10, 5, 200), (5_000, 3))
+    y = X @ (3.0, -2.0, 0.1) + 7 + random.normal(0, 2, 5_000)
+    statistic = LinearRegression(("a", "b", "c"), ((0, 10), (-5, 5), (100, 200)), (-20, 80))
+    expected = np.linalg.lstsq(np.column_stack([np.ones(5_000), X]), y, rcond=None)[0]
+    assert list(fit(statistic, Rows.pair(X, y)).values()) == pytest.approx(expected.tolist(), rel=1e-3, abs=1e-2)
+
+
+def test_without_noise_log_odds_minimise_the_quadratic_loss() -> None:
+    random = np.random.default_rng(5)
+    X = random.uniform(-1, 1, (5_000, 2))
+    y = (random.random(5_000) < 1 / (1 + np.exp(-(X @ (1.0, -0.5) + 0.3)))).astype(int)
+    statistic = LogisticRegression(("a", "b"), ((-1, 1),) * 2)
+    full = np.column_stack([np.ones(5_000), X])
+    # The minimum of sum log 2 + (1/2 - y) x.w + (x.w)^2/8.
+    expected = np.linalg.solve(full.T @ full / 4, full.T @ (y - 0.5))
+    found = list(fit(statistic, Rows.pair(X, y)).values())
+    assert found == pytest.approx(expected.tolist(), rel=1e-3, abs=1e-3)
+    assert found == pytest.approx([0.3, 1.0, -0.5], abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        ([[1.0, 2.0]], [1.0]),
+        ([[1.0, 2.0]] * 10, [1.0] * 10),
+        ([[0.0, 0.0]] * 3, [0.0] * 3),
+        ([[k / 10, k / 5] for k in range(10)], [float(k) for k in range(10)]),
+        ([[k / 10, 1 - k / 10] for k in range(10)], [1e300] * 10),
+        ([[float("nan"), 1.0]] * 4, [1.0] * 4),
+        ([[float("inf"), -float("inf")]] * 4, [float("nan"), float("inf"), -float("inf"), 0.0]),
+        ([["words", None]] * 4, ["words", None, 3, 10**400]),
+    ],
+)
+@pytest.mark.parametrize("scales", [(0.0,), (1e-9,), (1e6,), (1e30,), (1e200,)])
+def test_no_data_gives_a_model_that_is_not_finite(X: list[list[float]], y: list[float], scales: tuple[float]) -> None:
+    for statistic in (
+        LinearRegression(("a", "b"), ((0, 1),) * 2, (0, 10)),
+        LogisticRegression(("a", "b"), ((0, 1),) * 2),
+    ):
+        rows = Rows.pair(X, y)
+        sums = [[Fraction(int(c)) for c in statistic.tally(rows, np.zeros(len(rows), np.uint8), 1)[0][0]]]
+        model = statistic.finished(sums, Fraction(len(rows)), len(rows), scales)
+        assert np.isfinite(list(model.values())).all()
+
+
+def test_collinear_features_share_the_weight() -> None:
+    x = np.linspace(0, 1, 50)
+    statistic = LinearRegression(("a", "b"), ((0, 1),) * 2, (0, 10))
+    model = fit(statistic, Rows.pair(np.column_stack([x, x]), 4 * x + 1))
+    assert list(model.values()) == pytest.approx([1, 2, 2], abs=0.01)
+
+
+def test_noise_alone_gives_hardly_any_weight() -> None:
+    statistic = linear(3)
+    sums = [[Fraction((-1) ** k * 10**6 * SQUARE) for k in range(len(statistic.terms))]]
+    model = statistic.finished(sums, Fraction(100), 100, (10**7 * SQUARE,))
+    assert max(abs(v) for v in model.values()) < 0.2
+
+
+# Arguments -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [("a",), ("a", "a"), ("a", "intercept"), ("a", 1)])
+def test_names_are_words_and_different(names: tuple[object, ...]) -> None:
+    with pytest.raises(PlanError):
+        LinearRegression(names, ((0, 1),) * 2, (0, 1))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("classes", [(1,), (1, 1), (0, 1, 2), 3, ([0], 1), "ab"])
+def test_there_are_two_classes(classes: object) -> None:
+    with pytest.raises(PlanError, match="two classes"):
+        LogisticRegression(("a",), ((0, 1),), classes)  # type: ignore[arg-type]
+
+
+def test_shapes_are_public_and_may_be_refused() -> None:
+    with pytest.raises(PlanError, match="bounds for 2"):
+        linear(2).tally(np.zeros((3, 4)), np.zeros(3, np.uint8), 1)
+    with pytest.raises(DataError, match="no feature"):
+        Rows.of(np.zeros((3, 1)))
+    with pytest.raises(DataError, match="dimensions"):
+        Rows.pair([1, 2], [1, 2])
+    with pytest.raises(DataError, match="dimensions"):
+        Rows.pair([[1, 2], [3]], [1, 2])
+    with pytest.raises(DataError, match="not numbers"):
+        Rows.pair(np.array([["a"]]), [1])
+
+
+def test_a_masked_entry_is_missing() -> None:
+    X = np.ma.masked_array([[0.1], [0.2], [0.9]], mask=[[False], [False], [True]])
+    assert np.isnan(Rows.pair(X, [1, 2, 3]).features).tolist() == [[False], [False], [True]]
+
+
+def test_rows_and_a_matrix_say_the_same() -> None:
+    matrix = np.random.default_rng(6).uniform(-1, 1, (50, 4))
+    codes = np.zeros(50, np.uint8)
+    one, two = (linear(3).tally(v, codes, 1)[0] for v in (matrix, Rows.pair(matrix[:, :3], matrix[:, 3])))
+    assert np.array_equal(one, two)

@@ -1,0 +1,411 @@
+"""Any private algorithm made personal: who is sampled, at which epsilon it runs, and what is refused."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import sys
+import types
+from typing import Any
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+
+import epsilons as eps
+from epsilons.algorithms import algorithm_of
+from epsilons.guarantee import NANO, SEEDED
+from epsilons.noise.exact import ONE as CERTAIN
+from epsilons.personalizing import Call
+from epsilons.preferences import roster_of
+from epsilons.testing import seeded
+
+
+def told(data: Any, epsilon: float) -> tuple[Any, float]:
+    """Gives away what it was called with: nothing private about it, and the caller's claim is false."""
+    return data, epsilon
+
+
+def test_the_release_names_the_claim_the_charges_and_the_threshold() -> None:
+    release = eps.personalize(told, ["a", "b", "c"], [0.1, 0.5, eps.PUBLIC], threshold=0.3)
+    data, epsilon = release.value
+    assert epsilon == 0.3
+    assert {"b", "c"} <= set(data) <= {"a", "b", "c"}
+    assert release.charges == {0.1: 0.1, 0.5: 0.3, math.inf: 0.0}
+    assert release.mechanism == "sample"
+    assert "caller's claim that 'told' is private" in str(release.guarantee)
+    assert "People who chose public are not protected." in release.guarantee.caveats
+    assert release.error is None
+    assert release.details == {"threshold": 0.3}
+    with pytest.raises(eps.PlanError, match="no honest interval"):
+        release.interval()
+
+
+def test_thresholds_by_rule() -> None:
+    def at(**options: Any) -> float:
+        epsilon: float = eps.personalize(told, [1, 2], [0.2, 0.6], **options).value[1]
+        return epsilon
+
+    assert at() == at(threshold="max") == 0.6
+    assert at(threshold="mean") == 0.4
+    for wrong, message in (("best", "best"), (7, "outside"), ("most", "Unknown"), (math.nan, "Unknown")):
+        with pytest.raises(eps.PlanError, match=message):
+            at(threshold=wrong)
+
+
+@pytest.mark.statistical
+def test_people_are_kept_as_often_as_theorem_5_says() -> None:
+    """20,000 people: the share kept lies within 4.5 standard errors, that of e/t does not. False alarm: 7e-6."""
+    people, t = 20_000, 1.5
+    release = eps.personalize(told, np.arange(people), [0.5] * (people - 1) + [t], entropy=seeded(3))
+    kept = len(release.value[0]) / people
+    chance = math.expm1(0.5) / math.expm1(t)
+    deviation = 4.5 * math.sqrt(chance * (1 - chance) / people)
+    assert abs(kept - chance) < deviation
+    assert abs(kept - 0.5 / t) > deviation
+    assert SEEDED in release.guarantee.caveats
+
+
+# Exact losses, of an algorithm whose law can be listed ---------------------------------------------------------------
+
+
+def respond_law(bits: tuple[int, ...], epsilon: float) -> dict[int, float]:
+    """A geometric mechanism for the sum, cut to -6..6: private at epsilon when a bit comes or goes."""
+    ones = sum(bits)
+    q = math.exp(-epsilon)
+    law = {k: (1 - q) / (1 + q) * q ** abs(k - ones) for k in range(-5, 6)}
+    law[-6] = q ** (6 + ones) / (1 + q)
+    law[6] = q ** (6 - ones) / (1 + q)
+    return law
+
+
+def sampled_law(values: tuple[int | None, ...], epsilons: list[float], call: Call) -> dict[int, float]:
+    roster = roster_of(epsilons)
+    chances = [call.chances(roster.levels)[code] / CERTAIN for code in roster.codes]
+    total: dict[int, float] = {}
+    for kept in itertools.product((False, True), repeat=len(values)):
+        weight = math.prod(c if k else 1 - c for c, k in zip(chances, kept, strict=True))
+        bits = tuple(v for v, k in zip(values, kept, strict=True) if k and v is not None)
+        for outcome, chance in respond_law(bits, call.epsilon).items():
+            total[outcome] = total.get(outcome, 0.0) + weight * chance
+    return total
+
+
+def losses(
+    call: Call, epsilons: list[float], neighbors: str, domain: tuple[int | None, ...] = (0, 1, None)
+) -> list[float]:
+    worst = [0.0] * len(epsilons)
+    for values in itertools.product(domain, repeat=len(epsilons)):
+        for person in range(len(epsilons)):
+            for other in (None,) if neighbors == "absent" else domain:
+                changed = (*values[:person], other, *values[person + 1 :])
+                one, two = (sampled_law(v, epsilons, call) for v in (values, changed))
+                worst[person] = max(worst[person], *(abs(math.log(one[k] / two[k])) for k in one))
+    return worst
+
+
+@pytest.mark.parametrize(("neighbors", "under"), [("absent", None), ("replace", None), ("replace", "both")])
+@pytest.mark.parametrize("threshold", ["max", "mean", 0.5])
+def test_nobody_loses_more_than_they_granted(neighbors: str, under: str | None, threshold: Any) -> None:
+    epsilons = [0.2, 0.5, 1.3]
+    recipe = algorithm_of(told, under, 1, neighbors)
+    call = Call.plan(recipe, roster_of(epsilons).levels, threshold, neighbors, 1)
+    charged = [min(e, call.threshold / NANO) for e in epsilons]
+    assert all(loss <= c * (1 + 1e-9) for loss, c in zip(losses(call, epsilons, neighbors), charged, strict=True))
+
+
+def test_an_algorithm_that_is_private_only_under_absent_runs_at_half_under_replace() -> None:
+    """Values of -1 and 1: one added or removed moves the sum by 1, one replaced by 2. Halved it holds; a false claim of
+    "both", which would call it with all of t, is refuted."""
+    epsilons = [0.2, 0.5]
+    levels = roster_of(epsilons).levels
+    half, whole = (Call.plan(algorithm_of(told, u, 1, "replace"), levels, None, "replace", 1) for u in (None, "both"))
+    assert (half.epsilon, whole.epsilon) == (0.25, 0.5)
+    found = losses(half, epsilons, "replace", (-1, 1, None))
+    assert all(loss <= e * (1 + 1e-9) for loss, e in zip(found, epsilons, strict=True))
+    assert losses(whole, epsilons, "replace", (-1, 1, None))[1] > 0.5 * 1.01
+
+
+# Several rows per person ---------------------------------------------------------------------------------------------
+
+
+def test_rows_are_capped_and_the_algorithm_gets_its_share() -> None:
+    rows, owners = list(range(12)), ["ann"] * 7 + ["bob"] * 4 + ["cy"]
+    release = eps.personalize(
+        told, rows, {"ann": 0.9, "bob": 0.9, "cy": 0.9, "di": 0.9}, person=owners, rows_per_person=3
+    )
+    data, epsilon = release.value
+    assert epsilon == 0.3
+    assert sorted(np.bincount([("ann", "bob", "cy").index(owners[row]) for row in data]).tolist()) == [1, 3, 3]
+
+
+def test_a_person_with_several_preferences_has_the_strictest() -> None:
+    release = eps.personalize(told, [1, 2, 3], [0.5, 0.1, 0.7], person=["a", "a", "b"], rows_per_person=2)
+    assert release.charges == {0.1: 0.1, 0.7: 0.7}
+    assert release.value[1] == 0.35
+
+
+def test_a_person_is_kept_or_left_out_as_a_whole() -> None:
+    owners = np.repeat(np.arange(400), 3)
+    for seed in range(3):
+        release = eps.personalize(
+            told, owners, [0.1] * 1197 + [1.0] * 3, person=owners, rows_per_person=3, entropy=seeded(seed)
+        )
+        assert set(np.bincount(release.value[0], minlength=400).tolist()) == {0, 3}
+
+
+def test_whose_rows_must_be_said() -> None:
+    for arguments, message in (
+        ({"rows_per_person": 2}, "whose"),
+        ({"rows_per_person": 0}, "not allowed"),
+        ({"rows_per_person": True}, "not allowed"),
+        ({"person": ["a"]}, "2 rows and 1 ids"),
+        ({"person": [["a"], ["b"]]}, "looked up"),
+    ):
+        with pytest.raises(eps.EpsilonsError, match=message):
+            eps.personalize(told, [1, 2], 0.5, **arguments)  # type: ignore[arg-type]
+    with pytest.raises(eps.PreferenceError, match="without a preference"):
+        eps.personalize(told, [1, 2], {"a": 0.5}, person=["a", "b"])
+    with pytest.raises(eps.PlanError, match="nothing for each row"):
+        eps.personalize(told, [1, 2], 1e-9, person=["a", "b"], rows_per_person=2)
+
+
+# Containers ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_sample_comes_in_the_same_kind_of_container() -> None:
+    numbers = [1.0, 2.0, 3.0]
+    table = pandas.DataFrame({"a": numbers})
+    for data in (
+        numbers, np.array(numbers), np.ones((3, 2)), table, table["a"], polars.DataFrame({"a": numbers}),
+        polars.Series(numbers), pyarrow.table({"a": numbers}), pyarrow.array(numbers),
+    ):  # fmt: skip
+        sample = eps.personalize(told, data, 0.5).value[0]
+        assert type(sample) is type(data)
+        assert len(sample) == 3
+        assert sample is not data
+    features, target = eps.personalize(told, (np.ones((3, 2)), numbers), 0.5).value[0]
+    assert (features.shape, target) == ((3, 2), numbers)
+
+
+def test_an_algorithm_may_spoil_its_sample_and_not_the_data() -> None:
+    data = np.array([3.0, 1.0, 2.0])
+    eps.personalize(lambda sample, epsilon: sample.sort(), data, 0.5)
+    assert data.tolist() == [3.0, 1.0, 2.0]
+
+
+def test_strange_data_are_refused_by_shape() -> None:
+    for data, epsilons, message in (
+        (5, 0.5, "not a list or table"),
+        ("hello", 0.5, "not a list or table"),
+        ({"a": 1}, 0.5, "not a list or table"),
+        ({1, 2}, 0.5, "not a list or table"),
+        (np.array(3), 0.5, "not a list or table"),
+        ([1, 2], [0.5], "2 entries and 1 epsilons"),
+        (([1, 2], [1]), 0.5, "different lengths"),
+        ([], 0.5, "no people"),
+    ):
+        with pytest.raises(eps.EpsilonsError, match=message):
+            eps.personalize(told, data, epsilons)
+    with pytest.raises(eps.PlanError, match="Everyone is public"):
+        eps.personalize(told, [1, 2], eps.PUBLIC)
+
+
+# What it raises, and what survives -----------------------------------------------------------------------------------
+
+
+def test_whatever_it_raises_becomes_one_text() -> None:
+    def failing(data: Any, epsilon: float) -> None:
+        raise KeyError(f"the private value {data[0]}")
+
+    with pytest.raises(eps.DataError) as caught:
+        eps.personalize(failing, ["secret"], 0.5)
+    assert str(caught.value).startswith("The algorithm failed. What it raised is not shown: it may be data. Try: ")
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_our_own_errors_are_no_way_out_either() -> None:
+    def failing(data: Any, epsilon: float) -> None:
+        raise eps.PlanError(f"the private value {data[0]}")
+
+    with pytest.raises(eps.DataError, match=r"^The algorithm failed"):
+        eps.personalize(failing, ["secret"], 0.5)
+
+
+def test_what_it_warns_of_is_not_shown(recwarn: pytest.WarningsRecorder) -> None:
+    import warnings
+
+    eps.personalize(lambda data, epsilon: warnings.warn(f"{data}", stacklevel=1), ["secret"], 0.5)
+    assert len(recwarn) == 0
+
+
+def test_results_survive_json_where_they_can() -> None:
+    for value in (3, 2.5, "word", None, {"a": 1.0}, [1, 2], [[1.0, 2.0], [3.0, 4.0]]):
+        release = eps.personalize(lambda data, epsilon, value=value: value, [1], 0.5)
+        assert eps.Release.from_dict(release.to_dict()).value == value
+        assert str(release)
+        assert release._repr_html_()
+    arrays = eps.personalize(lambda data, epsilon: np.arange(3), [1], 0.5)
+    assert eps.Release.from_dict(arrays.to_dict()).value == [0, 1, 2]
+    with pytest.raises(eps.PlanError, match="object of the algorithm's own"):
+        eps.personalize(lambda data, epsilon: object(), [1], 0.5).to_dict()
+
+
+def test_epsilon_may_go_by_name_alone() -> None:
+    def named(data: Any, *, epsilon: float) -> float:
+        return epsilon
+
+    assert eps.personalize(named, [1, 2], 0.5).value == 0.5
+    assert eps.personalize(lambda *arguments: len(arguments), [1, 2], 0.5).value == 2
+    assert eps.personalize(functools.partial(told), [1, 2], 0.5).value == ([1, 2], 0.5)
+
+
+def test_what_is_not_known_to_be_private_is_refused() -> None:
+    with pytest.raises(eps.PlanError, match="only when a record is replaced"):
+        eps.personalize(told, [1], 0.5, private_under="replace")
+    with pytest.raises(eps.PlanError, match="private_under"):
+        eps.personalize(told, [1], 0.5, private_under="always")
+    with pytest.raises(eps.PlanError, match="not an algorithm"):
+        eps.personalize(42, [1], 0.5)
+    with pytest.raises(eps.PlanError, match="must make an OpenDP measurement"):
+        eps.personalize(lambda epsilon: 3, [1], 0.5)
+    with pytest.raises(eps.PlanError, match="neighbors"):
+        eps.personalize(told, [1], 0.5, neighbors="other")
+    with pytest.raises(eps.PlanError, match="random bits"):
+        eps.personalize(told, [1], 0.5, entropy=3)  # type: ignore[arg-type]
+
+
+# OpenDP --------------------------------------------------------------------------------------------------------------
+
+dp = pytest.importorskip("opendp.prelude")
+dp.enable_features("contrib")
+SPACE = dp.vector_domain(dp.atom_domain(bounds=(0, 10))), dp.symmetric_distance()
+
+
+def noisy_sum(scale: float) -> Any:
+    return SPACE >> dp.t.then_sum() >> dp.m.then_laplace(scale)
+
+
+def test_a_measurement_is_asked_for_its_loss() -> None:
+    release = eps.personalize(noisy_sum(20.0), [1, 2, 3], [0.1, 0.4, 2.0])
+    assert isinstance(release.value, int)
+    for data in (np.array([1, 2, 3]), pandas.Series([1, 2, 3])):
+        assert isinstance(eps.personalize(noisy_sum(20.0), data, [0.1, 0.4, 2.0]).value, int)
+    assert release.charges[0.1] == 0.1
+    assert release.charges[2.0] == pytest.approx(0.5, abs=1e-6)
+    assert release.charges[2.0] >= noisy_sum(20.0).map(1)
+    assert "OpenDP's privacy map" in str(release.guarantee)
+
+
+def test_replace_asks_the_map_for_two_records_and_rows_for_as_many() -> None:
+    release = eps.personalize(noisy_sum(20.0), [1, 2], 3.0, neighbors="replace")
+    assert release.charges[3.0] == pytest.approx(1.0, abs=1e-6)
+    release = eps.personalize(noisy_sum(20.0), [1, 2, 3], 3.0, person=["a", "a", "b"], rows_per_person=2)
+    assert release.charges[3.0] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_function_may_make_the_measurement_at_an_epsilon() -> None:
+    release = eps.personalize(lambda epsilon: noisy_sum(10 / epsilon), [1, 2, 3], [0.1, 0.5, 0.5])
+    assert release.details == {"threshold": 0.5}
+    release = eps.personalize(lambda epsilon: noisy_sum(10 / epsilon), [1, 2], [0.1, 0.5], neighbors="replace")
+    assert release.charges == {0.1: 0.1, 0.5: 0.5}
+    with pytest.raises(eps.PlanError, match="costs more"):
+        eps.personalize(lambda epsilon: noisy_sum(5 / epsilon), [1, 2, 3], [0.1, 0.5, 0.5])
+
+
+def test_measurements_that_hide_less_are_refused() -> None:
+    sized = dp.vector_domain(dp.atom_domain(bounds=(0.0, 10.0)), size=3), dp.symmetric_distance()
+    with pytest.raises(eps.PlanError, match="how many records"):
+        eps.personalize(sized >> dp.t.then_mean() >> dp.m.then_laplace(1.0), [1.0, 2.0, 3.0], 0.5)
+    gaussian = SPACE >> dp.t.then_sum() >> dp.m.then_gaussian(10.0)
+    with pytest.raises(eps.PlanError, match="no delta"):
+        eps.personalize(gaussian, [1, 2, 3], 0.5)
+    dp.enable_features("honest-but-curious")
+    replacing = dp.m.make_user_measurement(
+        SPACE[0], dp.change_one_distance(), dp.max_divergence(), lambda data: 0, lambda distance: 0.1 * distance
+    )
+    with pytest.raises(eps.PlanError, match="ChangeOne"):
+        eps.personalize(replacing, [1, 2, 3], 0.5)
+    for endless in (math.inf, math.nan, 0.0):
+        leaky = dp.m.make_user_measurement(
+            *SPACE, dp.max_divergence(), lambda data: 0, lambda distance, endless=endless: endless
+        )
+        with pytest.raises(eps.PlanError, match=r"no finite loss|no loss at all"):
+            eps.personalize(leaky, [1, 2, 3], 0.5)
+    with pytest.raises(eps.PlanError, match="own epsilon"):
+        eps.personalize(noisy_sum(20.0), [1, 2, 3], 0.5, threshold=0.5)
+
+
+# diffprivlib, or what looks like it: the real one needs an older scikit-learn and is tried by `make bench-models` -----
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """Modules that look like diffprivlib's as far as we look."""
+    program = """
+import warnings
+class PrivacyLeakWarning(RuntimeWarning): pass
+def histogram(sample, epsilon=1.0, range=None, random_state=None):
+    if range is None:
+        warnings.warn("bounds", PrivacyLeakWarning)
+    return [len(sample)], epsilon
+def mean(array, epsilon=1.0, bounds=None):
+    return epsilon
+class KMeans:
+    def __init__(self, n_clusters=2, epsilon=1.0, bounds=None, random_state=None):
+        self.n_clusters, self.epsilon, self.bounds, self.random_state = n_clusters, epsilon, bounds, random_state
+    def get_params(self):
+        return dict(self.__dict__)
+    def fit(self, X, y=None):
+        self.seen_ = (len(X), y)
+        return self
+"""
+    module = types.ModuleType("diffprivlib.tools")
+    exec(program, module.__dict__)
+    module.KMeans.__module__ = "diffprivlib.models.k_means"
+    module.PrivacyLeakWarning.__module__ = "diffprivlib.utils"
+    monkeypatch.setitem(sys.modules, "diffprivlib.utils", module)
+    return module
+
+
+def test_a_counting_tool_of_diffprivlib(library: types.ModuleType) -> None:
+    release = eps.personalize(functools.partial(library.histogram, range=(0, 1)), [1, 2], [0.5, 0.5])
+    assert release.value == ([2], 0.5)
+    assert "diffprivlib's claim that 'histogram' is private." in str(release.guarantee)
+
+
+def test_a_model_of_diffprivlib_must_be_declared(library: types.ModuleType) -> None:
+    model = library.KMeans(n_clusters=3, bounds=(0, 1))
+    with pytest.raises(eps.PlanError, match="not known to be private"):
+        eps.personalize(model, [[1.0], [2.0]], 0.5)
+    with pytest.raises(eps.PlanError, match="not known to be private"):
+        eps.personalize(library.mean, [1.0, 2.0], 0.5)
+    release = eps.personalize(model, [[1.0], [2.0]], [0.25, 0.5], private_under="absent")
+    assert (release.value.epsilon, release.value.n_clusters) == (0.5, 3)
+    assert model.epsilon == 1.0
+    assert not hasattr(model, "seen_")
+    assert "on the caller's that it is so when a record is added or removed" in str(release.guarantee)
+    paired = eps.personalize(model, ([[1.0], [2.0]], [0, 1]), 0.5, private_under="absent")
+    assert paired.value.seen_ == (2, [0, 1])
+
+
+def test_bounds_read_from_the_data_are_an_error(library: types.ModuleType) -> None:
+    with pytest.raises(eps.PlanError, match="read public facts from the data"):
+        eps.personalize(library.histogram, [1, 2], 0.5)
+
+
+def test_a_seeded_model_is_not_private(library: types.ModuleType) -> None:
+    model = library.KMeans(bounds=(0, 1), random_state=3)
+    assert not eps.personalize(model, [[1.0]], 0.5, private_under="absent").private
+    tool = functools.partial(library.histogram, range=(0, 1), random_state=3)
+    assert not eps.personalize(tool, [1.0], 0.5).private
+
+
+def test_a_class_is_not_a_model(library: types.ModuleType) -> None:
+    with pytest.raises(eps.PlanError, match="is a class"):
+        eps.personalize(library.KMeans, [[1.0]], 0.5, private_under="absent")
