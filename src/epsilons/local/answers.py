@@ -40,8 +40,11 @@ class Answers:
     def estimate(self, **settings: Any) -> Estimate:
         """The estimate, with the options' labels; `settings` go to the estimate of a survey with levels."""
         if not len(self):
+            first = f" Line {self.bad[0][0]}: {self.bad[0][1]}." if self.bad else ""
             raise DataError(
-                "There is no usable row.", rule="Each row is one owner's answer.", hint=columns_of(self.survey)
+                f"There is no usable row.{first}",
+                rule="Each row is one owner's answer.",
+                hint=f"columns {columns_of(self.survey)}",
             )
         protocol = self.survey.protocol
         if protocol is None:

@@ -16,10 +16,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.display import html_table
 from epsilons.errors import DataError, PlanError, ProtocolError
 from epsilons.local.estimate import Estimate
-from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, VIEWS, Leakage, draw_leakages, leakage_table
+from epsilons.local.leakage import (
+    BOTH_ROUNDS,
+    COUNTS,
+    SECOND_ROUND,
+    VIEWS,
+    Leakage,
+    draw_leakages,
+    leakage_html,
+    leakage_table,
+)
 from epsilons.noise import Entropy, system
 
 if TYPE_CHECKING:
@@ -195,7 +203,7 @@ class ResponseProtocol(ABC):
         return "\n".join([self.describe(), "", leakage_table(self.leakages())])
 
     def _repr_html_(self) -> str:
-        return html_table(self.describe(), (), [], leakage_table(self.leakages()).splitlines())
+        return leakage_html(self.leakages(), self.describe())
 
 
 _REGISTRY: dict[str, type[ResponseProtocol]] = {}

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 #: Beyond so many standard deviations a binomial has less mass than a double can show beside 1.
 _INTERVAL_REACH = 12
+_LARGEST_VARIANCE = 10**8
 #: And beyond so many less than the smallest double: for deltas such as 1e-30.
 FAR_REACH = 40
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=32)
 def pmf_window(n: int, chance: float, reach: int = _INTERVAL_REACH) -> tuple[int, NDArray[np.float64]]:
     """(k0, P(X = k0), P(X = k0 + 1), ...) of X ~ Bin(n, chance), where it is not negligible.
 
@@ -74,9 +75,12 @@ def possible_sizes(seen: int, population: int, high: float, low: float, level: f
     """The sizes n in 0..population of a group that a count of `seen` leaves open at this level, as an interval.
 
     n is left out when the count would be too large or too small for it with probability at most (1 - level)/2, in the
-    exact law of the count (Clopper and Pearson's way, 1934). So it covers at least `level`, whatever n is.
+    exact law of the count (Clopper and Pearson's way, 1934). So it covers at least `level`, whatever n is. A count
+    whose standard deviation passes 10,000 is as good as normal and is taken so.
     """
     miss = (1 - level) / 2
+    if max(seen * (1 - high), population * low * (1 - low)) > _LARGEST_VARIANCE:
+        return _normal_sizes(seen, population, high, low, NormalDist().inv_cdf(1 - miss))
     guess = (seen - population * low) / (high - low)
     spread = NormalDist().inv_cdf(1 - miss) * math.sqrt(max(1.0, population * low * (1 - low) + seen)) / (high - low)
     lower = _first(
@@ -86,6 +90,23 @@ def possible_sizes(seen: int, population: int, high: float, low: float, level: f
         lambda n: at_most(seen, n, population - n, high, low) <= miss, population, max(0, math.ceil(guess + spread))
     )
     return min(lower, population), max(0, upper - 1)
+
+
+def _normal_sizes(seen: int, population: int, high: float, low: float, z: float) -> tuple[int, int]:
+    """The same with a normal law: the n with |seen - E(n)| <= z sd(n) + 1/2, between roots of two quadratics.
+
+    E(n) = N low + n (high - low), and Var(n) = N low (1 - low) + n (high (1 - high) - low (1 - low)).
+    """
+    slope, alike = high - low, population * low * (1 - low)
+    extra = high * (1 - high) - low * (1 - low)
+
+    def root(shifted: float, sign: int) -> float:
+        a, b, c = slope**2, -2 * slope * shifted - z**2 * extra, shifted**2 - z**2 * alike
+        return (-b + sign * math.sqrt(max(0.0, b * b - 4 * a * c))) / (2 * a)
+
+    above = seen - population * low
+    lower, upper = math.floor(root(above - 0.5, -1)), math.ceil(root(above + 0.5, 1))
+    return min(max(0, lower), population), min(max(0, upper), population)
 
 
 def _first(holds: Callable[[int], bool], largest: int, guess: int) -> int:

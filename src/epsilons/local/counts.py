@@ -9,6 +9,8 @@ its delta is never larger; with a growing crowd the two become the same.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,11 +18,17 @@ from epsilons.errors import PlanError
 from epsilons.local.binomials import FAR_REACH, pmf_window
 from epsilons.local.leakage import Pair
 
+#: The law of more owners of one option than this is bounded by the law of so many.
+MOST_ALIKE = 10_000_000
 _MOST_OUTCOMES = 30_000_000
 
 
 def difference_pair(count: int, sampling: float) -> Pair:
-    """The sampled among `count` owners of an option, with one of them and with that one absent."""
+    """The sampled among `count` owners of an option, with one of them and with that one absent.
+
+    A further owner adds the same independent coin to both, which is post-processing: delta falls with `count`, so the
+    pair of a smaller count bounds that of a larger one.
+    """
     return _aligned(_binomial(count, sampling), _binomial(count - 1, sampling))
 
 
@@ -77,6 +85,7 @@ _Window = tuple[int, NDArray[np.float64]]
 
 
 def _binomial(n: int, chance: float) -> _Window:
+    _check_size(math.ceil(2 * FAR_REACH * math.sqrt(n * chance * (1 - chance))))
     return pmf_window(n, chance, FAR_REACH)
 
 
@@ -103,5 +112,5 @@ def _check_size(outcomes: int) -> None:
         raise PlanError(
             "There are too many outcomes to go through.",
             rule=f"At most {_MOST_OUTCOMES:,}.",
-            hint="leave out population=, which gives the law in a large crowd",
+            hint="smaller numbers, or leave out population= for the law in a large crowd",
         )

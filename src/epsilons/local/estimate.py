@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from epsilons.display import html_table, show, text_table
 from epsilons.errors import PlanError, ProtocolError
-from epsilons.local.leakage import Leakage, leakage_table
+from epsilons.local.leakage import Leakage, leakage_html, leakage_table
 
 Numbers = float | NDArray[np.float64]
 Bounds = Callable[[float], tuple[NDArray[np.float64], NDArray[np.float64]]]
@@ -109,8 +109,8 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         head, rows, _ = self._rows(0.95)
-        notes = [*leakage_table(self.leakages).splitlines(), *self.notes]
-        return html_table(f"Estimated from {self.respondents:,} owners", head, rows, notes)
+        title = f"Estimated from {self.respondents:,} owners"
+        return html_table(title, head, rows, self.notes) + leakage_html(self.leakages)
 
 
 def leakage_document(one: Leakage) -> dict[str, Any]:

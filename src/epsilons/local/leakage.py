@@ -101,7 +101,7 @@ class Leakage:
         return leakage_table([self])
 
     def _repr_html_(self) -> str:
-        return html_table("Leakage", HEAD, [_cells(self)], _notes([self]))
+        return leakage_html([self])
 
 
 def draw_leakages(leakages: Sequence[Leakage], axes: Axes | None = None) -> Axes:
@@ -121,6 +121,11 @@ HEAD = ("who sees what", "the paper's claim", "true epsilon", "delta at epsilon"
 def leakage_table(leakages: Sequence[Leakage]) -> str:
     """The paper's claim and the truth side by side, a row per view."""
     return "\n".join([text_table(HEAD, [_cells(one) for one in leakages]), *_notes(leakages)])
+
+
+def leakage_html(leakages: Sequence[Leakage], title: str = "Leakage") -> str:
+    """The same for a notebook."""
+    return html_table(title, HEAD, [_cells(one) for one in leakages], _notes(leakages))
 
 
 def _cells(one: Leakage) -> tuple[str, ...]:

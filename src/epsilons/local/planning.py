@@ -12,7 +12,7 @@ import numpy as np
 from epsilons.display import html_table, show, text_table
 from epsilons.errors import PlanError
 from epsilons.local.base import ResponseProtocol
-from epsilons.local.counts import difference_pair
+from epsilons.local.counts import MOST_ALIKE, difference_pair
 from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, Leakage, show_delta, show_epsilon, smallest_delta
 from epsilons.local.probability import read_options
 from epsilons.local.randomized_response import RandomizedResponse
@@ -201,7 +201,7 @@ class _Wanted:
         return Fraction(low, _DIGITS)
 
     def _counts_delta(self, alike: int, rate: Fraction) -> float:
-        return smallest_delta([difference_pair(alike, float(rate))], self.epsilon)
+        return smallest_delta([difference_pair(min(alike, MOST_ALIKE), float(rate))], self.epsilon)
 
     def _sampled(self, rate: Fraction, judge: str, people: int | None = None) -> CollectionRow:
         if rate <= 0:
@@ -243,7 +243,7 @@ def _said(one: Leakage) -> str:
 
 
 def _rate_down(rate: float) -> Fraction:
-    return Fraction(math.floor(rate * _DIGITS), _DIGITS)
+    return Fraction(min(math.floor(rate * _DIGITS), _DIGITS - 1), _DIGITS)
 
 
 def _check_positive(number: Any, name: str, below: float) -> None:

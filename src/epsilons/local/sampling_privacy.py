@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from epsilons.errors import PlanError, ProtocolError
 from epsilons.local.base import Law, Outputs, ResponseProtocol, register
 from epsilons.local.binomials import possible_sizes
-from epsilons.local.counts import crowd_pair, crowd_size, difference_pair, replaced_pair
+from epsilons.local.counts import MOST_ALIKE, crowd_pair, crowd_size, difference_pair, replaced_pair
 from epsilons.local.estimate import Estimate, read_counts
 from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, Leakage, Pair
 from epsilons.local.probability import read_die, read_options, read_probability, write_probability
@@ -160,7 +160,7 @@ class SamplingPrivacy(ResponseProtocol):
         self, epsilon: float | None, count: int, population: int | None, neighbors: str, other: int
     ) -> Leakage:
         share = float(self.sampling)
-        sees = f"published counts, {count:,} alike"
+        sees, exact = f"published counts, {count:,} alike", True
         if neighbors == "replace" and self.options > 1:
             if population is not None:
                 raise PlanError(
@@ -171,8 +171,11 @@ class SamplingPrivacy(ResponseProtocol):
             pair = replaced_pair(count, other, share)
             sees += f", or one of {other + 1:,} elsewhere"
         elif population is None:
-            pair = difference_pair(count, share)
+            pair = difference_pair(min(count, MOST_ALIKE), share)
+            exact = count <= MOST_ALIKE
         else:
             pair = crowd_pair(count, population - count, share, float(self.others[0]), other_values=self.options > 1)
             sees += f" among {population:,}"
-        return Leakage.of(COUNTS, sees, math.inf, [pair], epsilon=epsilon, claim=self.claim, neighbors=neighbors)
+        return Leakage.of(
+            COUNTS, sees, math.inf, [pair], epsilon=epsilon, claim=self.claim, neighbors=neighbors, exact=exact
+        )

@@ -27,6 +27,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from epsilons.errors import EpsilonsError, ProtocolError
 from epsilons.guarantee import to_epsilon
 from epsilons.local.base import ResponseProtocol, protocol_from
@@ -63,7 +65,7 @@ class Survey:
                 hint=f"options={len(self.options)} in the protocol",
             )
         for name, epsilon in self.levels.items():
-            if to_nano(epsilon) is None or not name.strip():
+            if to_nano(epsilon) is None or not name or name != name.strip() or not name.isprintable():
                 raise ProtocolError("A level is not usable.", rule="A name and a finite epsilon.", hint="strict = 0.1")
 
     # Owners -----------------------------------------------------------------------------------------------------------
@@ -81,6 +83,8 @@ class Survey:
     def protocol_for(self, level: str | None = None) -> ResponseProtocol:
         """What an owner follows: the survey's protocol, or the one of the level they picked."""
         if self.protocol is not None:
+            if level is not None:
+                raise ProtocolError("This survey has no levels.", hint="leave out the level")
             return self.protocol
         if level is None or level not in self.levels:
             raise ProtocolError("This survey needs a level.", hint=f"one of {', '.join(self.levels)}")
@@ -93,13 +97,19 @@ class Survey:
 
     def respond(self, answer: str, level: str | None = None, *, entropy: Entropy | None = None) -> tuple[int, ...]:
         """One owner's outputs, one for each round. The answer stays where this runs."""
-        protocol, truth = self.protocol_for(level), self.truth(answer)
-        if truth is None:
-            raise ProtocolError(
-                "This answer is none of the survey's.", rule="A label or a number.", hint=f"{_listed(self)}"
-            )
-        outputs: tuple[int, ...] = protocol.respond(truth, entropy=entropy)
+        (outputs,) = self.respond_all([answer], level, entropy=entropy)
         return outputs
+
+    def respond_all(
+        self, answers: Sequence[str], level: str | None = None, *, entropy: Entropy | None = None
+    ) -> list[tuple[int, ...]]:
+        """The outputs of several owners; nothing is drawn unless every answer is one of the survey's."""
+        protocol, known = self.protocol_for(level), {answer: self.truth(answer) for answer in set(answers)}
+        truths = [known[answer] for answer in answers]
+        if None in truths:
+            raise ProtocolError("An answer is none of the survey's.", rule="A label or a number.", hint=_listed(self))
+        rounds = protocol.respond(np.array(truths, dtype=np.int64), entropy=entropy)
+        return list(zip(*(outputs.tolist() for outputs in rounds), strict=True))
 
     # The file ---------------------------------------------------------------------------------------------------------
 

@@ -193,3 +193,15 @@ def _has_h3() -> bool:
     except ImportError:
         return False
     return True
+
+
+def test_a_batch_with_a_bad_answer_sends_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Survey("Ever?", ("yes",), _response(), none="no").save(tmp_path / "s.toml")
+    done = run(tmp_path, "collect respond s.toml --header", "yes\nperhaps\nno\n")
+    assert (done.returncode, done.stdout) == (8, "")
+    assert "perhaps" not in done.stderr
+    status, out, err = ours(tmp_path, capsys, monkeypatch, "collect respond s.toml --answer yes --level strict")
+    assert (status, out) == (8, "")
+    assert "no levels" in err

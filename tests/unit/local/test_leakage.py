@@ -3,7 +3,7 @@
 import math
 from decimal import Decimal, getcontext
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -226,3 +226,13 @@ def test_pictures_of_leakage_have_a_curve_for_each_view() -> None:
 def test_a_view_that_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(PlanError):
         SamplingPrivacy(sampling=0.45).leakage(**wrong)  # type: ignore[arg-type]
+
+
+def test_delta_falls_with_every_further_owner_so_a_smaller_count_bounds_a_larger_one() -> None:
+    protocol = SamplingPrivacy(sampling=0.45)
+    for epsilon in EPSILONS:
+        deltas = [protocol.leakage("counts", count=n, epsilon=epsilon).delta for n in range(1, 40)]
+        assert all(after <= before + 1e-15 for before, after in pairwise(deltas))
+    huge = protocol.leakage("counts", count=10**15, epsilon=0.001)
+    assert not huge.exact
+    assert huge.delta == protocol.leakage("counts", count=10**7, epsilon=0.001).delta

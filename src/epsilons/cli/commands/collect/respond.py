@@ -46,8 +46,8 @@ def command(
         raise ProtocolError("One round alone needs a place for the other.", hint="--round 1 --state mine.json")
     if number is not None and survey.rounds < 2:
         raise ProtocolError("This protocol has one round.", hint="leave out --round and --state")
-    if header:
-        click.echo(columns_of(survey))
+    if header and number is not None:
+        raise ProtocolError("One round's output is no row of a file.", hint="leave out --header")
     if number == 2 and state is not None:
         click.echo(_recall(state, survey.id))
         return
@@ -62,9 +62,14 @@ def command(
         _keep(state, {"format": _STATE, "survey": survey.id, "second": second})
         click.echo(first)
         return
-    for one in answers:
-        outputs = [str(output) for output in survey.respond(one, level)]
-        click.echo(",".join([*outputs, *([level] if survey.levels and level else [])]))
+    end = "" if level is None else "," + _cell(level)
+    rows = [",".join(map(str, outputs)) + end for outputs in survey.respond_all(answers, level)]
+    click.echo("\n".join([columns_of(survey), *rows] if header else rows))
+
+
+def _cell(text: str) -> str:
+    """A level's name as a cell of a CSV file."""
+    return '"' + text.replace('"', '""') + '"' if set(text) & set(',;"\t') else text
 
 
 def _keep(path: str, document: dict[str, Any]) -> None:
