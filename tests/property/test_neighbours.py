@@ -7,24 +7,18 @@ makes numpy speak up fails here too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import ClassVar
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import planted
-from epsilons.mechanisms import exponential, linear, mixed
 from epsilons.mechanisms.base import Mechanism
 from epsilons.mechanisms.linear import Linear, weighted_sums
 from epsilons.mechanisms.minimum import Minimum
-from epsilons.noise.entropy import Entropy
-from epsilons.noise.segments import Block, SegmentSampler
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Additive
@@ -33,8 +27,8 @@ from epsilons.statistics.order import Order
 from epsilons.statistics.question import Question
 from epsilons.statistics.total import Sum
 from epsilons.testing import seeded
+from frozen import Meter, recorded_costs
 from hostile import Neighbours, neighbours
-from listing import runs_of
 
 #: The quick run, and the long one.
 QUICK, LONG = 300, 10_000
@@ -45,18 +39,6 @@ def each_pair(check: Callable[[Neighbours], None]) -> tuple[Callable[[], None], 
     quick = settings(max_examples=QUICK)(given(neighbours())(check))
     long = pytest.mark.soak(settings(max_examples=LONG)(given(neighbours())(check)))
     return quick, long
-
-
-class Meter(Entropy):
-    """Counts the random bytes taken from a seeded stream."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed.to_bytes(32, "little"))
-        self.taken = 0
-
-    def bytes(self, n: int) -> bytes:
-        self.taken += n
-        return super().bytes(n)
 
 
 def check_sums(pair: Neighbours) -> None:
@@ -89,27 +71,6 @@ def check_answers(pair: Neighbours) -> None:
     reach = Fraction(weighting.weights[pair.level] * statistic.parts[0].reach[pair.question.neighbors], weighting.one)
     most, none = (mechanism.finish(pair.question, levels, [[k]]) for k in (reach, Fraction(0)))
     assert abs(answers[0] - answers[1]) <= abs(most - none) * (1 + 1e-9) + 1e-9 * max(map(abs, answers))
-
-
-class Recorder(SegmentSampler):
-    """An exponential mechanism whose costs can be looked at."""
-
-    made: ClassVar[list[dict[int, Fraction]]] = []
-
-    def __init__(self, blocks: Iterable[Block], unit: Fraction) -> None:
-        listed = list(blocks)
-        Recorder.made.append({point: 2 * unit * cost for block in listed for point, cost in runs_of(block)})
-        super().__init__(iter(listed), unit)
-
-
-@contextmanager
-def recorded_costs() -> Iterator[list[dict[int, Fraction]]]:
-    """{outcome: cost in epsilons} of every exponential mechanism that is set up inside."""
-    Recorder.made.clear()
-    with ExitStack() as stack:
-        for module in (linear, exponential, mixed, planted):
-            stack.enter_context(patch.object(module, "SegmentSampler", Recorder))
-        yield Recorder.made
 
 
 def check_costs(pair: Neighbours) -> None:

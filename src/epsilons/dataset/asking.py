@@ -42,6 +42,7 @@ class Terms:
     """What a dataset fixes for all questions."""
 
     schema: Schema
+    person: str
     neighbors: str
     rows: int
     complete: frozenset[str]
@@ -204,6 +205,6 @@ STATISTICS: dict[str, Build] = {
     "quantile": _order(lambda asked: order.quantile(asked.q, asked.bounds, asked.step)),  # type: ignore[arg-type]
     "min": _order(lambda asked: order.minimum(asked.bounds, asked.step)),
     "max": _order(lambda asked: order.maximum(asked.bounds, asked.step)),
-    "kth_largest": _order(lambda asked: order.kth_largest(asked.k or 2, asked.bounds, asked.step)),
+    "kth_largest": _order(lambda asked: order.kth_largest(2 if asked.k is None else asked.k, asked.bounds, asked.step)),
     "histogram": _histogram,
 }

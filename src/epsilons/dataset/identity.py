@@ -23,7 +23,7 @@ def question_key(
         "columns": [[kind.name, kind.family] for kind in terms.schema.values()],
         "version": version,
         "epoch": epoch,
-        "terms": [terms.neighbors, terms.rows, sorted(terms.complete)],
+        "terms": [terms.person, terms.neighbors, terms.rows, sorted(terms.complete)],
         "asked": meaning,
         "manner": manner,
         "fresh": system().bytes(32).hex() if fresh else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,8 +12,8 @@ from epsilons.errors import PlanError
 from epsilons.mechanisms.base import Settings
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.plan import check_share
-from epsilons.statistics.base import Statistic
-from epsilons.statistics.question import Question
+from epsilons.statistics.base import Statistic, check_real
+from epsilons.statistics.question import Question, check_guess
 
 #: A question's part of everybody's grant unless it says otherwise.
 DEFAULT_SHARE = 0.1
@@ -80,13 +81,13 @@ class Manner:
             )
         return cls(
             share=None if error is not None else check_share(DEFAULT_SHARE if share is None else share),
-            error=error,
+            error=None if error is None else _check_error(error),
             mechanism=mechanism,
             settings=settings,
             assume=given.get("assume", "unrelated"),
-            spread=given.get("spread"),
-            density=given.get("density"),
-            location=given.get("location"),
+            spread=check_guess("spread", given.get("spread")),
+            density=check_guess("density", given.get("density")),
+            location=check_guess("location", given.get("location")),
             privacy=privacy,
             fresh=bool(given.get("fresh", False)),
             entropy=given.get("entropy"),
@@ -103,9 +104,29 @@ class Manner:
             "share": None if self.share is None else str(self.share),
             "error": self.error,
             "mechanism": self.mechanism,
-            "settings": repr(self.settings),
+            "settings": {name: _plain(value) for name, value in self.settings.given().items()},
             "assume": self.assume,
             "guesses": [self.spread, self.density, self.location],
             "privacy": self.privacy,
             "seeded": self.entropy is not None,
         }
+
+
+def _check_error(error: Any) -> float:
+    try:
+        number = check_real(error)
+    except TypeError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise PlanError(f"An error of {error!r} is not allowed.", rule="It is a positive number.", hint="error=0.5")
+    return number
+
+
+def _plain(value: Any) -> bool | float | str:
+    """A setting in one spelling: 1 and 1.0 are the same threshold."""
+    if isinstance(value, (bool, str)):
+        return value
+    try:
+        return check_real(value)
+    except TypeError:
+        return repr(value)

@@ -19,6 +19,7 @@ from sqlglot import exp
 from epsilons.engines.base import DATE, NUMBER, OTHER, SOURCE, TEXT, TRUTH, Column, Engine, Schema
 from epsilons.engines.literals import cast, column, double, table, whole
 from epsilons.engines.predicate import missing
+from epsilons.errors import DataError
 from epsilons.ledger.base import Members
 from epsilons.statistics.queries import Prepared
 
@@ -44,6 +45,12 @@ def prepare(
     engine: Engine, person: Column, ids: pa.Array, digests: NDArray[np.uint8], members: Members, rows: int, salt: bytes
 ) -> Preparation:
     """Number the people, cap their rows, and copy. `ids[i]` has the digest `digests[i]`."""
+    if any(name.casefold() in (PERSON, COHORT) for name in engine.schema):
+        raise DataError(
+            "A column is called as one that the copy needs.",
+            rule=f"{PERSON!r} and {COHORT!r} are taken.",
+            hint="rename it",
+        )
     places, cohorts = _places(digests, members)
     origin = SOURCE
     if not engine.joins:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
 
 from epsilons.errors import BudgetExceeded, PlanError
 from epsilons.ledger.base import Cohort
@@ -38,11 +37,14 @@ def sketch_of(question: Question, name: str, settings: Settings, spendable: Spen
 
 
 def reaching(
-    error: Any, question: Question, name: str, settings: Settings, cohorts: Sequence[Cohort], names: Mapping[float, str]
+    error: float,
+    question: Question,
+    name: str,
+    settings: Settings,
+    cohorts: Sequence[Cohort],
+    names: Mapping[float, str],
 ) -> Fraction:
     """The smallest share of everybody's grant whose predicted error is at most `error`."""
-    if isinstance(error, bool) or not isinstance(error, (int, float)) or not error > 0:
-        raise PlanError(f"An error of {error!r} is not allowed.", rule="It is a positive number.", hint="error=0.5")
 
     def predicted(share: Fraction) -> float:
         try:

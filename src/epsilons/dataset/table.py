@@ -37,7 +37,9 @@ from epsilons.release import Release, exact_release, make_release
 from epsilons.release.door import Request, pass_through
 from epsilons.release.sketch import Sketch, asked_of
 from epsilons.statistics.base import check_bounds
+from epsilons.statistics.queries import check_asked
 from epsilons.statistics.question import Question
+from epsilons.statistics.total import Mean, Sum
 
 #: How often a plan is made anew because others were charged meanwhile.
 _TRIES = 100
@@ -87,7 +89,7 @@ class Dataset:
         schema = self._engine.schema
         known = {schema.number(name).name: check_bounds(pair, "column") for name, pair in (bounds or {}).items()}
         whole = frozenset(schema.find(name).name for name in _listed(complete))
-        self._terms = Terms(schema, neighbors, rows_per_person, whole, known)
+        self._terms = Terms(schema, schema.find(person).name, neighbors, rows_per_person, whole, known)
         self._version = version_of(version, self._engine.files)
         self._registry = Registry(self._engine, person, preferences, ledger)
         self._registry.settle(neighbors, rows_per_person, allow_individual)
@@ -258,11 +260,14 @@ class Dataset:
         return done
 
     def sync_preferences(self) -> Enrolment:
-        """Take the wishes of the table as they stand now, looser ones too."""
+        """Take the wishes of the table as they stand now, looser ones too.
+
+        Rows stay those of the version that was opened; another version is another dataset.
+        """
         with self._lock:
             done = self._registry.sync()
-            self._preparation = self._registry.prepare(self._terms.rows)
             self._enrolled = done
+            self._refresh()
         return done
 
     def close(self) -> None:
@@ -334,10 +339,18 @@ class Dataset:
     def _question(self, wording: Wording, manner: Manner) -> tuple[Question, Meaning]:
         meaning = understand(wording, self._terms, manner.density, manner.location)
         question = manner.question(meaning.statistic, self._terms.neighbors)
+        check_asked(self._preparation.prepared, meaning.statistic, meaning.column)
+        if manner.privacy == "individual" and isinstance(meaning.statistic, (Sum, Mean)):
+            raise PlanError(
+                f"Individual privacy for a {meaning.statistic.name} works on arrays.",
+                rule="A table's summary does not say how far single people move it.",
+                hint="a count, a histogram or an order statistic",
+            )
         return question, meaning
 
     def _share(self, manner: Manner, question: Question, cohorts: Sequence[Any]) -> Fraction:
-        if manner.share is not None:
+        if manner.error is None:
+            assert manner.share is not None
             return manner.share
         names = self._registry.names
         return reaching(manner.error, question, manner.mechanism, manner.settings, cohorts, names)

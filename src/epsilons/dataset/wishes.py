@@ -22,6 +22,7 @@ from epsilons.engines.predicate import missing
 from epsilons.errors import DataError, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.preferences import Preferences, roster_of, to_nano
+from epsilons.statistics.base import check_real
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,10 +43,11 @@ class Asked:
 def check_person(engine: Engine, name: Any) -> Column:
     """The column that says whose row it is."""
     found = engine.schema.find(name)
-    if not (found.family == TEXT or (found.family == NUMBER and not found.floating and found.scale == 0)):
+    whole_number = found.family == NUMBER and not found.floating and found.precision == 0
+    if not (found.family == TEXT or (whole_number and (found.high or 0) < 1 << 64)):
         raise DataError(
             f"Column {found.name!r} cannot hold people's ids.",
-            rule="Ids are whole numbers or text.",
+            rule="Ids are whole numbers of at most 64 bits, or text.",
             hint='types={"id": "int"} for a CSV file',
         )
     return found
@@ -74,7 +76,7 @@ def read_wishes(engine: Engine, person: Column, preferences: Preferences, open_t
             rule="A table's rows have no order; preferences go by person.",
             hint='eps.Preferences({"ann": 0.1}) or eps.Preferences.from_column("epsilon")',
         )
-    return _asked(*_with_default(_as_ids(ids, person), epsilons, in_data, preferences.default))
+    return _asked(*_with_default(_as_ids(ids, person), epsilons, in_data, preferences.default, person))
 
 
 def read_table(source: Any, person: Column, preferences: Preferences, open_table: Callable[..., Engine]) -> Asked:
@@ -97,7 +99,13 @@ def read_table(source: Any, person: Column, preferences: Preferences, open_table
 
 def from_mapping(mapping: Mapping[Any, float], person: Column) -> tuple[pa.Array, NDArray[np.float64]]:
     """{id: epsilon} as columns."""
-    return as_ids(list(mapping), person), np.array([float(e) for e in mapping.values()], float)
+    try:
+        epsilons = np.array([math.nan if e is None else check_real(e) for e in mapping.values()], float)
+    except TypeError:
+        raise PreferenceError(
+            "A preference is not a number.", rule="An epsilon is a number.", hint='{"ann": 0.1, "bob": eps.PUBLIC}'
+        ) from None
+    return as_ids(list(mapping), person), epsilons
 
 
 def as_ids(ids: Any, person: Column) -> pa.Array:
@@ -163,7 +171,9 @@ def _read(
     value: exp.Expr = cast(column(kind.name), "DOUBLE")
     if kind.family == TEXT:
         value = exp.TryCast(this=column(kind.name), to=exp.DataType.build("DOUBLE"))
-    nothing = exp.Or(this=missing(kind), expression=exp.IsNan(this=value.copy()))
+    # A word that is no number says nothing: the default takes its place, like that of an empty cell.
+    unread = exp.Is(this=value.copy(), expression=exp.null())
+    nothing = exp.Or(this=unread, expression=exp.IsNan(this=value.copy()))
     fallback = (
         exp.null() if default is None or math.isinf(default) else cast(exp.Literal.number(repr(default)), "DOUBLE")
     )
@@ -229,18 +239,30 @@ def _unknown(engine: Engine, kind: Column, known: list[str]) -> list[str]:
     return [repr(name)[1:41] for name in engine.run(query)["name"].to_pylist()]
 
 
+def _alike(ids: pa.Array, in_data: pa.Array, person: Column) -> tuple[pa.Array, pa.Array]:
+    """Both as one type. A number is the same id whatever its width, and ids that are not in the data may be wider."""
+    if person.family == TEXT or len(ids) == 0:
+        return ids.cast(in_data.type), in_data
+    wide = pa.uint64() if pa.uint64() in (ids.type, in_data.type) else pa.int64()
+    try:
+        return ids.cast(wide), in_data.cast(wide)
+    except pa.ArrowInvalid:  # a negative number beside one of 64 bits
+        raise _other_kind(person) from None
+
+
 def _with_default(
-    ids: pa.Array, epsilons: NDArray[np.float64], in_data: pa.Array, default: float | None
+    ids: pa.Array, epsilons: NDArray[np.float64], in_data: pa.Array, default: float | None, person: Column
 ) -> tuple[pa.Array, NDArray[np.float64]]:
     """Listed people, and those of the data who are not listed, at the default."""
-    new = in_data.filter(pc.invert(pc.is_in(in_data, value_set=ids.cast(in_data.type)))) if len(ids) else in_data
+    ids, in_data = _alike(ids, in_data, person)
+    new = in_data.filter(pc.invert(pc.is_in(in_data, value_set=ids)))
     if len(new) and default is None:
         raise PreferenceError(
             "Somebody in the table has no preference.",
             rule="A default applies only if you give one.",
             hint="eps.Preferences(..., default=0.05)",
         )
-    joined = pa.concat_arrays([ids.cast(in_data.type), new])
+    joined = pa.concat_arrays([ids, new])
     return joined, np.concatenate([epsilons, np.full(len(new), math.nan if default is None else default)])
 
 

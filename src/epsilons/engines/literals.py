@@ -36,7 +36,7 @@ def column(name: str) -> exp.Column:
 
 def table(name: str) -> exp.Table:
     """A reference to a table of the engine."""
-    return exp.to_table(exp.to_identifier(name, quoted=True))  # type: ignore[arg-type]
+    return exp.Table(this=exp.to_identifier(name, quoted=True))
 
 
 def whole(number: int) -> exp.Expr:

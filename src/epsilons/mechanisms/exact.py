@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from epsilons.statistics.base import Additive, Statistic
-from epsilons.statistics.order import Order
+from epsilons.statistics.order import Order, SortedCells
 from epsilons.statistics.people import ArrayPeople, People
 from epsilons.statistics.unbounded import UnboundedOrder
 
@@ -20,6 +20,14 @@ def exact_answer(statistic: Statistic, people: People) -> Any:
     if isinstance(statistic, UnboundedOrder) and isinstance(people, ArrayPeople):
         return statistic.exact_value(people.values)
     assert isinstance(statistic, Order)
-    cells = people.cells(statistic).with_missing_at(statistic.default_cell)
+    if statistic.scope is None:
+        return _at_rank(statistic, people.cells(statistic).with_missing_at(statistic.default_cell))
+    return statistic.scope.shaped(_at_rank(statistic, cells) for cells in people.grouped_cells(statistic))
+
+
+def _at_rank(statistic: Order, cells: SortedCells) -> float | int:
+    """The value at the statistic's rank; where nothing counts, the grid point nearest the centre."""
+    if cells.people == 0:
+        return statistic.value(statistic.default_cell)
     rank = statistic.rank(cells.people)
     return statistic.value(int(cells.cells(rank, rank + 1)[0]))

@@ -6,6 +6,8 @@ import datetime
 import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -380,11 +382,13 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _plain(key: Hashable) -> Any:
-    """A key as strict JSON: tuples, endless bins and dates are tagged, so that they come back as they were."""
+    """A key as strict JSON: tuples, endless bins, exact numbers and dates are tagged, to come back as they were."""
     if isinstance(key, tuple):
         return {"tuple": [_plain(part) for part in key]}
     if isinstance(key, float) and not math.isfinite(key):
         return {"float": str(key)}
+    if isinstance(key, (Decimal, Fraction)):
+        return {type(key).__name__.lower(): str(key)}
     if isinstance(key, datetime.datetime):
         return {"datetime": key.isoformat()}
     if isinstance(key, datetime.date):
@@ -401,6 +405,8 @@ def _key(key: Any) -> Hashable:
         return tuple(_key(part) for part in content)
     reader: dict[str, Callable[[str], Hashable]] = {
         "float": float,
+        "decimal": Decimal,
+        "fraction": Fraction,
         "datetime": datetime.datetime.fromisoformat,
         "date": datetime.date.fromisoformat,
     }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from epsilons.errors import LedgerError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.base import ACTIVE, Allowance, Cohort
+from epsilons.ledger.cohorts import present
 from epsilons.mechanisms.base import Mechanism, create
 from epsilons.preferences import LADDER, MAX_LEVELS, Levels
 from epsilons.release.answer import Release
@@ -45,7 +45,7 @@ class Spendable:
     ) -> Spendable:
         """Cohorts with the same allowance are one level; more than 256 allowances go down to the ladder."""
         sizes = {cohort.id: cohort.people for cohort in cohorts}
-        granted = {cohort.id: cohort.granted for cohort in cohorts}
+        granted = {cohort.id: cohort.granted for cohort in present(cohorts)}
         nano: dict[int, int | None] = dict(allowance.nano) | dict.fromkeys(allowance.public)
         if len(set(nano.values())) > MAX_LEVELS:
             before = nano
@@ -60,14 +60,43 @@ class Spendable:
         counts = [0] * len(grants)
         for cohort, level in place.items():
             counts[level] += sizes[cohort]
-        called: dict[float, list[str]] = {}
-        for cohort, level in place.items():
-            called.setdefault(to_epsilon(grants[level]), []).append(_name(granted[cohort], names))
-        shown = {epsilon: " or ".join(dict.fromkeys(words)) for epsilon, words in called.items()}
         # Withdrawn people are no longer asked about; those who have nothing left still are.
         roster = sum(cohort.people for cohort in cohorts if cohort.state == ACTIVE)
-        levels = Levels(tuple(grants), tuple(counts), shown, rounded, roster - sum(counts))
-        return cls(levels, place, granted, names)
+        levels = Levels(tuple(grants), tuple(counts), {}, rounded, roster - sum(counts))
+        return cls._named(levels, place, granted, names)
+
+    @classmethod
+    def _named(
+        cls, levels: Levels, place: Mapping[int, int], granted: Mapping[int, int | None], names: Mapping[float, str]
+    ) -> Spendable:
+        """Levels are called as the grants that stand at them."""
+        called: dict[float, list[str]] = {}
+        for cohort, level in place.items():
+            called.setdefault(to_epsilon(levels.grants[level]), []).append(_name(granted[cohort], names))
+        shown = {epsilon: " or ".join(dict.fromkeys(words)) for epsilon, words in called.items()}
+        return cls(replace(levels, names=shown), place, granted, names)
+
+    def to_plain(self) -> dict[str, Any]:
+        """For the ledger. Sizes too: the draw must be the one that was charged, whoever moves meanwhile."""
+        held: list[list[int]] = [[] for _ in self.levels.grants]
+        for cohort, level in self.place.items():
+            held[level].append(cohort)
+        return {
+            "levels": list(zip(self.levels.grants, self.levels.sizes, held, strict=True)),
+            "rounded": self.levels.rounding_loss,
+            "left_out": self.levels.left_out,
+            "others": sorted(set(self.granted) - set(self.place)),
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any], cohorts: Sequence[Cohort], names: Mapping[float, str]) -> Spendable:
+        """The inverse; a cohort's grant never changes."""
+        place = {cohort: level for level, (_, _, held) in enumerate(plain["levels"]) for cohort in held}
+        known = {cohort.id: cohort.granted for cohort in cohorts}
+        granted = {cohort: known[cohort] for cohort in (*place, *plain["others"])}
+        grants, sizes = tuple(row[0] for row in plain["levels"]), tuple(row[1] for row in plain["levels"])
+        levels = Levels(grants, sizes, {}, plain["rounded"], plain["left_out"])
+        return cls._named(levels, place, granted, names)
 
     def places(self, cohorts: Sequence[int]) -> NDArray[np.int64]:
         """The level of each of these cohorts, -1 for those that are not used."""
@@ -120,16 +149,8 @@ class Sketch:
         """For the ledger: the question in words, and the draw."""
         chosen = self.mechanism
         options = {} if chosen is None else {k: v for k, v in vars(chosen).items() if not k.startswith("_")}
-        held: list[list[int]] = [[] for _ in self.spendable.levels.grants]
-        for cohort, level in self.spendable.place.items():
-            held[level].append(cohort)
-        plan = {
-            "mechanism": EXACT if chosen is None else chosen.name,
-            "options": options,
-            "why": self.why,
-            "levels": list(zip(self.spendable.levels.grants, held, strict=True)),
-            "rounded": self.spendable.levels.rounding_loss,
-        }
+        name = EXACT if chosen is None else chosen.name
+        plan = {"mechanism": name, "options": options, "why": self.why, **self.spendable.to_plain()}
         return json.dumps({"asked": asked, "plan": plan}, separators=(",", ":"))
 
     @classmethod
@@ -137,11 +158,8 @@ class Sketch:
         """The inverse, for a question that is asked again after a crash."""
         try:
             plan = json.loads(text)["plan"]
-            nano = {cohort: grant for grant, held in plan["levels"] for cohort in held if grant is not None}
-            public = tuple(cohort for grant, held in plan["levels"] for cohort in held if grant is None)
-            allowance = Allowance(epoch=0, share=Fraction(1), nano=nano, public=public)
             chosen = None if plan["mechanism"] == EXACT else create(plan["mechanism"], **plan["options"])
-            return cls(chosen, plan["why"], question, Spendable.of(allowance, cohorts, names, plan["rounded"]))
+            return cls(chosen, plan["why"], question, Spendable.from_plain(plan, cohorts, names))
         except (ValueError, KeyError, TypeError):
             raise LedgerError(
                 "A question that was charged cannot be taken up again.",

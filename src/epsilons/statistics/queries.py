@@ -114,7 +114,7 @@ class Keys:
         for values in by.values():
             if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
                 raise PlanError("Keys are not a list.", rule=_KEYS_RULE, hint=_KEYS_HINT)
-            given.append(tuple(values))
+            given.append(tuple(value.item() if isinstance(value, np.generic) else value for value in values))
         return cls(tuple(schema.find(name) for name in by), tuple(given))
 
     @property
@@ -218,6 +218,15 @@ def cells(
         np.add.at(absent, level[low:first], counts[low:first])
         found.append(CellCounts(cell[first:high], level[first:high], counts[first:high], absent))
     return found
+
+
+def check_asked(prepared: Prepared, statistic: Statistic, name: str | None) -> None:
+    """Whatever would be refused about a statistic and a column: said before anybody is charged, from public facts."""
+    check_room(statistic, prepared.rows)
+    if isinstance(statistic, Order):
+        prepared.schema.number(name)
+    else:
+        shape_of(statistic, prepared.schema.find(name) if name is not None else None)
 
 
 def check_room(statistic: Statistic, rows: int) -> None:

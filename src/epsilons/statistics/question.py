@@ -44,26 +44,26 @@ class Question:
             raise PlanError(f"Unknown privacy={self.privacy!r}.", hint=", ".join(PRIVACIES))
         if not isinstance(self.assume, str) or self.assume not in ASSUMPTIONS:
             raise PlanError(f"Unknown assume={self.assume!r}.", hint='assume="unrelated" or assume="nothing"')
-        if self.spread is not None:
-            object.__setattr__(self, "spread", _check_guess("spread", self.spread, 1 / LARGEST, LARGEST))
-        if self.density is not None:
-            object.__setattr__(self, "density", _check_guess("density", self.density, 0.0, 1.0))
-        if self.location is not None:
-            object.__setattr__(self, "location", _check_guess("location", self.location, -LARGEST, LARGEST))
+        for name in _GUESSES:
+            object.__setattr__(self, name, check_guess(name, getattr(self, name)))
 
 
 _GUESSES = {
-    "spread": "The spread is a public guess of the standard deviation, a positive number.",
-    "density": "The density is a public guess of the fraction of ones, from 0 to 1.",
-    "location": "The location is a public guess of the mean, a number.",
+    "spread": (1 / LARGEST, LARGEST, "The spread is a public guess of the standard deviation, a positive number."),
+    "density": (0.0, 1.0, "The density is a public guess of the fraction of ones, from 0 to 1."),
+    "location": (-LARGEST, LARGEST, "The location is a public guess of the mean, a number."),
 }
 
 
-def _check_guess(name: str, guess: Any, low: float, high: float) -> float:
+def check_guess(name: str, guess: Any) -> float | None:
+    """A public guess as a float; None if nobody guessed."""
+    if guess is None:
+        return None
+    low, high, rule = _GUESSES[name]
     try:
         number = check_real(guess)
     except TypeError:
         number = math.nan
     if not low <= number <= high:
-        raise PlanError(f"{name}={guess!r} is not allowed.", rule=_GUESSES[name], hint=f"leave {name} out if unknown")
+        raise PlanError(f"{name}={guess!r} is not allowed.", rule=rule, hint=f"leave {name} out if unknown")
     return number

@@ -1,0 +1,205 @@
+"""Frozen noise on tables: one person's rows move a release by no more than declared, whatever the rows hold.
+
+Both tables of a pair are answered with the same random bits; their rows stand in another order. The long version (soak)
+tries 10,000 pairs, new ones in every run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from epsilons.dataset import people as table_people
+from epsilons.dataset.asking import Wording, understand
+from epsilons.dataset.people import TablePeople
+from epsilons.mechanisms.base import create
+from epsilons.mechanisms.linear import Linear, weighted_sums
+from epsilons.noise.coins import keep_people
+from epsilons.noise.entropy import Entropy
+from epsilons.statistics.base import Additive
+from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.question import Question
+from epsilons.testing import seeded
+from frozen import Meter, recorded_costs
+from tables import Bench, Pair, make_pair
+
+QUICK, LONG = 50, 2_500
+
+Check = Callable[[Pair, TablePeople, TablePeople], None]
+
+
+def hold(check: Check, pair: Pair, bench: Bench, cap: int | None = None) -> None:
+    """`cap` other than the pair's own is a bug on purpose."""
+    rows = pair.rows if cap is None else cap
+    both = [bench.people(records, pair.grants, rows, pair.meaning) for records in (pair.one, pair.other)]
+    try:
+        check(pair, *both)
+    finally:
+        for people in both:
+            bench.close(people)
+
+
+def each_pair(check: Check) -> tuple[Callable[[], None], Callable[[], None]]:
+    """A quick and a long test of the same property."""
+
+    def run(count: int, seed: int) -> None:
+        bench, random = Bench(), np.random.default_rng(seed)
+        for place in range(count):
+            pair = make_pair(bench, random)
+            try:
+                hold(check, pair, bench)
+            except AssertionError as error:
+                raise AssertionError(f"pair {place} of seed {seed}: {pair}") from error
+
+    def quick() -> None:
+        run(QUICK, 5)
+
+    @pytest.mark.soak
+    def long() -> None:
+        run(LONG, int.from_bytes(os.urandom(4), "little"))
+
+    return quick, long
+
+
+def check_sums(pair: Pair, one: TablePeople, other: TablePeople) -> None:
+    """Integer sums: only the person's own level moves, by at most the reach over all groups, weighted or not."""
+    statistic, relation = pair.question.statistic, pair.question.neighbors
+    if not isinstance(statistic, Additive):
+        return
+    for part, mine, yours in zip(statistic.parts, one.tally(statistic), other.tally(statistic), strict=True):
+        moved = np.abs(mine - yours)
+        assert moved.sum() == moved[pair.level].sum() <= part.reach[relation]
+        if isinstance(pair.mechanism, Linear):
+            weighting = pair.mechanism.weighting(pair.question, one.levels)
+            sums = zip(weighted_sums(mine, weighting), weighted_sums(yours, weighting), strict=True)
+            assert sum(abs(a - b) for a, b in sums) <= weighting.weights[pair.level] * part.reach[relation]
+
+
+def check_answers(pair: Pair, one: TablePeople, other: TablePeople) -> None:
+    """The same control flow: both are answered, with the same number of random bits and numbers of the same keys."""
+    statistic, mechanism = pair.question.statistic, pair.mechanism
+    entropies = Meter(5), Meter(5)
+    both = zip((one, other), entropies, strict=True)
+    answers = [mechanism.draw(pair.question, people, entropy) for people, entropy in both]
+    values = [answer.value for answer in answers]
+    assert type(values[0]) is type(values[1]) or not isinstance(values[0], dict)
+    if isinstance(values[0], dict):
+        assert list(values[0]) == list(values[1])
+    if not isinstance(mechanism, Linear) or mechanism.samples or not isinstance(statistic, Additive):
+        return
+    assert entropies[0].taken == entropies[1].taken, "another number of random bits tells the tables apart"
+    if answers[0].sums is None or answers[1].sums is None:
+        return
+    weighting = mechanism.weighting(pair.question, one.levels)
+    for part, mine, yours in zip(statistic.parts, answers[0].sums, answers[1].sums, strict=True):
+        most = Fraction(weighting.weights[pair.level] * part.reach[pair.question.neighbors], weighting.one)
+        assert sum(abs(a - b) for a, b in zip(mine, yours, strict=True)) <= most
+
+
+def check_costs(pair: Pair, one: TablePeople, other: TablePeople) -> None:
+    """Exponential mechanisms: the same answers are possible, and over all groups costs move by at most the charge."""
+    mechanism, question = pair.mechanism, pair.question
+    charge = mechanism.charge(question, one.levels)[pair.level]
+    assert charge is not None
+    if isinstance(mechanism, Linear) and mechanism.samples:
+        charge = int(mechanism.weighting(question, one.levels).rate)
+    laws: list[list[dict[int, Fraction]]] = []
+    for people in (one, other):
+        with recorded_costs() as costs:
+            mechanism.draw(question, people, seeded(5))
+            laws.append(list(costs))
+    moved = Fraction(0)
+    for mine, yours in zip(*laws, strict=True):
+        assert mine.keys() == yours.keys()
+        moved += max(abs(mine[r] - yours[r]) for r in mine)
+    assert moved * 10**9 <= charge
+
+
+def check_coins(pair: Pair, one: TablePeople, other: TablePeople) -> None:
+    """Sample: everybody else's coin falls the same way, and a person's rows stay or go together."""
+    statistic, chances = pair.question.statistic, [2**63] * len(one.levels.grants)
+    if isinstance(statistic, Order):
+        cells = [p.grouped_sampled_cells(statistic, chances, seeded(5)) for p in (one, other)]
+        counts = [
+            Counter((place, key) for place, c in enumerate(groups) for key in c.keys.tolist()) for groups in cells
+        ]
+        assert (counts[0] - counts[1]).total() <= pair.rows
+        assert (counts[1] - counts[0]).total() <= pair.rows
+    elif isinstance(statistic, Additive) and not statistic.counts:
+        tallies = (p.sampled_tally(statistic, chances, seeded(5)) for p in (one, other))
+        for part, mine, yours in zip(statistic.parts, *tallies, strict=True):
+            moved = np.abs(mine - yours)
+            assert moved.sum() == moved[pair.level].sum() <= part.reach[pair.question.neighbors]
+
+
+test_sums_move_by_at_most_the_reach, test_sums_move_by_at_most_the_reach_long = each_pair(check_sums)
+test_the_control_flow_is_the_same, test_the_control_flow_is_the_same_long = each_pair(check_answers)
+test_costs_move_by_at_most_the_charge, test_costs_move_by_at_most_the_charge_long = each_pair(check_costs)
+test_other_peoples_coins_stay_the_same, test_other_peoples_coins_stay_the_same_long = each_pair(check_coins)
+
+
+# --- the checks have teeth ------------------------------------------------------------------------------------------
+
+
+def found(check: Check, tries: int, wanted: Callable[[Pair], bool], **bug: Any) -> int:
+    """How many of so many fitting pairs refute a bug."""
+    bench, random, caught, seen = Bench(), np.random.default_rng(6), 0, 0
+    while seen < tries:
+        pair = make_pair(bench, random)
+        if wanted(pair):
+            seen += 1
+            try:
+                hold(check, pair, bench, **bug)
+            except AssertionError:
+                caught += 1
+    return caught
+
+
+def additive(pair: Pair) -> bool:
+    return isinstance(pair.question.statistic, Additive)
+
+
+def test_rows_that_are_not_capped_are_caught() -> None:
+    assert found(check_sums, 40, lambda pair: additive(pair) and pair.rows == 1, cap=99) >= 3
+
+
+def test_coins_by_position_are_caught() -> None:
+    """The planted bug: a coin belongs to a place in the table, so that somebody's leaving moves all later coins."""
+
+    def by_position(entropy: Entropy, digests: NDArray[np.uint8], codes: Any, chances: Any) -> NDArray[np.bool_]:
+        places = np.zeros((len(codes), 16), np.uint8)
+        places[:, 0] = np.arange(len(codes))
+        return keep_people(entropy, places, codes, chances)
+
+    def wanted(pair: Pair) -> bool:
+        return pair.question.neighbors == "absent" and len(pair.grants) > 3
+
+    with patch.object(table_people, "keep_people", by_position):
+        assert found(check_coins, 40, wanted) >= 1
+    assert found(check_coins, 15, wanted) == 0
+
+
+def test_people_without_a_row_who_are_forgotten_are_caught() -> None:
+    """The planted bug: a public number of values is taken from the rows that happen to be there."""
+
+    def forgetful(self: TablePeople, statistic: Order) -> list[SortedCells]:
+        return self._cells(statistic, self.preparation.prepared)
+
+    bench, nothing = Bench(), {"k": None, "g": None, "b": None, "f": None}
+    meaning = understand(Wording("median", "x", (0.0, 4.0), 1), bench.terms(complete=["x"]), None, None)
+    others = ({"id": "b", "x": 0.0, **nothing}, {"id": "c", "x": 4.0, **nothing})
+    with_a = ({"id": "a", "x": 0.0, **nothing}, *others)
+    grants = {"a": 0.1, "b": 1.5, "c": 1.5}
+    question = Question(meaning.statistic)
+    pair = Pair(create("exponential"), question, meaning, 1, grants, "a", with_a, others)
+    hold(check_costs, pair, bench)
+    with patch.object(TablePeople, "grouped_cells", forgetful), pytest.raises(AssertionError):
+        hold(check_costs, pair, bench)

@@ -1,0 +1,185 @@
+"""Small tables with hostile contents, prepared without a ledger, and neighbours of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from epsilons.dataset.asking import Meaning, Terms, Wording, understand
+from epsilons.dataset.people import TablePeople
+from epsilons.dataset.preparation import Preparation, prepare
+from epsilons.engines.duckdb import DuckDB
+from epsilons.ledger.base import Members
+from epsilons.ledger.identity import digests
+from epsilons.mechanisms.base import Mechanism, create, registered
+from epsilons.preferences import roster_of
+from epsilons.statistics.queries import check_asked
+from epsilons.statistics.question import Question
+from hostile import FLOATS, INTS
+
+SCHEMA = pa.schema(
+    {"id": pa.string(), "x": pa.float64(), "k": pa.int64(), "g": pa.string(), "b": pa.bool_(), "f": pa.float32()}
+)
+#: Ids that are easily taken for one another, and none of them twice; nobody is called None.
+IDS = ["1", "01", "1 ", "é", "e\u0301", "ID", "id", "", "👪", "x" * 300, "'", '"; --', "NULL", "\t", "%", "ß"]
+WORDS: list[str | None] = [None, "", "a", "b", "A", "'", "é", "a\0b".replace("\0", "")]
+SALT = bytes(range(16))
+Record = dict[str, Any]
+
+
+class Bench:
+    """One engine for many tables of the same columns: `people` makes each of them ready to be asked."""
+
+    def __init__(self) -> None:
+        self.engine = DuckDB(SCHEMA.empty_table(), threads=1)
+        self._epoch = itertools.count(1)
+
+    def prepare(self, records: Sequence[Record], grants: Mapping[str, float], rows: int) -> Preparation:
+        """`grants` is the roster, {id: epsilon}; whoever has no record is on it all the same."""
+        table = pa.Table.from_pylist(list(records), SCHEMA)
+        self.engine._connection.register("raw", table)
+        roster = roster_of(list(grants.values()))
+        everyone = digests(list(grants), SALT)
+        order = np.argsort(np.ascontiguousarray(everyone).view("S16").reshape(-1))
+        members = Members(next(self._epoch), everyone[order], roster.codes[order].astype(np.int64))
+        ids = pa.array([name for name in dict.fromkeys(table["id"].to_pylist()) if name is not None], pa.large_string())
+        person = self.engine.schema["id"]
+        return prepare(self.engine, person, ids, digests(ids, SALT), members, rows, SALT)
+
+    def people(
+        self, records: Sequence[Record], grants: Mapping[str, float], rows: int, meaning: Meaning
+    ) -> TablePeople:
+        """What a question sees."""
+        prepared = self.prepare(records, grants, rows)
+        levels = roster_of(list(grants.values())).levels
+        places = np.array(prepared.cohorts, np.int64)  # a cohort is a level here
+        return TablePeople(prepared, meaning.column, meaning.where, meaning.by, levels, places)
+
+    def close(self, people: TablePeople) -> None:
+        self.engine.drop(people.preparation.prepared.name)
+
+    def terms(self, neighbors: str = "absent", rows: int = 1, complete: Sequence[str] = ()) -> Terms:
+        return Terms(self.engine.schema, "id", neighbors, rows, frozenset(complete), {})
+
+
+#: What is asked, in the words of a call.
+ASKED: list[dict[str, Any]] = [
+    {"statistic": "count"},
+    {"statistic": "count", "of": "rows"},
+    {"statistic": "count", "column": "b"},
+    {"statistic": "count", "column": "x"},
+    {"statistic": "sum", "column": "x", "bounds": (0.0, 100.0)},
+    {"statistic": "sum", "column": "k", "bounds": (-50.0, 7.5)},
+    {"statistic": "mean", "column": "x", "bounds": (-1.0, 1.0)},
+    {"statistic": "mean", "column": "k", "bounds": (0.0, 100.0)},
+    {"statistic": "mean", "column": "b", "bounds": (0.0, 1.0)},
+    {"statistic": "variance", "column": "x", "bounds": (0.0, 100.0)},
+    {"statistic": "histogram", "column": "x", "edges": (0.0, 1.0, 50.0, 100.0)},
+    {"statistic": "histogram", "column": "k", "edges": (0.0, 50.0, 100.0), "outside": "clip"},
+    {"statistic": "histogram", "column": "g", "categories": ("a", "b", "é")},
+    {"statistic": "median", "column": "x", "bounds": (0.0, 100.0), "step": 5},
+    {"statistic": "quantile", "column": "f", "q": 0.3, "bounds": (-1.0, 2.0), "step": 0.125},
+    {"statistic": "min", "column": "x", "bounds": (0.0, 100.0), "step": 20},
+    {"statistic": "max", "column": "k", "bounds": (-50.0, 50.0), "step": 10},
+    {"statistic": "kth_largest", "column": "x", "k": 2, "bounds": (0.0, 1.0), "step": 0.25},
+]
+WHERE = [
+    None,
+    None,
+    None,
+    None,
+    None,
+    None,
+    "k >= 1",
+    "x < 50 OR g = 'a'",
+    "NOT (x > 1)",
+    "g IS NOT NULL",
+    "g LIKE 'a%'",
+    "b = TRUE",
+]
+BY: list[dict[str, Sequence[Any]] | None] = [
+    None, None, None, None, {"g": ["a", "b"]}, {"b": [True, False]}, {"k": [0, 1, 2**63 - 1]}, {"g": ["a"], "b": [False, True]},
+]  # fmt: skip
+
+
+def hostile_record(random: np.random.Generator, name: str | None) -> Record:
+    """A row of anything that its columns can hold."""
+
+    def one(pool: Sequence[Any], plain: Sequence[Any]) -> Any:
+        luck = random.random()
+        chosen = plain if luck < 0.6 else pool  # rows that no condition keeps show nothing
+        return None if luck > 0.95 else chosen[int(random.integers(len(chosen)))]
+
+    x = one(FLOATS, [-1.0, 0.0, 1.0, 100.0])
+    with np.errstate(over="ignore", under="ignore"):
+        single = None if x is None else float(np.float32(x))
+    words, truths = one(WORDS, ["a", "b"]), one([True, False], [True, False])
+    return {"id": name, "x": x, "k": one(INTS, [0, 1, 100]), "g": words, "b": truths, "f": single}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One question to one mechanism, and two tables that differ in one person's rows and in their order."""
+
+    mechanism: Mechanism
+    question: Question
+    meaning: Meaning
+    rows: int
+    grants: dict[str, float]
+    person: str
+    one: tuple[Record, ...]
+    other: tuple[Record, ...]
+
+    @property
+    def level(self) -> int:
+        """The level of the person who differs."""
+        return int(roster_of(list(self.grants.values())).codes[list(self.grants).index(self.person)])
+
+
+def make_pair(bench: Bench, random: np.random.Generator) -> Pair:
+    """Any mechanism that serves, any question; people with no row up to more than they may have, rows of nobody."""
+    count, rows = int(random.integers(1, 7)), int(random.choice([1, 1, 2, 3]))
+    names = [str(name) for name in random.choice(IDS, count, replace=False)]
+    grants = {name: float(random.choice([0.1, 0.5, 1.0, 3.0, math.inf])) for name in names}
+    person = names[0]
+    grants[person] = float(random.choice([0.1, 1.0, 3.0]))
+    relation = str(random.choice(["absent", "replace"]))
+    terms = bench.terms(relation, rows, ["x"] if random.random() < 0.3 else [])
+    while True:
+        asked = dict(ASKED[int(random.integers(len(ASKED)))])
+        asked |= {"where": WHERE[int(random.integers(len(WHERE)))], "by": BY[int(random.integers(len(BY)))]}
+        if asked["statistic"] == "count" and "of" not in asked and random.random() < 0.5:
+            asked["of"] = "people"
+        meaning = understand(Wording(**asked), terms, None, None)
+        question = Question(meaning.statistic, relation)
+        levels = roster_of(list(grants.values())).levels
+        serving = [m for n in sorted(registered()) if (m := create(n)).refuses(question, levels) is None]
+        if serving:
+            break
+
+    def some(name: str | None, most: int, least: int = 0) -> list[Record]:
+        made = [hostile_record(random, name) for _ in range(int(random.integers(least, most + 1)))]
+        return made + made[:1] * int(random.random() < 0.3)  # a row that stands there twice
+
+    others = [record for name in names[1:] for record in some(name, rows + 2)] + some(None, 2)
+    mine = some(person, rows + 2, 1)
+    changed = some(person, rows + 2) if relation == "replace" else []
+
+    def mixed(records: list[Record]) -> tuple[Record, ...]:
+        return tuple(records[place] for place in random.permutation(len(records)))
+
+    mechanism = serving[int(random.integers(len(serving)))]
+    return Pair(mechanism, question, meaning, rows, grants, person, mixed(others + mine), mixed(others + changed))
+
+
+def checked(bench: Bench, pair: Pair) -> None:
+    """That the question may be asked at all is decided without the rows."""
+    empty = bench.people((), pair.grants, pair.rows, pair.meaning)
+    check_asked(replace(empty.preparation.prepared, rows=1), pair.question.statistic, pair.meaning.column)
+    bench.close(empty)

@@ -1,0 +1,302 @@
+"""Filtered statistics: nobody moves a summary by more than declared, over all groups together, whatever they have."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from epsilons.errors import DataError, PlanError
+from epsilons.mechanisms.base import create, registered
+from epsilons.preferences import roster_of
+from epsilons.statistics.base import Additive
+from epsilons.statistics.filtered import (
+    FilteredCount,
+    FilteredHistogram,
+    FilteredMean,
+    FilteredSum,
+    FilteredVariance,
+)
+from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.people import ArrayPeople
+from epsilons.statistics.question import Question
+from epsilons.statistics.scope import Scope
+from rows import MISSING, RowPeople, all_rows, contribution, distances, vectors
+
+NEIGHBORS = ("absent", "replace")
+GROUPS: dict[int, tuple[str, ...] | None] = {0: None, 1: ("a",), 2: ("a", "b"), 3: ("a", "b", "c")}
+BINS = Histogram(edges=(0.0, 1.0, 2.0))
+MIXED, ABOVE, BELOW = (-1.0, 2.0), (2.0, 5.0), (-3.0, -1.0)
+
+MAKE: dict[str, tuple[Callable[[Scope], Additive], tuple[float, ...]]] = {
+    "rows": (FilteredCount, (1.0,)),
+    "people": (lambda scope: FilteredCount(scope, "people"), (1.0,)),
+    "histogram": (lambda scope: FilteredHistogram(scope, BINS), (0.0, 2.0, 9.0)),
+    "sum, both signs": (lambda scope: FilteredSum(scope, MIXED), (-1.0, 0.3, 2.0)),
+    "sum, above zero": (lambda scope: FilteredSum(scope, ABOVE), (2.0, 5.0, 99.0)),
+    "sum, below zero": (lambda scope: FilteredSum(scope, BELOW), (-3.0, -1.0)),
+    "mean": (lambda scope: FilteredMean.of(scope, MIXED, "absent", None), (-1.0, 0.5, 2.0)),
+    "variance": (lambda scope: FilteredVariance(scope, MIXED), (-1.0, 0.5, 2.0)),
+}
+SCOPES = list(itertools.product((1, 2, 3), GROUPS))
+
+
+def farthest(statistic: Additive, values: tuple[float, ...], neighbors: str) -> list[int]:
+    """The largest L1 distance of each part over everything that one person can have."""
+    scope: Scope = statistic.scope  # type: ignore[attr-defined]
+    people = all_rows(scope.rows, scope.cells, values)
+    return [
+        int(np.abs(part).sum(axis=1).max() if neighbors == "absent" else distances(part).max())
+        for part in vectors(statistic, people)
+    ]
+
+
+@pytest.mark.parametrize("name", MAKE)
+@pytest.mark.parametrize(("rows", "groups"), SCOPES)
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+def test_the_reach_of_every_part_is_what_a_person_can_do_and_no_more(
+    name: str, rows: int, groups: int, neighbors: str
+) -> None:
+    make, values = MAKE[name]
+    statistic = make(Scope(rows, GROUPS[groups]))
+    assert farthest(statistic, values, neighbors) == [part.reach[neighbors] for part in statistic.parts]
+
+
+@pytest.mark.parametrize("name", ["mean", "variance"])
+@pytest.mark.parametrize(("rows", "groups"), [(1, 0), (1, 2), (2, 2), (3, 0)])
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+def test_all_parts_together_cost_one_budget(name: str, rows: int, groups: int, neighbors: str) -> None:
+    """sum of share * distance/reach is the loss per epsilon: at most 1, and 1 for somebody.
+
+    Not under "replace" with one group: who moves a sum from end to end keeps the number of rows, so it is less.
+    """
+    make, values = MAKE[name]
+    statistic = make(Scope(rows, GROUPS[groups]))
+    scope: Scope = statistic.scope  # type: ignore[attr-defined]
+    people = all_rows(rows, scope.cells, values)
+    assert sum(part.share for part in statistic.parts) == 1
+    worst: np.ndarray = np.zeros(1)
+    for part, vector in zip(statistic.parts, vectors(statistic, people), strict=True):
+        moved = np.abs(vector).sum(axis=1) if neighbors == "absent" else distances(vector)
+        worst = worst + moved * (float(part.share) / part.reach[neighbors])
+    if name == "mean" and (neighbors == "absent" or scope.moves):
+        assert worst.max() == pytest.approx(1, abs=1e-9)
+    assert worst.max() <= 1 + 1e-9
+
+
+# --- planted bugs -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OneRow(Scope):
+    """m is forgotten."""
+
+    def reach(self, low: int, high: int) -> dict[str, int]:
+        return Scope(1, self.groups).reach(low, high)
+
+    def people_reach(self) -> dict[str, int]:
+        return Scope(1, self.groups).people_reach()
+
+
+@dataclass(frozen=True)
+class NoMoves(Scope):
+    """That a row can move from one group to another is forgotten."""
+
+    def reach(self, low: int, high: int) -> dict[str, int]:
+        return Scope(self.rows, None).reach(low, high)
+
+    def people_reach(self) -> dict[str, int]:
+        right = super().people_reach()
+        return {"absent": right["absent"], "replace": right["absent"]}
+
+
+@dataclass(frozen=True)
+class OneGroup(Scope):
+    """Groups are taken for free: each is calibrated by itself."""
+
+    def people_reach(self) -> dict[str, int]:
+        return {"absent": 1, "replace": 1}
+
+
+@pytest.mark.parametrize(
+    ("bug", "name", "neighbors"),
+    [
+        (OneRow, "rows", "absent"),
+        (OneRow, "people", "absent"),
+        (OneRow, "sum, both signs", "absent"),
+        (OneRow, "mean", "replace"),
+        (OneRow, "variance", "absent"),
+        (NoMoves, "rows", "replace"),
+        (NoMoves, "people", "replace"),
+        (NoMoves, "sum, above zero", "replace"),
+        (NoMoves, "sum, both signs", "replace"),
+        (NoMoves, "mean", "replace"),
+        (OneGroup, "people", "absent"),
+        (OneGroup, "people", "replace"),
+    ],
+)
+def test_a_reach_that_forgets_something_is_caught(bug: type[Scope], name: str, neighbors: str) -> None:
+    make, values = MAKE[name]
+    if (bug, name) == (NoMoves, "mean"):  # its sums are symmetric: only the number of rows moves twice
+        values = (0.5,)
+    statistic = make(bug(2, GROUPS[3]))
+    declared = [part.reach[neighbors] for part in statistic.parts]
+    found = farthest(statistic, values, neighbors)
+    assert any(moved > reach for moved, reach in zip(found, declared, strict=True))
+
+
+def test_a_histogram_that_forgets_its_rows_is_caught() -> None:
+    wrong = FilteredHistogram(Scope(1, GROUPS[2]), BINS).parts[0].reach
+    right = farthest(FilteredHistogram(Scope(2, GROUPS[2]), BINS), (0.0, 2.0), "replace")
+    assert right[0] > wrong["replace"]
+
+
+# --- arrays: NaN does not count -----------------------------------------------------------------------------------
+
+ARRAYS: dict[str, Additive] = {
+    name: make(Scope()) for name, (make, _) in MAKE.items() if name not in ("people", "sum, below zero")
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_are_people_of_one_row(name: str) -> None:
+    """The fast tally of an array is the sum of what its people add, one by one."""
+    random = np.random.default_rng(1)
+    roster = roster_of(random.choice([0.5, 1.0, math.inf], 60))
+    values = np.where(random.random(60) < 0.2, np.nan, random.normal(1, 2, 60))
+    values[:4] = [math.inf, -math.inf, 1e308, -0.0]
+    slow = RowPeople(tuple(((0, float(x)),) for x in values), roster).tally(ARRAYS[name])
+    for fast, part in zip(ArrayPeople.of(values, roster).tally(ARRAYS[name]), slow, strict=True):
+        np.testing.assert_array_equal(fast, part)
+
+
+def test_arrays_have_no_groups_and_no_second_row() -> None:
+    people = ArrayPeople.of([1.0], roster_of([1.0]))
+    for scope in (Scope(2), Scope(1, ("a",))):
+        with pytest.raises(DataError, match="one row per person"):
+            people.tally(FilteredCount(scope))
+
+
+def test_only_people_and_rows_are_counted() -> None:
+    with pytest.raises(PlanError, match="of='dogs'"):
+        FilteredCount(Scope(), "dogs")
+
+
+# --- what the parts are for ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [n for n in MAKE if n not in ("people", "rows")])
+@pytest.mark.parametrize("groups", [0, 2])
+def test_without_noise_the_answer_is_the_statistic(name: str, groups: int) -> None:
+    random = np.random.default_rng(2)
+    make, _ = MAKE[name]
+    statistic = make(Scope(3, GROUPS[groups]))
+    places = max(groups, 1)
+    people = [
+        tuple((int(random.integers(places)), float(random.normal(1, 1))) for _ in range(random.integers(1, 4)))
+        for _ in range(40)
+    ]
+    sums = [[Fraction(0)] * part.cells for part in statistic.parts]
+    for rows in people:
+        for part, own in zip(sums, contribution(statistic, rows), strict=True):
+            part[:] = [have + more for have, more in zip(part, own, strict=True)]
+    answer = statistic.answer(sums, Fraction(40), 40)
+    for place in range(places):
+        values = np.array([x for rows in people for group, x in rows if group == place])
+        got = answer if groups == 0 else answer if name == "histogram" else answer["ab"[place]]
+        if name == "histogram":
+            for low, high in itertools.pairwise((0.0, 1.0, 2.0)):
+                key = (low, high) if groups == 0 else ("ab"[place], (low, high))
+                assert answer[key] == np.sum((values >= low) & (values < high))
+        elif name.startswith("sum"):
+            assert got == pytest.approx(np.clip(values, *statistic.bounds).sum(), abs=1e-6)  # type: ignore[attr-defined]
+        else:
+            clip = np.clip(values, *MIXED)
+            assert got == pytest.approx(clip.mean() if name == "mean" else clip.var(), abs=1e-6)
+
+
+def test_an_empty_group_has_an_answer_within_the_bounds() -> None:
+    for statistic in (FilteredMean.of(Scope(), MIXED, "absent", None), FilteredVariance(Scope(), MIXED)):
+        for noise in (-50, 0, 50):
+            sums = [[Fraction(noise * 2**30)] for _ in statistic.parts[:-1]] + [[Fraction(noise)]]
+            low, high = statistic.extremes()
+            assert low <= statistic.answer(sums, Fraction(9), 9) <= high
+
+
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+@pytest.mark.parametrize("location", [None, 0.5, 2.0, 77.0])
+@pytest.mark.parametrize("groups", [0, 3])
+def test_the_budget_of_a_mean_is_split_where_the_error_is_least(
+    neighbors: str, location: float | None, groups: int
+) -> None:
+    """Against a look at every split there is."""
+    scope = Scope(2, GROUPS[groups])
+    chosen = FilteredMean.of(scope, MIXED, neighbors, location)
+
+    def noise(split: Fraction) -> float:
+        statistic = FilteredMean(scope, MIXED, split, chosen.off)
+        first, second = statistic.parts
+        scales = (
+            part.reach[neighbors] * unit / float(part.share)
+            for part, unit in zip((first, second), statistic.units, strict=True)
+        )
+        return sum(scale**2 for scale in scales)
+
+    # At most 60/64 go to the sum: a guess that the mean is at the centre may be wrong.
+    every = [Fraction(k, 64) for k in range(1, 61)]
+    assert noise(chosen.split) <= min(map(noise, every)) * 1.0001
+
+
+def test_a_sum_around_zero_is_never_worse_than_a_centred_sum_and_a_count() -> None:
+    """(h^(2/3) + |c|^(2/3))^(3/2) >= h + |c| = max(|a|, |b|)."""
+    for low, high in itertools.combinations(np.linspace(-5, 5, 23), 2):
+        half, centre = (high - low) / 2, abs(low + high) / 2
+        assert (half ** (2 / 3) + centre ** (2 / 3)) ** 1.5 >= max(abs(low), abs(high)) - 1e-9
+
+
+# --- losses -------------------------------------------------------------------------------------------------------
+
+#: One person of every kind, and public.
+EPSILONS = (0.2, 1.0, 3.0, math.inf)
+#: What a mechanism that serves filtered sums is called; the others need a public number of values.
+SERVING = [n for n in sorted(registered()) if create(n).refuses(Question(FilteredCount(Scope())), roster_of([1.0]).levels) is None]  # fmt: skip
+
+
+def test_who_serves_filtered_questions() -> None:
+    assert SERVING == ["minimum", "robust", "sample", "stretching", "threshold", "weighted"]
+
+
+@pytest.mark.parametrize("mechanism", [n for n in SERVING if n != "sample"])
+@pytest.mark.parametrize("name", MAKE)
+@pytest.mark.parametrize(("rows", "groups"), [(1, 0), (2, 2), (3, 1)])
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+def test_nobody_with_several_rows_loses_more_than_they_are_charged(
+    mechanism: str, name: str, rows: int, groups: int, neighbors: str
+) -> None:
+    """A discrete Laplace's largest log-ratio is distance times inverse scale: exact, in fractions, over all pairs."""
+    make, values = MAKE[name]
+    question = Question(make(Scope(rows, GROUPS[groups])), neighbors)
+    statistic, levels, chosen = question.statistic, roster_of(list(EPSILONS)).levels, create(mechanism)
+    assert isinstance(statistic, Additive)
+    if chosen.refuses(question, levels) is not None:
+        assert mechanism == "robust"
+        return
+    weighting = chosen.weighting(question, levels)  # type: ignore[attr-defined]
+    moved = farthest(statistic, values, neighbors)
+    per_weight = sum(
+        distance * weighting.inverse_scale(part, neighbors)
+        for distance, part in zip(moved, statistic.parts, strict=True)
+    )
+    for weight, charge in zip(weighting.weights, chosen.charge(question, levels), strict=True):
+        if charge is not None:
+            assert weight * per_weight * 10**9 <= charge
+
+
+def test_missing_is_not_a_value() -> None:
+    assert math.isnan(MISSING)
+    assert contribution(FilteredCount(Scope()), ((0, MISSING), (None, 1.0))) == [[0]]
