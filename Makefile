@@ -7,12 +7,12 @@ py := .venv/bin/python
 ready := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types imports bench soak docs clean
+.PHONY: help venv demo test lint format types imports bench bench-tables soak docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 venv: $(ready)  ## set up .venv (again only when pyproject.toml or constraints.txt changed)
 
@@ -59,6 +59,9 @@ imports: $(ready)  ## import-linter: imports between rooms only go down
 
 bench: $(ready)  ## run the benchmarks
 	$(py) benchmarks/run.py $(ARGS)
+
+bench-tables: $(ready)  ## the benchmarks of tables (SIZE=1e8 for one size; several minutes)
+	$(py) benchmarks/tables.py $(if $(SIZE),--size $(SIZE)) $(ARGS)
 
 soak: $(ready)  ## the long tests
 	$(py) -m pytest -m soak --hypothesis-profile=soak -q $(ARGS)

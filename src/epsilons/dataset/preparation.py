@@ -9,6 +9,7 @@ were left out is nobody's to know, so it is not reported.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -99,13 +100,20 @@ def _of(source: str, name: str) -> exp.Column:
 def _places(digests: NDArray[np.uint8], members: Members) -> tuple[NDArray[np.int32], tuple[int, ...]]:
     """Each person's cohort as a place in the list of cohorts. Members are sorted by digest."""
     cohorts, codes = np.unique(members.cohorts, return_inverse=True)
-    known = np.ascontiguousarray(members.digests).view("S16").reshape(-1)
-    asked = np.ascontiguousarray(digests).view("S16").reshape(-1)
+    known, asked = _first_half(members.digests), _first_half(digests)
+    if (known[1:] == known[:-1]).any():
+        # Two people agree in 64 bits, which among ten million happens once in 370,000 rosters.
+        known, asked = (np.ascontiguousarray(all_).view("S16").reshape(-1) for all_ in (members.digests, digests))
     # Sorted questions walk through the members in order, which a processor's cache rewards.
-    order = np.argsort(asked, kind="stable")
-    found = np.empty(len(asked), np.int64)
-    found[order] = np.searchsorted(known, asked[order])
-    return codes[found].astype(np.int32), tuple(int(cohort) for cohort in cohorts)
+    order = np.argsort(asked)
+    places = np.empty(len(asked), np.int32)
+    places[order] = codes.astype(np.int32)[np.searchsorted(known, asked[order])]
+    return places, tuple(int(cohort) for cohort in cohorts)
+
+
+def _first_half(digests: NDArray[np.uint8]) -> NDArray[Any]:
+    """The first 8 bytes as numbers, which sort as the bytes do."""
+    return np.ascontiguousarray(digests[:, :8]).view(">u8").reshape(-1).astype(np.uint64)
 
 
 def _codes(places: NDArray[np.int32], cohorts: tuple[int, ...]) -> NDArray[np.generic]:

@@ -56,12 +56,12 @@ class Registry:
     def enroll(self) -> Enrolment:
         """Newcomers join, stricter wishes hold at once, looser ones wait."""
         asked = self._read()
-        return self.ledger.enroll(digests(asked.ids, self._salt), asked.nano)
+        return self.ledger.enroll(self._digests, asked.nano)
 
     def sync(self) -> Enrolment:
         """The table's wishes as they stand now, in both directions."""
         asked = self._read()
-        return self.ledger.sync(digests(asked.ids, self._salt), asked.nano)
+        return self.ledger.sync(self._digests, asked.nano)
 
     def set_preferences(self, wishes: Any) -> Enrolment:
         """What people said themselves."""
@@ -79,6 +79,7 @@ class Registry:
 
     def _read(self) -> Asked:
         self._asked = read_wishes(self._engine, self._person, self._preferences, DuckDB)
+        self._digests = digests(self._asked.ids, self._salt)
         return self._asked
 
     def _epsilon(self, wish: Any) -> float:
@@ -99,8 +100,8 @@ class Registry:
         """Number the people, cap their rows, copy."""
         asked = self._asked
         assert asked is not None
-        people = digests(asked.ids, self._salt)
-        return prepare(self._engine, self._person, asked.ids, people, self.ledger.members(), rows, self._salt)
+        members = self.ledger.members()
+        return prepare(self._engine, self._person, asked.ids, self._digests, members, rows, self._salt)
 
     def renewed(self, before: Preparation) -> Preparation:
         """The same rows with the cohorts of now."""

@@ -147,7 +147,7 @@ class DuckDB:
         return self._relation is None
 
     def run(self, tree: exp.Query) -> pa.Table:
-        text = tree.sql("duckdb")
+        text = tree.sql("duckdb", copy=False)
         return _calmly(lambda: self._query(tree, text).to_arrow_table())
 
     def keep(self, name: str, tree: exp.Query) -> Schema:

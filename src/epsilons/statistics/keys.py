@@ -73,7 +73,7 @@ class Keys:
                 names = [exp.to_identifier(name, quoted=True) for name in (listed + " word", listed)]
                 alias = exp.TableAlias(this=exp.to_identifier(listed, quoted=True), columns=names)
                 same = exp.EQ(this=column(kind.name), expression=column(listed + " word"))
-                query = query.join(exp.Values(expressions=rows, alias=alias), on=same)
+                query = query.join(exp.Values(expressions=rows, alias=alias), on=same, copy=False)
         return query
 
     def conditions(self) -> list[exp.Expr]:

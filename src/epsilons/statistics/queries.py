@@ -248,9 +248,12 @@ def _query(prepared: Prepared, shape: _Shape, where: Predicate | None, by: Keys 
         groups.append(shape.cell)
         names.append("cell")
     counted = exp.Distinct(expressions=[column(shape.distinct)]) if shape.distinct else exp.Star()
-    outputs = [exp.alias_(tree, name) for tree, name in zip(groups, names, strict=True)]
-    outputs.append(exp.alias_(exp.Count(this=counted, big_int=True), "count"))
-    outputs += [exp.alias_(cast(exp.Sum(this=tree), "BIGINT"), f"sum{place}") for place, tree in enumerate(shape.sums)]
+    outputs = [exp.alias_(tree, name, copy=False) for tree, name in zip(groups, names, strict=True)]
+    outputs.append(exp.alias_(exp.Count(this=counted, big_int=True), "count", copy=False))
+    outputs += [
+        exp.alias_(cast(exp.Sum(this=tree), "BIGINT"), f"sum{place}", copy=False)
+        for place, tree in enumerate(shape.sums)
+    ]
     conditions = [tree for tree in (shape.rows, where.tree() if where else None) if tree is not None]
     joined = [keys for keys in (by, shape.categories) if keys is not None]
     for keys in joined:
@@ -258,15 +261,15 @@ def _query(prepared: Prepared, shape: _Shape, where: Predicate | None, by: Keys 
     tree = _from(prepared, outputs, conditions)
     for keys in joined:
         tree = keys.join(tree)
-    return tree.group_by(*(exp.Literal.number(place + 1) for place in range(len(groups))))
+    return tree.group_by(*(exp.Literal.number(place + 1) for place in range(len(groups))), copy=False)
 
 
 def _from(prepared: Prepared, outputs: list[exp.Expr], conditions: list[exp.Expr]) -> exp.Select:
-    tree = exp.select(*outputs).from_(table(prepared.name))
+    tree = exp.select(*outputs, copy=False).from_(table(prepared.name), copy=False)
     if prepared.only is not None:
         same = exp.EQ(this=column(prepared.person or ""), expression=column(KEPT))
-        tree = tree.join(table(prepared.only), on=same)
-    return tree.where(both(*conditions)) if conditions else tree
+        tree = tree.join(table(prepared.only), on=same, copy=False)
+    return tree.where(both(*conditions), copy=False) if conditions else tree
 
 
 def _places(
