@@ -1,4 +1,4 @@
-"""The benchmarks of tables: questions to a Dataset beside the plain query on the same source, by turns in one process."""
+"""The benchmarks of tables: questions to a Dataset beside the plain query on the same source, by turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made-up tables for the benchmarks of tables: in memory as Arrow, and as a Parquet file; and the questions put to them.
+"""Made-up tables for the benchmarks of tables, as Arrow or in a Parquet file, and the questions put to them.
 
 Grants are ten thousand times what a question uses, so that no budget runs out however often a question is repeated.
 """

@@ -101,7 +101,7 @@ class TablePeople:
     def _sample(self, chances: Sequence[int], entropy: Entropy) -> Iterator[Prepared]:
         """The table with the rows of a fresh random sample of people only, all of a person's rows or none."""
         prepared = self.preparation.prepared
-        codes = self.places[self.preparation.places]
+        codes = self.places.astype(np.int16)[self.preparation.places]  # at most 256 levels
         kept = keep_people(entropy, self.preparation.digests, codes, chances)
         prepared.engine.add(_SAMPLED, pa.table({queries.KEPT: np.flatnonzero(kept).astype(np.int32)}))
         try:

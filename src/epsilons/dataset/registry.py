@@ -36,6 +36,7 @@ class Registry:
         self.ledger = ledger if isinstance(ledger, Ledger) else ledgers.open(ledger)
         self._salt = bytes.fromhex(self.ledger.id)
         self._asked: Asked | None = None
+        self._rounding_loss = 0.0
 
     @property
     def names(self) -> Mapping[float, str]:
@@ -80,6 +81,7 @@ class Registry:
     def _read(self) -> Asked:
         self._asked = read_wishes(self._engine, self._person, self._preferences, DuckDB)
         self._digests = digests(self._asked.ids, self._salt)
+        self._rounding_loss = self._asked.rounding_loss
         return self._asked
 
     def _epsilon(self, wish: Any) -> float:
@@ -97,8 +99,8 @@ class Registry:
     # Grants reach the rows ------------------------------------------------------------------------------------------
 
     def prepare(self, rows: int) -> Preparation:
-        """Number the people, cap their rows, copy."""
-        asked = self._asked
+        """Number the people, cap their rows, copy; what was read of the table's wishes is then let go."""
+        asked, self._asked = self._asked, None
         assert asked is not None
         members = self.ledger.members()
         return prepare(self._engine, self._person, asked.ids, self._digests, members, rows, self._salt)
@@ -141,7 +143,7 @@ class Registry:
             epoch=self.ledger.epoch,
             releases=len(self.ledger.history()),
             caveat=left.caveat,
-            rounding_loss=0.0 if self._asked is None else self._asked.rounding_loss,
+            rounding_loss=self._rounding_loss,
             preparation_seconds=seconds,
         )
 

@@ -80,6 +80,8 @@ class DuckDB:
     def _open(self, located: Files | Frame | None, threads: int | None, memory: str | None) -> Any:
         settings: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
         settings |= {"perfect_ht_threshold": _ARRAY_BITS, "preserve_insertion_order": False}
+        # Without it, what a large query needed is not given back to the operating system.
+        settings |= {"allocator_background_threads": True}
         settings |= {"threads": threads} if threads else {}
         settings |= {"memory_limit": memory} if memory else {}
         connection = duckdb.connect(":memory:", config=settings)
