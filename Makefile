@@ -7,7 +7,7 @@ py := .venv/bin/python
 ready := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types imports bench bench-ledger bench-local bench-models soak docs clean
+.PHONY: help venv demo test lint format types imports bench bench-ledger bench-local bench-models bench-tables soak docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
@@ -65,6 +65,7 @@ bench-ledger: $(ready)  ## run the ledger's benchmark (ten minutes, 20 GB of dis
 
 bench-local: $(ready)  ## the local model beside numpy and two packages of PyPI (ARGS=--write renews docs/local.md)
 	$(py) benchmarks/local.py $(ARGS)
+
 # diffprivlib needs an older scikit-learn than ours, hence an environment of its own; without it its column is empty.
 build/diffprivlib/.ready: benchmarks/diffprivlib.txt
 	@mkdir -p build && "$(PYTHON)" -m venv --clear build/diffprivlib
@@ -73,6 +74,9 @@ build/diffprivlib/.ready: benchmarks/diffprivlib.txt
 
 bench-models: $(ready) build/diffprivlib/.ready  ## time and accuracy of models, beside numpy, OpenDP and diffprivlib
 	$(py) benchmarks/models.py $(ARGS)
+
+bench-tables: $(ready)  ## the benchmarks of tables (SIZE=1e8 for one size; several minutes)
+	$(py) benchmarks/tables.py $(if $(SIZE),--size $(SIZE)) $(ARGS)
 
 soak: $(ready)  ## the long tests
 	$(py) -m pytest -m soak --hypothesis-profile=soak -q $(ARGS)

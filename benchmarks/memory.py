@@ -48,7 +48,7 @@ def _run_apart(statistic: str, people: int, levels: int) -> dict[str, float]:
     return found
 
 
-def _high_water() -> int:
+def high_water() -> int:
     """Bytes of resident memory at its highest."""
     if _STATUS.exists():
         line = next(line for line in _STATUS.read_text().splitlines() if line.startswith("VmHWM:"))
@@ -74,9 +74,9 @@ def _answer_here(statistic: str, people: int, levels: int) -> dict[str, float]:
     values, epsilons = _people(people, levels)
     ask = getattr(eps, statistic)
     ask(values[:2_000], epsilons[:2_000], **_ARGUMENTS[statistic])
-    before = _high_water()
+    before = high_water()
     ask(values, epsilons, **_ARGUMENTS[statistic])
-    return {"input": float(values.nbytes + epsilons.nbytes), "more": float(_high_water() - before)}
+    return {"input": float(values.nbytes + epsilons.nbytes), "more": float(high_water() - before)}
 
 
 MEMORY = Group("memory", "Peak memory, input included", _measure)

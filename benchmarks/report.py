@@ -20,6 +20,8 @@ import epsilons as eps
 
 FORMAT = 1
 START, END = "<!-- results: written by `make bench ARGS=--write` -->", "<!-- end of results -->"
+TABLES_START = "<!-- tables: written by `make bench-tables ARGS=--write` -->"
+TABLES_END = "<!-- end of tables -->"
 HEAD = ("what", "ours", "yardstick", "ratio", "limit", "held?")
 
 Results = Sequence[tuple[Group, Sequence[Row]]]
@@ -64,13 +66,13 @@ def print_tables(console: Console, results: Results, quick: bool) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
 
-def write_results(page: Path, results: Results) -> None:
+def write_results(page: Path, results: Results, markers: tuple[str, str] = (START, END)) -> None:
     """Put the results between the page's markers."""
     text = page.read_text(encoding="utf-8")
-    before, start, rest = text.partition(START)
-    _, end, after = rest.partition(END)
+    before, start, rest = text.partition(markers[0])
+    _, end, after = rest.partition(markers[1])
     if not (start and end):
-        raise ValueError(f"{page.name} has no place for results: {START} ... {END}")
+        raise ValueError(f"{page.name} has no place for results: {' ... '.join(markers)}")
     page.write_text("\n".join([before + start, "", *_markdown(results), "", end + after]), encoding="utf-8")
 
 
@@ -124,7 +126,9 @@ def _limit(row: Row) -> str:
     limit: Limit | None = row.limit
     if limit is None:
         return ""
-    return f"{limit.most:g}×" if limit.of == "ratio" else _figure(row, limit.most)
+    if limit.of == "ours":
+        return _figure(row, limit.most)
+    return f"{limit.most:g}×" + (f" + {_figure(row, limit.plus)}" if limit.plus else "")
 
 
 def _figure(row: Row, value: float) -> str:

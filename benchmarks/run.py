@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.write and (options.quick or options.only):
         parser.error("--write needs a whole run: leave out --quick and --only")
     chosen = [GROUPS[name] for name in options.only or GROUPS]
-    results = _measure(chosen, Size(options.quick))
+    results = measure(chosen, Size(options.quick))
     if options.json:
         json.dump(to_document(results, options.quick), sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")
@@ -63,7 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _measure(groups: Sequence[Group], size: Size) -> Results:
+def measure(groups: Sequence[Group], size: Size) -> Results:
+    """Every row of these groups, with progress on stderr."""
     notes = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn())
     results: list[tuple[Group, list[Row]]] = []

@@ -25,15 +25,19 @@ class Seconds(NamedTuple):
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that a row may reach: its own figure (`of="ours"`), or its ratio to the yardstick (`of="ratio"`)."""
+    """The most that a row may reach: its own figure (`of="ours"`), or its ratio to the yardstick (`of="ratio"`).
+
+    `plus` is what ours may take on top of that.
+    """
 
     most: float
     of: str
+    plus: float = 0.0
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table. Figures are medians; `lowest` and `highest` are ours over the repetitions.
+    """One line of the table. Figures are medians, or the lowest of each; `lowest` and `highest` are ours of all.
 
     `unit` is "seconds" (of processor time; `wall` by the clock on the wall) or "bytes". With an `amount` (of `things`)
     the line is shown as so many per second.
@@ -59,10 +63,11 @@ class Row:
 
     @property
     def held(self) -> bool | None:
-        """Whether the median keeps the limit; None where there is none."""
+        """Whether the figure keeps the limit; None where there is none."""
         if self.limit is None:
             return None
-        return (self.ours if self.limit.of == "ours" else self.ratio) <= self.limit.most
+        most = self.limit.most * (1 if self.limit.of == "ours" else self.yardstick)
+        return self.ours <= most + self.limit.plus
 
 
 @dataclass(frozen=True)
@@ -114,19 +119,27 @@ def time_by_turns(
 
 
 def time_row(what: str, mine: list[Seconds], theirs: list[Seconds], **facts: Any) -> Row:
-    """The medians of times taken by turns."""
-    wall = statistics.median(one.wall for one in mine)
+    """The medians of times taken by turns, or what `pick` says."""
+    wall = facts.get("pick", statistics.median)([one.wall for one in mine])
     return row_of(what, [one.processor for one in mine], [one.processor for one in theirs], wall=wall, **facts)
 
 
-def row_of(what: str, mine: list[float], theirs: list[float], *, against: str, **facts: Any) -> Row:
-    """The medians of figures taken by turns."""
+def row_of(
+    what: str,
+    mine: list[float],
+    theirs: list[float],
+    *,
+    against: str,
+    pick: Callable[[list[float]], float] = statistics.median,
+    **facts: Any,
+) -> Row:
+    """The medians of figures taken by turns, or what `pick` says."""
     return Row(
         what=what,
-        ours=statistics.median(mine),
+        ours=pick(mine),
         lowest=min(mine),
         highest=max(mine),
-        yardstick=statistics.median(theirs),
+        yardstick=pick(theirs),
         against=against,
         repetitions=len(mine),
         **facts,

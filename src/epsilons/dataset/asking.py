@@ -26,7 +26,7 @@ from epsilons.statistics.filtered import (
     FilteredVariance,
 )
 from epsilons.statistics.histogram import Histogram
-from epsilons.statistics.queries import Keys
+from epsilons.statistics.keys import Keys
 from epsilons.statistics.scope import Scope
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance

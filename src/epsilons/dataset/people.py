@@ -18,9 +18,10 @@ from epsilons.preferences import Levels
 from epsilons.statistics import queries
 from epsilons.statistics.base import Additive
 from epsilons.statistics.filtered import FilteredCount, FilteredMean, FilteredVariance
+from epsilons.statistics.keys import Keys
 from epsilons.statistics.order import Order, SortedCells
 from epsilons.statistics.people import thin
-from epsilons.statistics.queries import Keys, Prepared
+from epsilons.statistics.queries import Prepared
 
 _SAMPLED = "epsilons sampled"
 
@@ -94,13 +95,13 @@ class TablePeople:
 
     def _everyone(self, cells: SortedCells) -> SortedCells:
         missing = np.array(self.levels.sizes, np.int64) - cells.totals
-        return SortedCells(cells.keys, missing, cells.levels)
+        return cells.with_missing(missing)
 
     @contextmanager
     def _sample(self, chances: Sequence[int], entropy: Entropy) -> Iterator[Prepared]:
         """The table with the rows of a fresh random sample of people only, all of a person's rows or none."""
         prepared = self.preparation.prepared
-        codes = self.places[self.preparation.places]
+        codes = self.places.astype(np.int16)[self.preparation.places]  # at most 256 levels
         kept = keep_people(entropy, self.preparation.digests, codes, chances)
         prepared.engine.add(_SAMPLED, pa.table({queries.KEPT: np.flatnonzero(kept).astype(np.int32)}))
         try:

@@ -36,6 +36,7 @@ class Registry:
         self.ledger = ledger if isinstance(ledger, Ledger) else ledgers.open(ledger)
         self._salt = self.ledger.salt
         self._asked: Asked | None = None
+        self._rounding_loss = 0.0
 
     @property
     def person(self) -> str:
@@ -61,12 +62,12 @@ class Registry:
     def enroll(self) -> Enrolment:
         """Newcomers join, stricter wishes hold at once, looser ones wait."""
         asked = self._read()
-        return self.ledger.enroll(digests(asked.ids, self._salt), asked.nano)
+        return self.ledger.enroll(self._digests, asked.nano)
 
     def sync(self) -> Enrolment:
         """The table's wishes as they stand now, in both directions."""
         asked = self._read()
-        return self.ledger.sync(digests(asked.ids, self._salt), asked.nano)
+        return self.ledger.sync(self._digests, asked.nano)
 
     def set_preferences(self, wishes: Any) -> Enrolment:
         """What people said themselves."""
@@ -84,6 +85,8 @@ class Registry:
 
     def _read(self) -> Asked:
         self._asked = read_wishes(self._engine, self._person, self._preferences, DuckDB)
+        self._digests = digests(self._asked.ids, self._salt)
+        self._rounding_loss = self._asked.rounding_loss
         return self._asked
 
     def _epsilon(self, wish: Any) -> float:
@@ -101,11 +104,11 @@ class Registry:
     # Grants reach the rows ------------------------------------------------------------------------------------------
 
     def prepare(self, rows: int) -> Preparation:
-        """Number the people, cap their rows, copy."""
-        asked = self._asked
+        """Number the people, cap their rows, copy; what was read of the table's wishes is then let go."""
+        asked, self._asked = self._asked, None
         assert asked is not None
-        people = digests(asked.ids, self._salt)
-        return prepare(self._engine, self._person, asked.ids, people, self.ledger.members(), rows, self._salt)
+        members = self.ledger.members()
+        return prepare(self._engine, self._person, asked.ids, self._digests, members, rows, self._salt)
 
     def renewed(self, before: Preparation) -> Preparation:
         """The same rows with the cohorts of now."""
@@ -145,7 +148,7 @@ class Registry:
             epoch=self.ledger.epoch,
             releases=len(self.ledger.history()),
             caveat=left.caveat,
-            rounding_loss=0.0 if self._asked is None else self._asked.rounding_loss,
+            rounding_loss=self._rounding_loss,
             preparation_seconds=seconds,
         )
 

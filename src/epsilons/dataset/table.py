@@ -28,7 +28,7 @@ from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError, LedgerError, PlanError
 from epsilons.guarantee import to_epsilon
-from epsilons.ledger.base import Enrolment, Past, Remaining, StalePlanError
+from epsilons.ledger.base import Cohort, Enrolment, Past, Remaining, StalePlanError
 from epsilons.ledger.book import Ledger
 from epsilons.noise.entropy import system
 from epsilons.planner.plan import Plan
@@ -317,14 +317,17 @@ class Dataset:
         )
         request = Request(key, preparation.epoch, question.statistic.name, meaning.words, individual)
 
+        known: list[Cohort] = []
+
         def plan() -> Sketch:
-            cohorts = registry.cohorts()
+            known[:] = cohorts = registry.cohorts()
             share = self._share(manner, question, cohorts)
             spendable = spendable_at(share, cohorts, registry.names)
             return sketch_of(question, manner.mechanism, manner.settings, spendable)
 
         def resume(text: str) -> Sketch:
-            return Sketch.from_text(text, question, registry.cohorts(), registry.names)
+            # Who is in which cohort changes with the epoch only, and a charge is refused when that has changed.
+            return Sketch.from_text(text, question, known or registry.cohorts(), registry.names)
 
         def read(sketch: Sketch) -> Release:
             levels, places = sketch.spendable.levels, sketch.spendable.places(preparation.cohorts)

@@ -27,9 +27,10 @@ DEFAULT_STEPS = 65_536
 MAX_POINTS = 1 << 50
 #: Nearer to an end a quantile is the minimum or the maximum of any roster there is, and predictions underflow.
 NEAREST_Q = 1e-9
-_LEVEL_BITS = 8
+#: A level's place in a key.
+LEVEL_BITS = 8
 #: A weight is at most 10^15 nano-epsilon, so 4,096 of them add up within 64 bits.
-_STRIDE = 1 << 12
+STRIDE = 1 << 12
 
 
 def exact(number: float) -> Fraction:
@@ -131,7 +132,7 @@ class Order(Statistic):
             if absent.any():
                 missing += count_codes(code[absent], levels)
                 chunk, code = chunk[~absent], code[~absent]
-            keys[filled : filled + len(chunk)] = self._cells(chunk) << _LEVEL_BITS | code
+            keys[filled : filled + len(chunk)] = self._cells(chunk) << LEVEL_BITS | code
             filled += len(chunk)
         keys = keys[:filled]
         keys.sort()
@@ -160,6 +161,10 @@ class SortedCells:
         """How many have a value."""
         return len(self.keys)
 
+    def with_missing(self, missing: NDArray[np.int64]) -> SortedCells:
+        """The same people, and so many without a value."""
+        return SortedCells(self.keys, missing, self.levels)
+
     @cached_property
     def totals(self) -> NDArray[np.int64]:
         """People with a value, per level."""
@@ -170,8 +175,8 @@ class SortedCells:
     def _prefixes(self) -> NDArray[np.int64]:
         """People per level before every 4,096th entry, and in all."""
         rows = [np.zeros(self.levels, np.int64)]
-        for start in range(0, len(self.keys), _STRIDE):
-            rows.append(rows[-1] + self._count(start, start + _STRIDE))
+        for start in range(0, len(self.keys), STRIDE):
+            rows.append(rows[-1] + self._count(start, start + STRIDE))
         return np.array(rows)
 
     def _count(self, start: int, stop: int) -> NDArray[np.int64]:
@@ -179,21 +184,21 @@ class SortedCells:
 
     def codes(self, start: int, stop: int) -> NDArray[np.int64]:
         """Levels of the entries from `start` to before `stop`."""
-        return self.keys[start:stop] & ((1 << _LEVEL_BITS) - 1)
+        return self.keys[start:stop] & ((1 << LEVEL_BITS) - 1)
 
     def cells(self, start: int, stop: int) -> NDArray[np.int64]:
         """Grid points of the entries from `start` to before `stop`."""
-        return self.keys[start:stop] >> _LEVEL_BITS
+        return self.keys[start:stop] >> LEVEL_BITS
 
     def before(self, position: int) -> NDArray[np.int64]:
         """People per level among the first `position` entries."""
-        row, rest = divmod(position, _STRIDE)
+        row, rest = divmod(position, STRIDE)
         before: NDArray[np.int64] = self._prefixes[row] + self._count(position - rest, position)
         return before
 
     def start_of_cell(self, cell: int) -> int:
         """The position of the first entry at or right of a grid point."""
-        return int(np.searchsorted(self.keys, cell << _LEVEL_BITS))
+        return int(np.searchsorted(self.keys, cell << LEVEL_BITS))
 
     def position_of_weight(self, weights: list[int], target: Fraction) -> int:
         """The first position at which the weight of all entries up to and including it passes `target`."""
@@ -201,26 +206,27 @@ class SortedCells:
         low, high = 0, len(rows) - 1
         while low < high:
             middle = (low + high + 1) // 2
-            if _weigh(rows[middle], weights) > target:
+            if weigh(rows[middle], weights) > target:
                 high = middle - 1
             else:
                 low = middle
-        start = low * _STRIDE
-        rest = math.floor(target) - _weigh(rows[low], weights)
-        inside = np.cumsum(np.array(weights, np.int64)[self.codes(start, start + _STRIDE)])
+        start = low * STRIDE
+        rest = math.floor(target) - weigh(rows[low], weights)
+        inside = np.cumsum(np.array(weights, np.int64)[self.codes(start, start + STRIDE)])
         found = int(np.count_nonzero(inside <= min(rest, int(np.iinfo(np.int64).max))))
         return min(start + found, len(self.keys) - 1)
 
     def with_missing_at(self, cell: int) -> SortedCells:
         """The same people, those without a value standing at a public grid point."""
-        extra = np.repeat(cell << _LEVEL_BITS | np.arange(self.levels), self.missing)
+        extra = np.repeat(cell << LEVEL_BITS | np.arange(self.levels), self.missing)
         if not len(extra):
             return self
         keys = np.sort(np.concatenate([self.keys, extra]))
         return SortedCells(keys, np.zeros(self.levels, np.int64), self.levels)
 
 
-def _weigh(counts: NDArray[np.int64], weights: list[int]) -> int:
+def weigh(counts: NDArray[np.int64], weights: list[int]) -> int:
+    """The weight of so many people per level."""
     return sum(int(count) * weight for count, weight in zip(counts, weights, strict=True))
 
 

@@ -9,12 +9,8 @@ A query returns rows (keys of `by`, level, cell, count, sums); combinations that
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
-from itertools import product
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +18,9 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.engines.base import Column, Engine, Schema
-from epsilons.engines.literals import MismatchError, canonical, cast, column, double, literal, table
+from epsilons.engines.literals import cast, column, double, table, whole
 from epsilons.engines.predicate import Predicate, both, present
-from epsilons.errors import DataError, PlanError
+from epsilons.errors import PlanError
 from epsilons.statistics.base import Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.filtered import (
@@ -34,15 +30,18 @@ from epsilons.statistics.filtered import (
     FilteredSum,
     FilteredVariance,
 )
+from epsilons.statistics.gridded import CellCounts, CellRows
 from epsilons.statistics.histogram import Histogram
-from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.keys import Keys, integers
+from epsilons.statistics.order import LEVEL_BITS, Order
 from epsilons.statistics.steps import MISSING, as_double, bin_of, centred_step, grid_cell, square_step, sum_step
 from epsilons.statistics.total import STEPS, Centred
 from epsilons.statistics.variance import Variance
 
 #: More bins than this would make the query itself long.
 MOST_BINS = 1_024
-MOST_GROUPS = 100_000
+#: More pairs of grid point and level than this are quicker sorted than counted.
+MOST_PAIRS = 1 << 22
 #: The only column of a table of sampled people.
 KEPT = "epsilons kept"
 _ROOM = 1 << 63
@@ -75,99 +74,6 @@ class Tally:
     present: NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class CellCounts:
-    """How many rows stand at a grid point and level, sorted by both; `missing[level]` have no value."""
-
-    cells: NDArray[np.int64]
-    codes: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    missing: NDArray[np.int64]
-
-    def sorted_cells(self, places: NDArray[np.int64], levels: int) -> SortedCells:
-        """One entry per row, as the arrays have it; a level here is level `places[level]` there, below 0: left out."""
-        place = places[self.codes]
-        kept = place >= 0
-        keys = self.cells[kept] << 8 | place[kept]
-        missing = np.zeros(levels, np.int64)
-        np.add.at(missing, places[places >= 0], self.missing[places >= 0])
-        order = np.argsort(keys, kind="stable")
-        return SortedCells(np.repeat(keys[order], self.counts[kept][order]), missing, levels)
-
-
-class Keys:
-    """The groups asked for, given by the caller: every combination of the keys of one or more columns."""
-
-    def __init__(self, columns: tuple[Column, ...], given: tuple[tuple[Any, ...], ...]) -> None:
-        self.columns = columns
-        self.given = given
-        self._known = [self._places(kind, values) for kind, values in zip(columns, given, strict=True)]
-        if math.prod(map(len, given)) > MOST_GROUPS:
-            raise PlanError("Too many groups.", rule=f"At most {MOST_GROUPS:,} combinations.", hint="fewer keys")
-
-    @classmethod
-    def of(cls, by: Mapping[str, Sequence[Any]], schema: Schema) -> Keys:
-        """Checked against the schema, before anything is read."""
-        if not isinstance(by, Mapping) or not by:
-            raise PlanError("Groups are not columns with keys.", rule=_KEYS_RULE, hint=_KEYS_HINT)
-        given = []
-        for values in by.values():
-            if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-                raise PlanError("Keys are not a list.", rule=_KEYS_RULE, hint=_KEYS_HINT)
-            given.append(tuple(value.item() if isinstance(value, np.generic) else value for value in values))
-        return cls(tuple(schema.find(name) for name in by), tuple(given))
-
-    @property
-    def labels(self) -> list[Any]:
-        """The groups in the caller's order; tuples for several columns, the last running fastest."""
-        return [key[0] if len(key) == 1 else key for key in product(*self.given)]
-
-    @property
-    def count(self) -> int:
-        """How many groups there are."""
-        return math.prod(len(values) for values in self.given)
-
-    def conditions(self) -> list[exp.Expr]:
-        """Rows of no group that was asked for are not even read into a group."""
-        trees: list[exp.Expr] = []
-        for kind, known in zip(self.columns, self._known, strict=True):
-            values = [literal(value, kind) for value in known]
-            trees.append(exp.In(this=column(kind.name), expressions=values) if values else exp.false())
-        return trees
-
-    def groups(self, columns: list[pa.ChunkedArray]) -> NDArray[np.int64]:
-        """The group of each row of a result."""
-        group = np.zeros(len(columns[0]), np.int64)
-        for kind, known, given, values in zip(self.columns, self._known, self.given, columns, strict=True):
-            encoded = values.combine_chunks().dictionary_encode()
-            places = [known.get(_returned(value, kind), MISSING) for value in encoded.dictionary.to_pylist()]
-            found = np.array([*places, MISSING], np.int64)[_integers(encoded.indices, MISSING)]
-            group = np.where((group < 0) | (found < 0), MISSING, group * len(given) + found)
-        return group
-
-    @staticmethod
-    def _places(kind: Column, values: tuple[Any, ...]) -> dict[Any, int]:
-        """Canonical value to place; what the column's type cannot hold has no rows and is left out."""
-        try:
-            known = [canonical(value, kind) for value in values]
-        except (MismatchError, OverflowError):
-            known = []
-        if not known:
-            raise DataError(
-                f"Keys of column {kind.name!r} are missing or of another type.",
-                rule=f"The column holds {kind.family}; keys are given, as they stand in the table.",
-                hint=_KEYS_HINT,
-            )
-        held = [value for value in known if value is not None]
-        if len(set(held)) < len(held):
-            raise PlanError("Keys repeat.", rule="Every row is in one group.", hint=_KEYS_HINT)
-        return {value: place for place, value in enumerate(known) if value is not None}
-
-
-_KEYS_RULE = "Keys come from the caller; reading them from the table would show who is in it."
-_KEYS_HINT = 'by={"region": ["north", "south"]}'
-
-
 def tally(
     prepared: Prepared,
     statistic: Statistic,
@@ -182,8 +88,8 @@ def tally(
     result = prepared.engine.run(_query(prepared, shape, where, by))
     group, level, cell, kept = _places(result, prepared, shape, by)
     size = (by.count if by else 1, prepared.levels, shape.cells)
-    counts = _added(size, group, level, cell, _integers(result["count"])[kept])
-    sums = [_added(size, group, level, cell, _integers(result[f"sum{i}"])[kept]) for i in range(len(shape.sums))]
+    counts = _added(size, group, level, cell, integers(result["count"])[kept])
+    sums = [_added(size, group, level, cell, integers(result[f"sum{i}"])[kept]) for i in range(len(shape.sums))]
     return Tally(sums or [counts], counts.sum(axis=2))
 
 
@@ -196,21 +102,27 @@ def count_people(
     result = prepared.engine.run(_query(prepared, shape, where, by))
     group, level, cell, kept = _places(result, prepared, shape, by)
     size = (by.count if by else 1, prepared.levels, 1)
-    return _added(size, group, level, cell, _integers(result["count"])[kept])[:, :, 0]
+    return _added(size, group, level, cell, integers(result["count"])[kept])[:, :, 0]
 
 
 def cells(
     prepared: Prepared, statistic: Order, name: str, *, where: Predicate | None = None, by: Keys | None = None
-) -> list[CellCounts]:
-    """The (grid point, level) histogram of the column `name`, one per group; nothing is sorted in the engine."""
+) -> list[CellCounts | CellRows]:
+    """The (grid point, level) histogram of the column `name`, one per group; nothing is sorted in the engine.
+
+    Without groups, more pairs than `MOST_PAIRS` come one by one, to be sorted by whoever asked.
+    """
     kind = prepared.schema.number(name)
+    shift = max(LEVEL_BITS, (prepared.levels - 1).bit_length())
+    if by is None and statistic.points * prepared.levels > MOST_PAIRS and statistic.points << shift < _ROOM:
+        return [_cell_rows(prepared, statistic, kind, shift, where)]
     shape = _Shape(cell=grid_cell(statistic, kind))
     result = prepared.engine.run(_query(prepared, shape, where, by))
     group, level, cell, kept = _places(result, prepared, shape, by)
-    counts = _integers(result["count"])[kept]
+    counts = integers(result["count"])[kept]
     order = np.lexsort((level, cell, group))
     group, level, cell, counts = group[order], level[order], cell[order], counts[order]
-    found = []
+    found: list[CellCounts | CellRows] = []
     for place in range(by.count if by else 1):
         low, high = np.searchsorted(group, [place, place + 1])
         first = low + int(np.searchsorted(cell[low:high], 0))  # before it: those without a value
@@ -218,6 +130,16 @@ def cells(
         np.add.at(absent, level[low:first], counts[low:first])
         found.append(CellCounts(cell[first:high], level[first:high], counts[first:high], absent))
     return found
+
+
+def _cell_rows(prepared: Prepared, statistic: Order, kind: Column, shift: int, where: Predicate | None) -> CellRows:
+    whole_type = "INT" if statistic.points << shift < 1 << 31 else "BIGINT"
+    cell = exp.Mul(this=cast(grid_cell(statistic, kind), whole_type), expression=whole(1 << shift))
+    key = exp.Add(this=cell, expression=cast(column(prepared.level), whole_type))
+    known = exp.LT(this=column(prepared.level), expression=whole(prepared.levels))
+    tree = _from(prepared, [exp.alias_(key, "key")], [known, *([where.tree()] if where else [])])
+    keys = prepared.engine.run(tree)["key"].combine_chunks().to_numpy()
+    return CellRows(keys, shift, prepared.levels)
 
 
 def check_asked(prepared: Prepared, statistic: Statistic, name: str | None) -> None:
@@ -313,8 +235,8 @@ def _(statistic: Histogram, kind: Column | None) -> _Shape:
         return _Shape(rows=present(kind), cell=bin_of(statistic, kind), cells=statistic.cells)
     if kind is None:
         raise PlanError("A histogram needs a column.", hint='people.histogram("region", categories=[...])')
-    keys = Keys((kind,), (statistic.keys,))
-    return _Shape(rows=keys.conditions()[0], cell=column(kind.name), cells=statistic.cells, categories=keys)
+    keys = Keys((kind,), (statistic.keys,), "category")
+    return _Shape(cell=keys.trees[0], cells=statistic.cells, categories=keys)
 
 
 def _numbers(kind: Column | None) -> Column:
@@ -328,32 +250,42 @@ def _numbers(kind: Column | None) -> Column:
 
 def _query(prepared: Prepared, shape: _Shape, where: Predicate | None, by: Keys | None) -> exp.Select:
     """SELECT keys, level, cell, COUNT, SUMs FROM prepared WHERE ... GROUP BY 1, 2, ..."""
-    groups: list[exp.Expr] = [column(kind.name) for kind in by.columns] if by else []
+    groups: list[exp.Expr] = by.trees if by else []
     groups.append(column(prepared.level))
     names = [f"key{place}" for place in range(len(groups) - 1)] + ["level"]
     if shape.cell is not None:
         groups.append(shape.cell)
         names.append("cell")
     counted = exp.Distinct(expressions=[column(shape.distinct)]) if shape.distinct else exp.Star()
-    outputs = [exp.alias_(tree, name) for tree, name in zip(groups, names, strict=True)]
-    outputs.append(exp.alias_(exp.Count(this=counted, big_int=True), "count"))
-    outputs += [exp.alias_(cast(exp.Sum(this=tree), "BIGINT"), f"sum{place}") for place, tree in enumerate(shape.sums)]
+    outputs = [exp.alias_(tree, name, copy=False) for tree, name in zip(groups, names, strict=True)]
+    outputs.append(exp.alias_(exp.Count(this=counted, big_int=True), "count", copy=False))
+    outputs += [
+        exp.alias_(cast(exp.Sum(this=tree), "BIGINT"), f"sum{place}", copy=False)
+        for place, tree in enumerate(shape.sums)
+    ]
     conditions = [tree for tree in (shape.rows, where.tree() if where else None) if tree is not None]
-    conditions += by.conditions() if by else []
-    tree = exp.select(*outputs).from_(table(prepared.name))
+    joined = [keys for keys in (by, shape.categories) if keys is not None]
+    for keys in joined:
+        conditions += keys.conditions()
+    tree = _from(prepared, outputs, conditions)
+    for keys in joined:
+        tree = keys.join(tree)
+    return tree.group_by(*(exp.Literal.number(place + 1) for place in range(len(groups))), copy=False)
+
+
+def _from(prepared: Prepared, outputs: list[exp.Expr], conditions: list[exp.Expr]) -> exp.Select:
+    tree = exp.select(*outputs, copy=False).from_(table(prepared.name), copy=False)
     if prepared.only is not None:
         same = exp.EQ(this=column(prepared.person or ""), expression=column(KEPT))
-        tree = tree.join(table(prepared.only), on=same)
-    if conditions:
-        tree = tree.where(both(*conditions))
-    return tree.group_by(*(exp.Literal.number(place + 1) for place in range(len(groups))))
+        tree = tree.join(table(prepared.only), on=same, copy=False)
+    return tree.where(both(*conditions), copy=False) if conditions else tree
 
 
 def _places(
     result: pa.Table, prepared: Prepared, shape: _Shape, by: Keys | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
     """Group, level and cell of the result's rows, and which rows have all three."""
-    level = _integers(result["level"], MISSING)
+    level = integers(result["level"], MISSING)
     group = np.zeros(len(level), np.int64)
     if by:
         group = by.groups([result[f"key{place}"] for place in range(len(by.columns))])
@@ -363,7 +295,7 @@ def _places(
         cell = shape.categories.groups([result["cell"]])
         kept &= cell >= 0
     elif shape.cell is not None:
-        cell = _integers(result["cell"])
+        cell = integers(result["cell"])
         if shape.cells > 1 or shape.rows is not None:
             kept &= cell >= 0
     return group[kept], level[kept], cell[kept], kept
@@ -380,17 +312,3 @@ def _added(
     sums = np.zeros(size, np.int64)
     np.add.at(sums, (group, level, cell), numbers)
     return sums
-
-
-def _integers(values: Any, default: int = 0) -> NDArray[np.int64]:
-    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    numbers: NDArray[np.int64] = array.cast(pa.int64()).fill_null(default).to_numpy(zero_copy_only=False)
-    return numbers
-
-
-def _returned(value: Any, kind: Column) -> Any:
-    """A value of a result in canonical form; None for null."""
-    try:
-        return None if value is None else canonical(value, kind)
-    except MismatchError:  # NaN
-        return None

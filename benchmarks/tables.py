@@ -1,0 +1,67 @@
+"""The benchmarks of tables: questions to a Dataset beside the plain query on the same source, by turns."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+
+from report import TABLES_END, TABLES_START, print_tables, to_document, write_results
+from rich.console import Console
+from run import PAGE, measure
+from tablememory import memory_group
+from tablespeed import Tables
+from timing import Size
+
+_SIZES = (1_000_000, 10_000_000)
+_EXAMPLE = """\
+example:
+  .venv/bin/python benchmarks/tables.py --quick --only books --json
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; 0 also when a limit was missed, since a busy machine is no error. It is said clearly."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.write and (options.quick or options.only or options.size):
+        parser.error("--write needs a whole run: leave out --quick, --only and --size")
+    sizes = options.size or list(_SIZES)
+    listed = {group.name: group for group in (*Tables(sizes).groups(), memory_group(sizes[-1]))}
+    unknown = [name for name in options.only or () if name not in listed]
+    if unknown:
+        parser.error(f"no group {unknown[0]!r}: {', '.join(listed)}")
+    results = measure([listed[name] for name in options.only or listed], Size(options.quick))
+    if options.json:
+        json.dump(to_document(results, options.quick), sys.stdout, indent=2, allow_nan=False)
+        sys.stdout.write("\n")
+    else:
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")
+        print_tables(Console(highlight=False), results, options.quick)
+    if options.write:
+        write_results(PAGE, results, (TABLES_START, TABLES_END))
+        Console(stderr=True).print(f"Written to docs/{PAGE.name}.")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, epilog=_EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of tables")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that everything runs, measures nothing")
+    parser.add_argument("--only", action="append", help="one group (may be repeated)")
+    parser.add_argument("--size", action="append", type=_number, help="so many people (may be repeated), as 1e8")
+    parser.add_argument("--write", action="store_true", help="put the results into docs/benchmarks.md")
+    return parser
+
+
+def _number(text: str) -> int:
+    return int(float(text))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
