@@ -19,9 +19,11 @@ from epsilons.statistics import queries
 from epsilons.statistics.base import Additive
 from epsilons.statistics.filtered import FilteredCount, FilteredMean, FilteredVariance
 from epsilons.statistics.keys import Keys
+from epsilons.statistics.model_queries import moments
 from epsilons.statistics.order import Order, SortedCells
 from epsilons.statistics.people import thin
 from epsilons.statistics.queries import Prepared
+from epsilons.statistics.regression import Regression
 
 _SAMPLED = "epsilons sampled"
 
@@ -46,7 +48,7 @@ class TablePeople:
     def sampled_tally(self, statistic: Additive, chances: Sequence[int], entropy: Entropy) -> list[NDArray[np.int64]]:
         if statistic.counts:
             return [thin(part, chances, entropy) for part in self.tally(statistic)]
-        with self._sample(chances, entropy) as sampled:
+        with self.sampled(chances, entropy) as sampled:
             return self._tally(statistic, sampled)
 
     def cells(self, statistic: Order) -> SortedCells:
@@ -65,12 +67,15 @@ class TablePeople:
         return [self._everyone(cells) for cells in found]
 
     def grouped_sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
-        with self._sample(chances, entropy) as sampled:
+        with self.sampled(chances, entropy) as sampled:
             return self._cells(statistic, sampled)
 
     # One query each -------------------------------------------------------------------------------------------------
 
     def _tally(self, statistic: Additive, prepared: Prepared) -> list[NDArray[np.int64]]:
+        if isinstance(statistic, Regression):
+            assert self.column is not None
+            return [self._by_level(moments(prepared, statistic, self.column, where=self.where)[None, :, :])]
         if isinstance(statistic, FilteredCount) and statistic.of == "people" and statistic.scope.rows > 1:
             people = queries.count_people(prepared, self.column, where=self.where, by=self.by)
             return [self._by_level(people[:, :, None])]
@@ -98,7 +103,7 @@ class TablePeople:
         return cells.with_missing(missing)
 
     @contextmanager
-    def _sample(self, chances: Sequence[int], entropy: Entropy) -> Iterator[Prepared]:
+    def sampled(self, chances: Sequence[int], entropy: Entropy) -> Iterator[Prepared]:
         """The table with the rows of a fresh random sample of people only, all of a person's rows or none."""
         prepared = self.preparation.prepared
         codes = self.places.astype(np.int16)[self.preparation.places]  # at most 256 levels

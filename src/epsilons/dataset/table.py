@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from types import TracebackType
 from typing import Any, Unpack
 
+from epsilons.dataset import models
 from epsilons.dataset.answers import Answers
+from epsilons.dataset.applying import Applied, apply_through
 from epsilons.dataset.asking import Meaning, Terms, Wording, understand
 from epsilons.dataset.batch import Batch
 from epsilons.dataset.description import Description
@@ -30,7 +32,7 @@ from epsilons.errors import DataError, LedgerError, PlanError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.base import Cohort, Enrolment, Past, Remaining, StalePlanError
 from epsilons.ledger.book import Ledger
-from epsilons.noise.entropy import system
+from epsilons.noise.entropy import Entropy, system
 from epsilons.planner.plan import Plan
 from epsilons.preferences import Preferences
 from epsilons.release import Release, exact_release, make_release
@@ -156,6 +158,61 @@ class Dataset:
     ) -> Release:
         """Rows per bin [edge, next edge), or per category; outside is dropped, or clipped with `outside="clip"`."""
         return self._ask(Wording("histogram", column, edges=edges, categories=categories, outside=outside), options)
+
+    def linear_regression(
+        self,
+        target: str,
+        features: Sequence[str],
+        *,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        **options: Unpack[Options],
+    ) -> Release:
+        """Least squares of a column on others, with an intercept; `bounds` are public bounds of all these columns."""
+        where, by = options.get("where"), options.get("by")
+        return self._pass(options, lambda: models.linear(target, features, bounds, where, by, self._terms))
+
+    def logistic_regression(
+        self,
+        target: str,
+        features: Sequence[str],
+        *,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        classes: Sequence[Any] = (0, 1),
+        **options: Unpack[Options],
+    ) -> Release:
+        """Log-odds of the second of two public classes of a column, linear in other columns."""
+        where, by = options.get("where"), options.get("by")
+        return self._pass(options, lambda: models.logistic(target, features, bounds, classes, where, by, self._terms))
+
+    def apply(
+        self,
+        algorithm: Any,
+        *,
+        columns: Sequence[str],
+        target: str | None = None,
+        name: str | None = None,
+        where: str | None = None,
+        threshold: float | str | None = None,
+        share: float = DEFAULT_SHARE,
+        private_under: str | None = None,
+        fresh: bool = False,
+        entropy: Entropy | None = None,
+    ) -> Release:
+        """Any private algorithm made personal by Sample: run on a random sample of people, likelier the more open.
+
+        `algorithm` is what `eps.personalize` takes. It gets an array of one column, a matrix of several columns of
+        numbers, an Arrow table otherwise; with `target` a pair (features, target). `name` says which algorithm it is,
+        so that the same question is known again; without a name every run is asked anew and charged. The result must
+        survive JSON (numbers, words, lists, dicts); that the algorithm failed is a result too.
+        """
+        asked = Applied(algorithm, tuple(columns), target, name, where, threshold, private_under)
+        manner = Manner.of({"share": share, "fresh": fresh, "entropy": entropy})
+        with self._lock:
+            return self._until_it_fits(lambda: self._apply(asked, manner))
+
+    def _apply(self, asked: Applied, manner: Manner) -> Release:
+        prepared, registry = self._preparation, self._registry
+        return apply_through(asked, manner, self._terms, self._version.label, prepared, registry.ledger, registry.names)
 
     # Before spending ------------------------------------------------------------------------------------------------
 
@@ -294,22 +351,29 @@ class Dataset:
 
     def _ask(self, wording: Wording, options: Options) -> Release:
         wording = replace(wording, **{name: options[name] for name in _ROWS if name in options})  # type: ignore[literal-required]
+        return self._pass(options, lambda: wording)
+
+    def _pass(self, options: Options, asked: Callable[[], Wording | Meaning]) -> Release:
         manner = Manner.of(_known(options))
         with self._lock:
-            for _ in range(_TRIES):
-                self._refresh()
-                try:
-                    return self._answer(wording, manner)
-                except StalePlanError:
-                    continue
+            return self._until_it_fits(lambda: self._answer(asked(), manner))
+
+    def _until_it_fits(self, attempt: Callable[[], Release]) -> Release:
+        """Plan anew as often as others were charged meanwhile."""
+        for _ in range(_TRIES):
+            self._refresh()
+            try:
+                return attempt()
+            except StalePlanError:
+                continue
         raise LedgerError(
             "The budgets keep changing; nothing was charged.",
             rule="A charge is made only if it fits what everyone has left at that moment.",
             hint="ask again when fewer others ask",
         )
 
-    def _answer(self, wording: Wording, manner: Manner) -> Release:
-        question, meaning = self._question(wording, manner)
+    def _answer(self, asked: Wording | Meaning, manner: Manner) -> Release:
+        question, meaning = self._question(asked, manner)
         registry, preparation = self._registry, self._preparation
         individual = manner.privacy != "personalized"
         key = question_key(
@@ -339,8 +403,10 @@ class Dataset:
 
         return pass_through(registry.ledger, request, plan, resume, read)
 
-    def _question(self, wording: Wording, manner: Manner) -> tuple[Question, Meaning]:
-        meaning = understand(wording, self._terms, manner.density, manner.location)
+    def _question(self, asked: Wording | Meaning, manner: Manner) -> tuple[Question, Meaning]:
+        if isinstance(asked, Meaning):
+            return manner.question(asked.statistic, self._terms.neighbors), asked
+        meaning = understand(asked, self._terms, manner.density, manner.location)
         question = manner.question(meaning.statistic, self._terms.neighbors)
         check_asked(self._preparation.prepared, meaning.statistic, meaning.column)
         if manner.privacy == "individual" and isinstance(meaning.statistic, (Sum, Mean)):

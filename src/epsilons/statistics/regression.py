@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -45,6 +45,8 @@ class Regression(Additive):
 
     names: tuple[str, ...]
     bounds: tuple[tuple[float, float], ...]
+    #: At most so many rows of one person, each of which adds to the sums.
+    rows: int = field(default=1, kw_only=True)
 
     averages: ClassVar[bool] = True
     models: ClassVar[bool] = True
@@ -77,6 +79,7 @@ class Regression(Additive):
     @property
     def parts(self) -> tuple[Part, ...]:
         d, kappa, square = self.width, self.kappa, STEPS * STEPS
+        square *= self.rows
         reach = {"absent": (d * d + 2 * kappa * d) * square, "replace": (d + kappa) ** 2 * square}
         return (Part("coefficients of the loss", len(self.terms), reach),)
 

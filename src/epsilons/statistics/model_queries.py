@@ -1,0 +1,110 @@
+"""The moments of a regression as one query: whole numbers, level by level, equal to the arrays' to the last unit.
+
+Every row's features and target go to their grids inside, products of them are added up outside. A row that lacks any of
+them adds nothing. Only the sums leave the engine, however many rows there are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from epsilons.engines.base import Column
+from epsilons.engines.literals import cast, column, double, literal, table, whole
+from epsilons.engines.predicate import Predicate, both, present
+from epsilons.errors import DataError, PlanError
+from epsilons.statistics.moments import STEPS, Grid
+from epsilons.statistics.queries import KEPT, Prepared
+from epsilons.statistics.regression import MAX_PEOPLE, LinearRegression, LogisticRegression, Regression
+from epsilons.statistics.steps import as_double
+
+
+def moments(
+    prepared: Prepared, statistic: Regression, target: str, *, where: Predicate | None = None
+) -> NDArray[np.int64]:
+    """[level, term]: the sums of the statistic's terms, in their order."""
+    if prepared.rows > MAX_PEOPLE:
+        raise PlanError("The table has too many rows for a model.", rule=f"At most {MAX_PEOPLE:,}.")
+    features = [prepared.schema.number(name) for name in statistic.names]
+    aim = prepared.schema.find(target)
+    steps = [_step(kind, pair) for kind, pair in zip(features, statistic.bounds, strict=True)]
+    steps.append(_target(statistic, aim))
+    conditions = [*(present(kind) for kind in features), _counts(statistic, aim)]
+    conditions += [] if where is None else [where.tree()]
+    names = [f"z{place}" for place in range(1, len(steps) + 1)]
+    inner = exp.select(
+        exp.alias_(column(prepared.level), "level"),
+        *(exp.alias_(tree, name) for tree, name in zip(steps, names, strict=True)),
+    ).from_(table(prepared.name))
+    if prepared.only is not None:
+        same = exp.EQ(this=column(prepared.person or ""), expression=column(KEPT))
+        inner = inner.join(table(prepared.only), on=same)
+    inner = inner.where(both(*conditions))
+    sums = [exp.alias_(_sum(j, k), f"sum{place}") for place, (_, j, k) in enumerate(statistic.terms)]
+    outer = exp.select(exp.column("level"), *sums).from_(inner.subquery("steps")).group_by(exp.Literal.number(1))
+    return _placed(prepared.engine.run(outer), statistic, prepared.levels)
+
+
+def _step(kind: Column, bounds: tuple[float, float]) -> exp.Expr:
+    """`Grid.steps`: floor(x*scale + shift), cut to the grid.
+
+    Values are first cut one width beyond the bounds, where the grid has long ended: so nothing overflows.
+    """
+    grid, (low, high) = Grid((bounds,)), bounds
+    width = high - low
+    value = as_double(kind)
+    cut = exp.Least(
+        this=exp.Greatest(this=value, expressions=[double(low - width)]), expressions=[double(high + width)]
+    )
+    scaled = exp.Mul(this=cut, expression=double(float(grid.scale[0])))
+    place = exp.Floor(this=exp.Add(this=scaled, expression=double(float(grid.shift[0]))))
+    kept = exp.Least(this=exp.Greatest(this=place, expressions=[double(-STEPS)]), expressions=[double(STEPS)])
+    return cast(kept, "BIGINT")
+
+
+def _target(statistic: Regression, aim: Column) -> exp.Expr:
+    if isinstance(statistic, LinearRegression):
+        if not aim.numeric():
+            raise DataError(
+                f"Column {aim.name!r} holds {aim.family}, not numbers.", hint="logistic_regression for classes"
+            )
+        return _step(aim, statistic.target_bounds)
+    assert isinstance(statistic, LogisticRegression)
+    is_second = exp.EQ(this=column(aim.name), expression=literal(statistic.classes[1], aim))
+    return exp.Case(ifs=[exp.If(this=is_second, true=whole(STEPS))], default=whole(-STEPS))
+
+
+def _counts(statistic: Regression, aim: Column) -> exp.Expr:
+    """Rows with a target: a number, or one of the two classes."""
+    if isinstance(statistic, LogisticRegression):
+        return exp.In(this=column(aim.name), expressions=[literal(label, aim) for label in statistic.classes])
+    return present(aim)
+
+
+def _sum(j: int, k: int) -> exp.Expr:
+    """z_0 is the constant `STEPS`: a product with it is added up without it, and multiplied afterwards."""
+    if j == 0 and k == 0:
+        return exp.Count(this=exp.Star(), big_int=True)
+    if j == 0:
+        return cast(exp.Sum(this=exp.column(f"z{k}")), "BIGINT")
+    product = exp.Mul(this=exp.column(f"z{j}"), expression=exp.column(f"z{k}"))
+    return cast(exp.Sum(this=product), "BIGINT")
+
+
+def _placed(result: pa.Table, statistic: Regression, levels: int) -> NDArray[np.int64]:
+    found = np.zeros((levels, len(statistic.terms)), np.int64)
+    rows = _integers(result["level"])
+    inside = (rows >= 0) & (rows < levels)
+    for place, (factor, j, k) in enumerate(statistic.terms):
+        lacking = STEPS ** ((j == 0) + (k == 0))
+        np.add.at(found[:, place], rows[inside], _integers(result[f"sum{place}"])[inside] * factor * lacking)
+    return found
+
+
+def _integers(values: Any) -> NDArray[np.int64]:
+    numbers: NDArray[np.int64] = values.combine_chunks().cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    return numbers

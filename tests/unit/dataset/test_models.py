@@ -1,0 +1,134 @@
+"""Regressions of a table: the arrays' sums to the last unit, and so the arrays' models."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import epsilons as eps
+from epsilons.statistics.model_queries import moments
+from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
+from epsilons.statistics.rows import Rows
+from epsilons.testing import seeded
+from hostile import FLOATS
+
+BOUNDS = {"x": (0.0, 10.0), "z": (-3.0, 0.7), "y": (0.0, 100.0)}
+
+
+def dataset(table: pa.Table, **options: Any) -> eps.Dataset:
+    given_options: dict[str, Any] = {"preferences": eps.Preferences.from_column("epsilon"), "bounds": BOUNDS}
+    return eps.Dataset(table, person="id", version="made up", **{**given_options, **options})
+
+
+def table_of(x: Any, z: Any, y: Any, epsilons: Any) -> pa.Table:
+    columns = {
+        "id": np.arange(len(x)),
+        "x": pa.array(x, pa.float64()),
+        "z": pa.array(z, pa.float64()),
+        "y": pa.array(y),
+    }
+    return pa.table({**columns, "epsilon": pa.array(epsilons, pa.float64())})
+
+
+def sums_of(people: eps.Dataset, statistic: Regression, target: str) -> Any:
+    preparation = people._preparation
+    found = moments(preparation.prepared, statistic, target)
+    places = [people.ledger.cohorts()[0].id, *preparation.cohorts]
+    assert places
+    by_grant = {cohort.id: cohort.granted for cohort in people.ledger.cohorts()}
+    order = np.argsort([by_grant[cohort] for cohort in preparation.cohorts])
+    return found[order]
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(*[st.sampled_from(FLOATS)] * 3, st.sampled_from([0.5, 1.0])), min_size=1, max_size=12))
+def test_hostile_rows_add_up_as_on_arrays(rows: list[tuple[float, float, float, float]]) -> None:
+    x, z, y, epsilons = (np.array(column, float) for column in zip(*rows, strict=True))
+    statistic = LinearRegression(("x", "z"), (BOUNDS["x"], BOUNDS["z"]), BOUNDS["y"])
+    levels = sorted(set(epsilons))
+    codes = np.searchsorted(levels, epsilons).astype(np.uint8)
+    with np.errstate(all="ignore"):
+        expected = statistic.tally(Rows(np.column_stack([x, z]), y), codes, len(levels))[0]
+    with dataset(table_of(x, z, y, epsilons)) as people:
+        assert sums_of(people, statistic, "y").tolist() == expected.tolist()
+
+
+def test_many_rows_add_up_as_on_arrays() -> None:
+    made_up = np.random.default_rng(4)
+    x, z = made_up.uniform(-1, 11, 5_000), made_up.normal(-1, 1, 5_000)
+    y = 30 + 4 * x + made_up.normal(0, 20, 5_000)
+    y[::97] = math.nan
+    words = np.where(y > 50, "high", np.where(y > 40, "low", "neither"))
+    epsilons = made_up.choice([0.1, 1.0, 2.0], 5_000)
+    codes = np.searchsorted([0.1, 1.0, 2.0], epsilons).astype(np.uint8)
+    table = table_of(x, z, y, epsilons).append_column("word", pa.array(words))
+    linear = LinearRegression(("x", "z"), (BOUNDS["x"], BOUNDS["z"]), BOUNDS["y"])
+    logistic = LogisticRegression(("x", "z"), (BOUNDS["x"], BOUNDS["z"]), ("low", "high"))
+    with dataset(table) as people:
+        assert sums_of(people, linear, "y").tolist() == linear.tally(Rows(np.c_[x, z], y), codes, 3)[0].tolist()
+        expected = logistic.tally(Rows(np.c_[x, z], words.astype(object)), codes, 3)[0]
+        assert sums_of(people, logistic, "word").tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("mechanism", ["weighted", "minimum", "threshold", "stretching"])
+def test_a_model_is_the_one_of_the_arrays(mechanism: str) -> None:
+    made_up = np.random.default_rng(4)
+    x, z = made_up.uniform(0, 10, 3_000), made_up.uniform(-3, 0.7, 3_000)
+    y = np.clip(30 + 4 * x + made_up.normal(0, 5, 3_000), 0, 100)
+    epsilons = made_up.choice([0.5, 1.0, 5.0], 3_000)
+    with dataset(table_of(x, z, y, epsilons)) as people:
+        ours = people.linear_regression("y", ["x", "z"], share=1, mechanism=mechanism, entropy=seeded(5))
+    low, high = zip(BOUNDS["x"], BOUNDS["z"], strict=True)
+    theirs = eps.linear_regression(
+        np.c_[x, z], y, epsilons, bounds_X=(low, high), bounds_y=BOUNDS["y"], features=["x", "z"],
+        mechanism=mechanism, entropy=seeded(5),
+    )  # fmt: skip
+    assert ours.value == theirs.value
+    assert ours.charges == theirs.charges
+    assert abs(ours.value["x"] - 4) < 2
+
+
+def test_a_model_on_a_condition_and_on_a_sample() -> None:
+    made_up = np.random.default_rng(6)
+    x = made_up.uniform(0, 10, 4_000)
+    y = np.clip(np.where(x < 5, 10 * x, 80 - 6 * x), 0, 100)
+    with dataset(table_of(x, -x / 5, y, np.full(4_000, 50.0))) as people:
+        rising = people.linear_regression("y", ["x"], where="x < 5", share=0.2)
+        falling = people.linear_regression("y", ["x"], where="x >= 5", share=0.2, mechanism="sample")
+        assert rising.value["x"] == pytest.approx(10, abs=1)
+        assert falling.value["x"] == pytest.approx(-6, abs=1)
+        assert people.linear_regression("y", ["x"], where="x < 5", share=0.2) == rising
+
+
+def test_several_rows_are_protected_together() -> None:
+    one = LinearRegression(("x",), ((0, 1),), (0, 1)).parts[0].reach
+    three = LinearRegression(("x",), ((0, 1),), (0, 1), rows=3).parts[0].reach
+    assert three == {name: 3 * reach for name, reach in one.items()}
+    with dataset(table_of([1.0], [0.0], [2.0], [1.0]), rows_per_person=3) as people:
+        caveats = people.linear_regression("y", ["x"]).guarantee.caveats
+        assert any("At most 3 rows" in caveat for caveat in caveats)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("y", "x"), "a list of columns"),
+        (("y", []), "a list of columns"),
+        (("y", ["y", "x"]), "among the features"),
+        (("y", ["nothing"]), "no column"),
+        (("y", ["id"]), "has no bounds"),
+    ],
+)
+def test_what_cannot_be_fitted_is_said_before_anyone_is_charged(arguments: Any, words: str) -> None:
+    with dataset(table_of([1.0], [0.0], [2.0], [1.0])) as people:
+        with pytest.raises(eps.EpsilonsError, match=words):
+            people.linear_regression(*arguments)
+        with pytest.raises(eps.PlanError, match="no groups"):
+            people.linear_regression("y", ["x"], by={"id": [1]})
+        with pytest.raises(eps.DataError, match="not a value of column"):
+            people.logistic_regression("y", ["x"], classes=("a", "b"))
+        assert people.history() == ()
