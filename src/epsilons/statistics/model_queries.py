@@ -2,6 +2,10 @@
 
 Every row's features and target go to their grids inside, products of them are added up outside. A row that lacks any of
 them adds nothing. Only the sums leave the engine, however many rows there are.
+
+Steps are whole numbers up to 2^16, kept in doubles, since engines add those several times as fast as wide integers. A
+product is at most 2^32 and 2^20 rows are added at a time, so every partial sum is a whole number below 2^53: exact in
+whatever order it is added. The sums of these pieces are added up here, in integers.
 """
 
 from __future__ import annotations
@@ -23,6 +27,10 @@ from epsilons.statistics.regression import MAX_PEOPLE, LinearRegression, Logisti
 from epsilons.statistics.steps import as_double
 
 
+#: Rows whose sums are exact in doubles, with a bit to spare.
+_PIECE = 1 << 20
+
+
 def moments(
     prepared: Prepared, statistic: Regression, target: str, *, where: Predicate | None = None
 ) -> NDArray[np.int64]:
@@ -38,6 +46,7 @@ def moments(
     names = [f"z{place}" for place in range(1, len(steps) + 1)]
     inner = exp.select(
         exp.alias_(column(prepared.level), "level"),
+        exp.alias_(_piece(prepared, statistic), "piece"),
         *(exp.alias_(tree, name) for tree, name in zip(steps, names, strict=True)),
     ).from_(table(prepared.name))
     if prepared.only is not None:
@@ -45,25 +54,42 @@ def moments(
         inner = inner.join(table(prepared.only), on=same)
     inner = inner.where(both(*conditions))
     sums = [exp.alias_(_sum(j, k), f"sum{place}") for place, (_, j, k) in enumerate(statistic.terms)]
-    outer = exp.select(exp.column("level"), *sums).from_(inner.subquery("steps")).group_by(exp.Literal.number(1))
-    return _placed(prepared.engine.run(outer), statistic, prepared.levels)
+    outer = exp.select(exp.column("level"), exp.column("piece"), *sums).from_(inner.subquery("steps"))
+    result = prepared.engine.run(outer.group_by(exp.Literal.number(1), exp.Literal.number(2)))
+    return _placed(result, statistic, prepared.levels)
+
+
+def _piece(prepared: Prepared, statistic: Regression) -> exp.Expr:
+    """Which piece of at most 2^20 rows a row is in: so many people, with all their rows."""
+    if prepared.rows <= _PIECE:
+        return whole(0)
+    people = float(_PIECE // statistic.rows)
+    number = cast(column(prepared.person or ""), "DOUBLE")
+    return cast(exp.Floor(this=exp.Div(this=number, expression=double(people))), "INT")
 
 
 def _step(kind: Column, bounds: tuple[float, float]) -> exp.Expr:
     """`Grid.steps`: floor(x*scale + shift), cut to the grid.
 
-    Values are first cut one width beyond the bounds, where the grid has long ended: so nothing overflows.
+    Where the bounds themselves land on the ends of the grid, as nearly all do, comparing with them is enough. Otherwise
+    values are first cut one width beyond the bounds, where the grid has long ended: so nothing overflows.
     """
     grid, (low, high) = Grid((bounds,)), bounds
-    width = high - low
     value = as_double(kind)
+    ends = np.floor(np.array(bounds) * grid.scale + grid.shift)
+    if ends.tolist() == [-STEPS, STEPS]:
+        scaled = exp.Mul(this=value, expression=double(float(grid.scale[0])))
+        inside = exp.Floor(this=exp.Add(this=scaled, expression=double(float(grid.shift[0]))))
+        below = exp.If(this=exp.LT(this=value.copy(), expression=double(low)), true=double(-STEPS))
+        above = exp.If(this=exp.GT(this=value.copy(), expression=double(high)), true=double(STEPS))
+        return exp.Case(ifs=[below, above], default=inside)
+    width = high - low
     cut = exp.Least(
         this=exp.Greatest(this=value, expressions=[double(low - width)]), expressions=[double(high + width)]
     )
     scaled = exp.Mul(this=cut, expression=double(float(grid.scale[0])))
     place = exp.Floor(this=exp.Add(this=scaled, expression=double(float(grid.shift[0]))))
-    kept = exp.Least(this=exp.Greatest(this=place, expressions=[double(-STEPS)]), expressions=[double(STEPS)])
-    return cast(kept, "BIGINT")
+    return exp.Least(this=exp.Greatest(this=place, expressions=[double(-STEPS)]), expressions=[double(STEPS)])
 
 
 def _target(statistic: Regression, aim: Column) -> exp.Expr:
@@ -75,7 +101,7 @@ def _target(statistic: Regression, aim: Column) -> exp.Expr:
         return _step(aim, statistic.target_bounds)
     assert isinstance(statistic, LogisticRegression)
     is_second = exp.EQ(this=column(aim.name), expression=literal(statistic.classes[1], aim))
-    return exp.Case(ifs=[exp.If(this=is_second, true=whole(STEPS))], default=whole(-STEPS))
+    return exp.Case(ifs=[exp.If(this=is_second, true=double(STEPS))], default=double(-STEPS))
 
 
 def _counts(statistic: Regression, aim: Column) -> exp.Expr:
@@ -90,9 +116,8 @@ def _sum(j: int, k: int) -> exp.Expr:
     if j == 0 and k == 0:
         return exp.Count(this=exp.Star(), big_int=True)
     if j == 0:
-        return cast(exp.Sum(this=exp.column(f"z{k}")), "BIGINT")
-    product = exp.Mul(this=exp.column(f"z{j}"), expression=exp.column(f"z{k}"))
-    return cast(exp.Sum(this=product), "BIGINT")
+        return exp.Sum(this=exp.column(f"z{k}"))
+    return exp.Sum(this=exp.Mul(this=exp.column(f"z{j}"), expression=exp.column(f"z{k}")))
 
 
 def _placed(result: pa.Table, statistic: Regression, levels: int) -> NDArray[np.int64]:

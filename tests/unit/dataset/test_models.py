@@ -37,8 +37,6 @@ def table_of(x: Any, z: Any, y: Any, epsilons: Any) -> pa.Table:
 def sums_of(people: eps.Dataset, statistic: Regression, target: str) -> Any:
     preparation = people._preparation
     found = moments(preparation.prepared, statistic, target)
-    places = [people.ledger.cohorts()[0].id, *preparation.cohorts]
-    assert places
     by_grant = {cohort.id: cohort.granted for cohort in people.ledger.cohorts()}
     order = np.argsort([by_grant[cohort] for cohort in preparation.cohorts])
     return found[order]
@@ -54,6 +52,19 @@ def test_hostile_rows_add_up_as_on_arrays(rows: list[tuple[float, float, float, 
     with np.errstate(all="ignore"):
         expected = statistic.tally(Rows(np.column_stack([x, z]), y), codes, len(levels))[0]
     with dataset(table_of(x, z, y, epsilons)) as people:
+        assert sums_of(people, statistic, "y").tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("bounds", [(1e15, 1e15 + 1), (0.1, 0.30000000000000004), (-1e6, 3.7), (1e6, 1e6 + 1e-4)])
+def test_bounds_that_miss_the_ends_of_the_grid(bounds: tuple[float, float]) -> None:
+    low, high = bounds
+    width = high - low
+    x = np.concatenate([np.linspace(low - width, high + width, 400), [low, high, np.nextafter(low, -math.inf)], FLOATS])
+    statistic = LinearRegression(("x",), (bounds,), (0.0, 100.0))
+    y = np.linspace(0, 100, len(x))
+    with np.errstate(all="ignore"):
+        expected = statistic.tally(Rows(x[:, None], y), np.zeros(len(x), np.uint8), 1)[0]
+    with dataset(table_of(x, x, y, np.full(len(x), 1.0))) as people:
         assert sums_of(people, statistic, "y").tolist() == expected.tolist()
 
 
