@@ -64,6 +64,33 @@ def _fits(size: Size) -> Iterator[Row]:
                 limit=Limit(2, "ratio"),
             )
 
+    yield _table_fit(size, X, y, random.choice(THREE, people, p=SHARES))
+
+
+def _table_fit(size: Size, X: Floats, y: Floats, epsilons: Floats) -> Row:
+    """The moments of a model from a table, beside the same moments in plain SQL: doubles, grouped by the level."""
+    import pyarrow as pa
+
+    names = [f"x{place}" for place in range(X.shape[1])]
+    columns = {name: X[:, place] for place, name in enumerate(names)}
+    table = pa.table({"id": np.arange(len(y)), **columns, "y": y, "epsilon": epsilons * 1000})
+    bounds = dict.fromkeys([*names, "y"], (0.0, 100.0))
+    preferences = eps.Preferences.from_column("epsilon")
+    people = eps.Dataset(table, person="id", preferences=preferences, version="made up", bounds=bounds, threads=2)
+    prepared = people._preparation.prepared
+    pairs = [(a, b) for place, a in enumerate(names) for b in [*names[place:], "y"]]
+    sums = ", ".join([f"SUM({a} * {b})" for a, b in pairs] + [f"SUM({name})" for name in [*names, "y"]])
+    plain = f'SELECT "{prepared.level}", COUNT(*), {sums} FROM "{prepared.name}" GROUP BY 1'
+    connection = prepared.engine._connection  # type: ignore[attr-defined]
+    return time_by_turns(
+        f"linear fit of a table, {len(y):,} × {len(names)}, 3 levels",
+        again(lambda: people.linear_regression("y", names, share=0.001, fresh=True)),
+        lambda: connection.execute(plain).fetchall(),
+        against="the same moments in plain SQL",
+        repetitions=size.repetitions(7),
+        limit=Limit(1.5, "ratio"),
+    )
+
 
 def _linear(X: Floats, y: Floats, epsilons: Any) -> object:
     return PersonalizedLinearRegression(bounds_X=(0, 100), bounds_y=(0, 100)).fit(X, y, epsilons=epsilons)
