@@ -44,11 +44,7 @@ class Anchor:
                 hint="the anchor of the machine it comes from, or `epsilons ledger adopt` to take the ledger as it is",
             )
         if not self._is_ancestor(connection, ledger, known):
-            raise LedgerError(
-                "This ledger is behind its head or beside it.",
-                rule="A ledger that was restored, forked or edited would spend budgets twice.",
-                hint="the newest copy of the ledger; if it is lost for good, `epsilons ledger adopt --accept-loss`",
-            )
+            raise _astray()
 
     def lost(self, connection: Connection, ledger: str) -> Head | None:
         """The head that the ledger has lost, if any; refuses where nothing was lost."""
@@ -68,8 +64,15 @@ class Anchor:
         line = select(tables.journal.c.hash).where(tables.journal.c.seq == known.seq)
         return bool(known.ledger == ledger and connection.execute(line).scalar_one_or_none() == known.digest)
 
+    @staticmethod
+    def _newest(connection: Connection, ledger: str, known: Head | None) -> Head:
+        found = journal.follow(connection, *((0, journal.START) if known is None else (known.seq, known.digest)))
+        if found is None:
+            raise _astray()
+        return Head(ledger, *found)
+
     def advance(self, connection: Connection, ledger: str, least: int | None = None) -> None:
-        """Catch up with the chain, durably; never backwards.
+        """Catch up with the chain, link by link, durably; never backwards, and never to a line that does not follow.
 
         Enough is the line of number `least`, if given: processes that wait for their turn find that one of them has
         written the head for all, and need not wait for the disk again.
@@ -78,7 +81,7 @@ class Anchor:
             known = self.known()
             if known is not None and least is not None and known.seq >= least:
                 return
-            newest = Head(ledger, *journal.head(connection))
+            newest = self._newest(connection, ledger, known)
             if known is None or known.seq < newest.seq:
                 self._write(newest)
 
@@ -95,7 +98,7 @@ class Anchor:
         """Take the chain as it is where no head is known. A head that is known is never overruled."""
         with self._alone():
             if self.known() is None:
-                self._write(Head(ledger, *journal.head(connection)))
+                self._write(self._newest(connection, ledger, None))
 
     def overrule(self, connection: Connection, ledger: str) -> None:
         """Take the chain as it is after a loss was accepted and written down in it."""
@@ -142,3 +145,11 @@ class Anchor:
                 rule="No data is read before the head is safe; what was charged stays charged.",
                 hint="a writable place for anchor=",
             ) from None
+
+
+def _astray() -> LedgerError:
+    return LedgerError(
+        "This ledger is behind its head or beside it.",
+        rule="A ledger that was restored, forked or edited would spend budgets twice.",
+        hint="the newest copy of the ledger; if it is lost for good, `epsilons ledger adopt --accept-loss`",
+    )

@@ -36,6 +36,16 @@ def head(connection: Connection) -> tuple[int, str]:
     return (0, START) if row is None else (row.seq, row.hash)
 
 
+def follow(connection: Connection, seq: int, digest: str) -> tuple[int, str] | None:
+    """The last line's number and hash, reached link by link from a line that is known; None if a link is missing."""
+    later = select(tables.journal).where(tables.journal.c.seq > seq).order_by(tables.journal.c.seq)
+    for line in connection.execute(later):
+        if line.seq != seq + 1 or chained(digest, line.seq, line.kind, line.at, line.body) != line.hash:
+            return None
+        seq, digest = line.seq, line.hash
+    return seq, digest
+
+
 def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) -> tuple[int, str]:
     """Add a line. The primary key keeps two writers from adding the same one."""
     seq, previous = head(connection)

@@ -160,6 +160,31 @@ def test_an_edited_line_under_the_head_is_refused(place: Place) -> None:
         place.open()
 
 
+@pytest.mark.parametrize("how", ["a gap", "another hash", "another body"])
+def test_the_head_never_follows_a_broken_chain(place: Place, how: str) -> None:
+    """Otherwise somebody's edit would leave a head behind that the honest ledger never reaches."""
+    head = place.head.read_text()
+    book = place.open()
+    charge(book, "one")
+    honest = place.copy()
+    place.head.write_text(head)
+    line = tables.journal
+    broken = {"a gap": {"seq": 1000}, "another hash": {"hash": "0" * 64}, "another body": {"body": "{}"}}[how]
+    with book._database.write() as connection:
+        last = select(func.max(line.c.seq)).scalar_subquery()
+        connection.execute(update(line).where(line.c.seq == last).values(**broken))
+    with pytest.raises(LedgerError, match="behind its head or beside it"):
+        place.open()
+    assert place.head.read_text() == head
+    place.head.unlink()
+    with pytest.raises(LedgerError, match="behind its head or beside it"):
+        place.open(adopt=True)
+    assert not place.head.exists()
+    place.head.write_text(head)
+    place.put_back(honest)
+    assert place.open().verify().releases == 1
+
+
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"seq": 1}', '{"ledger": "x", "seq": 1, "hash": "y"}'])
 def test_a_broken_head_is_refused(place: Place, content: str) -> None:
     place.head.write_text(content)
