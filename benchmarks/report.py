@@ -109,11 +109,11 @@ def _summary(results: Results, quick: bool) -> list[str]:
 
 def _noise(rows: Sequence[Row]) -> str:
     swing = statistics.median((row.highest - row.lowest) / row.ours for row in rows)
-    busy = statistics.median(row.wall / row.ours for row in rows if row.wall)
-    return (
-        f"In a typical row the repetitions lie {swing:.0%} of the median apart, "
-        f"and the clock on the wall showed {busy:.2f} times the processor's time."
-    )
+    told = f"In a typical row the repetitions lie {swing:.0%} of the figure apart"
+    times = [row.wall / row.ours for row in rows if row.wall]
+    if not times:
+        return f"{told}."
+    return f"{told}, and the clock on the wall showed {statistics.median(times):.2f} times the processor's time."
 
 
 def row_cells(row: Row, quick: bool) -> list[str]:

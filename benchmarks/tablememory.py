@@ -2,7 +2,7 @@
 
 Each has a process of its own, which runs this file. A dataset is prepared before; its ledger is a SQLite file, so the
 books are not in the process. Where the operating system lets a process forget its high-water mark (Linux), that of the
-preparation is reported apart from that of the questions.
+preparation is reported apart from that of the questions, which begin when its memory has been given back.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -74,10 +75,24 @@ def _answer_here(who: str, source: str, path: Path) -> dict[str, float]:
     opened = []
     ledger = f"sqlite:///{path.with_suffix(f'.{source}.ledger')}"
     found["preparation"] = _peak(lambda: opened.append(open_dataset(given, ledger)))
+    _settle()
     for asked in _ASKED:
         found[asked.name] = _peak(asked.ours(opened[0]))
     opened[0].close()
     return found
+
+
+def _settle() -> None:
+    """Wait until resident memory falls no more: what is freed goes back to the operating system bit by bit."""
+    last = float("inf")
+    for _ in range(30):
+        if _RESET.exists():
+            _RESET.write_text("5")
+        now = float(high_water())
+        if now > 0.99 * last:
+            return
+        last = now
+        time.sleep(2)
 
 
 def _peak(action: object) -> float:

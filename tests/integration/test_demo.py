@@ -91,7 +91,7 @@ def test_every_mechanism_answers_something_with_error_and_price(made: tuple[dict
             seen.add(answer["mechanism"])
             assert answer["private"] is True
             assert 0 < answer["people_used"] <= 1
-            assert 0 <= answer["charged"]["lowest"] <= answer["charged"]["highest"] <= 1
+            assert 0 <= answer["charged"]["lowest"] <= answer["charged"]["highest"] <= 0.1
             assert answer["true_error_for_comparison_only"] >= 0
     assert seen == set(registered())
 
@@ -113,10 +113,25 @@ def test_the_truth_is_the_truth(made: tuple[dict[str, Any], str, str]) -> None:
     assert sum(row[2] for row in truths["histogram"]) == 28_155
 
 
-def test_all_answers_together_cost_more_than_anyone_granted(made: tuple[dict[str, Any], str, str]) -> None:
-    rows = made[0]["all_answers_together"]
-    assert len(rows) == 100
-    assert all(row["spent"] > row["granted"] for row in rows)
+def test_the_ledger_says_what_is_left(made: tuple[dict[str, Any], str, str]) -> None:
+    """Five questions at a tenth each: nobody paid more than half, and what was charged is what is missing."""
+    document = made[0]
+    books = document["ledger"]
+    assert books["share"] == 0.1
+    assert books["releases"] == 5
+    assert books["same_question_again_is_free"] is True
+    assert len(books["levels"]) == 100
+    best = [question["answers"][0]["charged"] for question in document["questions"]]
+    for row in books["levels"]:
+        assert row["granted"] * 0.5 <= row["left"] + 1e-7
+        assert row["left"] < row["granted"]
+    strictest, most_open = books["levels"][0], books["levels"][-1]
+    assert math.isclose(strictest["granted"] - strictest["left"], sum(charged["lowest"] for charged in best))
+    assert math.isclose(most_open["granted"] - most_open["left"], sum(charged["highest"] for charged in best))
+    for group in books["groups"]:
+        least, most = group["questions_like_the_last_one_left"]
+        assert 5 <= least <= most
+        assert 0.5 <= group["average_left"] / group["average_granted"] + 1e-7 <= 1
 
 
 def test_the_report_needs_nothing_from_elsewhere(made: tuple[dict[str, Any], str, str]) -> None:
@@ -133,7 +148,7 @@ def test_the_report_needs_nothing_from_elsewhere(made: tuple[dict[str, Any], str
 def test_the_report_has_its_charts_each_in_words_too(made: tuple[dict[str, Any], str, str]) -> None:
     page = Page(made[1])
     charts = page.all("svg")
-    assert len(charts) == 4
+    assert len(charts) == 5
     for chart in charts:
         assert chart["role"] == "img"
         assert len(chart["aria-label"]) > 60
@@ -154,7 +169,7 @@ def test_the_report_has_promise_caveats_prices_and_words(made: tuple[dict[str, A
     assert "The roster (who was asked, with which preference) is public and is not protected." in plain
     assert "The preferences are simulated" in plain
     assert "A demo may look; an analyst could not." in plain
-    for heading in ("Who paid what", "What is promised, and what is not", "Words"):
+    for heading in ("Who paid what", "What is left", "What is promised, and what is not", "Words"):
         assert heading in plain
     for question in document["questions"]:
         assert question["question"] in plain
@@ -168,6 +183,8 @@ def test_tables_fit_and_have_no_colours_in_a_pipe(tmp_path: Path) -> None:
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
     assert "weighted *" in done.stdout
     assert "true error" in done.stdout
+    assert "…" not in done.stdout
+    assert re.search(r"conservative +0\.105 +0\.05\d +0\.05\d .* 5", done.stdout)
     assert "epsilons-demo.html" in done.stdout
     assert done.stderr == ""
 

@@ -8,6 +8,7 @@ were left out is nobody's to know, so it is not reported.
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,8 @@ _PEOPLE, _STAGED = "epsilons people", "epsilons staged"
 _ID, _CROWDED, _PLACE = "epsilons id", "epsilons crowded", "epsilons place"
 #: Doubles are hashed on a grid of 2^-10, cut off where it would leave 64 bits.
 _FINE, _FAR = 1024.0, 1e15
+#: More bytes of digests than this are not kept in memory.
+_MUCH = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +76,7 @@ def prepare(
         engine.drop(_STAGED)
     asked = Schema([kind for kind in schema.values() if kind.name not in (PERSON, COHORT)])
     prepared = Prepared(engine, name, asked, COHORT, len(cohorts), len(ids) * rows, PERSON)
-    return Preparation(prepared, members.epoch, digests, places, cohorts)
+    return Preparation(prepared, members.epoch, _aside(digests), places, cohorts)
 
 
 def renew(before: Preparation, members: Members) -> Preparation:
@@ -94,6 +97,16 @@ def renew(before: Preparation, members: Members) -> Preparation:
     engine.drop(old.name)
     prepared = Prepared(engine, name, old.schema, COHORT, len(cohorts), old.rows, PERSON)
     return Preparation(prepared, members.epoch, before.digests, places, cohorts)
+
+
+def _aside(digests: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Many digests lie in a file without a name: they are asked for only when people are sampled or change cohorts."""
+    if digests.nbytes < _MUCH:
+        return digests
+    with tempfile.TemporaryFile(prefix="epsilons-") as file:
+        file.write(digests.data)
+        file.flush()
+        return np.memmap(file, np.uint8, "r", shape=digests.shape)
 
 
 def _name(epoch: int) -> str:

@@ -21,6 +21,8 @@ from epsilons.ledger.book import Ledger
 from epsilons.ledger.identity import digests
 from epsilons.preferences import Preferences
 
+_NOBODY = np.empty((0, 16), np.uint8)
+
 
 class Registry:
     """Who is on the roster of a table, by the ledger's books."""
@@ -36,6 +38,7 @@ class Registry:
         self.ledger = ledger if isinstance(ledger, Ledger) else ledgers.open(ledger)
         self._salt = self.ledger.salt
         self._asked: Asked | None = None
+        self._digests = _NOBODY
         self._rounding_loss = 0.0
 
     @property
@@ -107,8 +110,8 @@ class Registry:
         """Number the people, cap their rows, copy; what was read of the table's wishes is then let go."""
         asked, self._asked = self._asked, None
         assert asked is not None
-        members = self.ledger.members()
-        return prepare(self._engine, self._person, asked.ids, self._digests, members, rows, self._salt)
+        people, self._digests = self._digests, _NOBODY
+        return prepare(self._engine, self._person, asked.ids, people, self.ledger.members(), rows, self._salt)
 
     def renewed(self, before: Preparation) -> Preparation:
         """The same rows with the cohorts of now."""

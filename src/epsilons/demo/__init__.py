@@ -2,6 +2,7 @@
 
 people.py        who is asked, and how private each of them asked to be
 questions.py     what is asked, and every mechanism's answer
+budgets.py       what is left in the ledger after the questions
 terminal.py      the answers as tables
 document.py      the same as one JSON document
 charts.py        the pictures; svg.py makes them part of a page

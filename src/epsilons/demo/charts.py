@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from epsilons.demo.budgets import Books
 from epsilons.demo.people import GROUPS, Population
 from epsilons.demo.questions import Answered
 from epsilons.demo.svg import INK, new_axes, page_style, to_svg
@@ -14,6 +15,8 @@ PRIVATE = "#1f8a9e"
 BEST = "#e07b28"
 TRUTH = "#8b95a1"
 SHADES = ("#14606f", "#1f8a9e", "#6cc3cf")
+#: What is written on them.
+ON_SHADES = ("#ffffff", "#ffffff", "#0b2a30")
 
 #: The level that strict people move to in the last chart.
 MOVED_TO = 0.5
@@ -131,7 +134,8 @@ def chart_consent(one: Answered) -> tuple[str, str]:
     fractions = [step / 20 for step in range(20)] + [0.98, 1.0]
     curves: dict[str, list[float]] = {name: [] for name in ("minimum", "sample", one.best.mechanism)}
     for fraction in fractions:
-        plan = one.plan.what_if(dict.fromkeys(strict, (MOVED_TO, fraction)))
+        # Levels of a table's plan go by the names of the grants; their epsilons are what a question may use.
+        plan = one.plan.what_if({f"{granted:g}": (f"{MOVED_TO:g}", fraction) for granted in strict})
         errors = {row.mechanism: row.judged_by("unrelated") for row in plan.rows}
         for name, curve in curves.items():
             curve.append(errors[name])
@@ -144,11 +148,39 @@ def chart_consent(one: Answered) -> tuple[str, str]:
             label = f"{name} (best by the plan)" if name == one.best.mechanism else name
             axes.plot([100 * f for f in fractions], curve, color=colours[name], linewidth=3, label=label)
         axes.set_xlim(0, 101)
-        axes.set_ylim(bottom=0)
+        # One curve is twenty times the others: equal steps are equal factors.
+        axes.set_yscale("log")
+        axes.set_yticks([1, 2, 5, 10, 20, 50], minor=False)
+        axes.minorticks_off()
         axes.set_xlabel(f"strict people (ε below {GROUPS[0].high:g}) who would move to ε = {MOVED_TO:g} (percent)")
         axes.set_ylabel("predicted error\n(dollars a week)")
         axes.xaxis.set_major_formatter("{x:.0f}%")
-        axes.yaxis.set_major_formatter("${x:,.2f}")
+        axes.yaxis.set_major_formatter("${x:,.0f}")
         axes.grid()
         axes.legend(loc="center left", bbox_to_anchor=(0.02, 0.62))
         return to_svg(axes, "consent", words), words
+
+
+def chart_left(books: Books) -> tuple[str, str]:
+    """What every group has left of its grants."""
+    listed = "; ".join(
+        f"{g.name}: {g.left:.3f} of {g.granted:.3f} left, {g.more} more questions like the last one"
+        for g in books.groups
+    )
+    words = f"Bars of what is left of people's grants after {books.releases} answers. {listed}."
+    with page_style():
+        axes = new_axes(8, 2.9)
+        names = [group.name for group in books.groups]
+        left, spent = [100 * g.part for g in books.groups], [100 * (1 - g.part) for g in books.groups]
+        axes.barh(names, left, color=SHADES, height=0.62)
+        axes.barh(names, spent, left=left, color=TRUTH, alpha=0.35, height=0.62)
+        for place, (group, colour) in enumerate(zip(books.groups, ON_SHADES, strict=True)):
+            axes.text(2, place, f"{group.left:.3g} of {group.granted:.3g} left", color=colour, va="center")
+            axes.text(101.5, place, f"{group.more} more", va="center")
+        axes.invert_yaxis()
+        axes.set_xlim(0, 118)
+        axes.set_xticks(range(0, 101, 25))
+        axes.xaxis.set_major_formatter("{x:.0f}%")
+        axes.set_xlabel("of what people granted, on average; right: more questions like the last one")
+        axes.tick_params(axis="y", length=0)
+        return to_svg(axes, "left", words), words

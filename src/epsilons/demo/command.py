@@ -6,6 +6,7 @@ import argparse
 import json
 import logging
 import sys
+import tempfile
 from collections.abc import Sequence
 from io import TextIOWrapper
 from pathlib import Path
@@ -14,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 import epsilons as eps
+from epsilons.demo.budgets import Books, read_books
 from epsilons.demo.document import to_document
 from epsilons.demo.people import Population, load_population
 from epsilons.demo.questions import QUESTIONS, Answered, ask_all
@@ -33,19 +35,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     notes = Console(stderr=True)
     out: Path = options.out
     try:
-        people, answered = _run(notes, out)
+        people, answered, books = _run(notes, out)
     except eps.EpsilonsError as error:
         notes.print(str(error), markup=False, soft_wrap=True)
         return 1
     if options.json:
-        document = to_document(people, answered, str(out))
+        document = to_document(people, answered, books, str(out))
         json.dump(document, sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")
     else:
         if isinstance(sys.stdout, TextIOWrapper):
             # A terminal that knows no Greek shows a question mark rather than an error.
             sys.stdout.reconfigure(errors="replace")
-        print_all(Console(highlight=False), people, answered, str(out))
+        print_all(Console(highlight=False), people, answered, books, str(out))
     return 0
 
 
@@ -67,15 +69,18 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run(notes: Console, out: Path) -> tuple[Population, tuple[Answered, ...]]:
+def _run(notes: Console, out: Path) -> tuple[Population, tuple[Answered, ...], Books]:
     columns = (TextColumn("{task.description}"), BarColumn())
     with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
         steps = progress.add_task("Loading wages", total=len(QUESTIONS) + 2)
-        people = load_population()
+        population = load_population()
         answered: list[Answered] = []
-        for one in ask_all(people):
-            progress.update(steps, advance=1, description=one.asked.words)
-            answered.append(one)
+        # The ledger is a file, as it would be for real, but one that goes with the demo.
+        with tempfile.TemporaryDirectory() as folder, population.dataset(f"sqlite:///{folder}/wages.ledger") as people:
+            for one in ask_all(population, people):
+                progress.update(steps, advance=1, description=one.asked.words)
+                answered.append(one)
+            books = read_books(population, people, answered[1].best.release)
         progress.update(steps, advance=1, description="Drawing pictures")
         # Imported here: matplotlib is an extra, and takes a while to load. What it has to say about its caches on a
         # fresh machine is no note of ours.
@@ -85,5 +90,5 @@ def _run(notes: Console, out: Path) -> tuple[Population, tuple[Answered, ...]]:
         except ImportError:
             raise eps.DataError("The report needs matplotlib.", hint="pip install 'epsilons[datasets,plots]'") from None
 
-        write_report(out, people, tuple(answered))
-    return people, tuple(answered)
+        write_report(out, population, tuple(answered), books)
+    return population, tuple(answered), books

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from epsilons.demo import words
+from epsilons.demo.budgets import Books
 from epsilons.demo.people import GROUPS, PREFERENCE_SEED, RECIPE, Population
-from epsilons.demo.questions import CONFIDENCE, Answer, Answered, together
+from epsilons.demo.questions import CONFIDENCE, SHARE, Answer, Answered
 
-FORMAT = 1
+FORMAT = 2
 
 
-def to_document(people: Population, answered: tuple[Answered, ...], report: str) -> dict[str, Any]:
+def to_document(people: Population, answered: tuple[Answered, ...], books: Books, report: str) -> dict[str, Any]:
     """Plain values only; a table of numbers is a list of [low, high, number]."""
     promise = answered[0].best.release.guarantee
-    everything = together(answered)
     return {
         "format": FORMAT,
         "data": {"name": "AER CPS1988", "people": len(people), "about": words.DATA.format(people=len(people))},
@@ -35,9 +35,22 @@ def to_document(people: Population, answered: tuple[Answered, ...], report: str)
             "in_words": words.NEIGHBORS[promise.neighbors],
             "caveats": [*promise.caveats, *words.NOT_PROMISED],
         },
-        "all_answers_together": [
-            {"granted": granted, "spent": spent} for granted, spent in everything.epsilons.items()
-        ],
+        "ledger": {
+            "share": SHARE,
+            "releases": books.releases,
+            "entries": books.entries,
+            "same_question_again_is_free": books.same_again,
+            "levels": [{"granted": granted, "left": left} for granted, left in books.levels.items()],
+            "groups": [
+                {
+                    "name": group.name,
+                    "average_granted": group.granted,
+                    "average_left": group.left,
+                    "questions_like_the_last_one_left": list(group.questions),
+                }
+                for group in books.groups
+            ],
+        },
         "report": report,
     }
 

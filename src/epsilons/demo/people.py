@@ -65,6 +65,18 @@ class Population:
         values: NDArray[Any] = self.table[name].to_numpy()
         return values
 
+    def dataset(self, ledger: str | None) -> eps.Dataset:
+        """The table with ids and preferences as columns of it, and a ledger."""
+        frame = self.table.assign(id=range(1, len(self) + 1), epsilon=self.epsilons)
+        return eps.Dataset(
+            frame,
+            person="id",
+            preferences=eps.Preferences.from_column("epsilon"),
+            complete=["wage", "education"],
+            ledger=ledger,
+            version="CPS1988",
+        )
+
     def size(self, group: int) -> int:
         """How many people are in a group."""
         return int(np.count_nonzero(self.groups == group))

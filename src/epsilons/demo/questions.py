@@ -1,4 +1,8 @@
-"""What the demo asks, and what every mechanism that can serve answers."""
+"""What the demo asks, and what every mechanism that can serve answers.
+
+The best mechanism by the plan answers from the one ledger that counts. Every other one is asked of a dataset with books
+of its own, as if it alone had been used: a demo may do that, for comparison.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,8 @@ import epsilons as eps
 from epsilons.demo.people import Population
 
 CONFIDENCE = 0.95
+#: Every question may use a tenth of what each person granted.
+SHARE = 0.1
 WAGE_BOUNDS = (0, 2000)
 WAGE_EDGES = tuple(range(0, 2001, 200))
 SCHOOL_BOUNDS = (0, 24)
@@ -21,7 +27,7 @@ SCHOOL_BOUNDS = (0, 24)
 
 @dataclass(frozen=True)
 class Asked:
-    """One question: a statistic of a column, with public bounds and public guesses.
+    """One question: a statistic of a column or of those who meet a condition, with public bounds and public guesses.
 
     `guess` steers weights and predictions: a round number that anybody could name without the data. Whoever guesses
     badly gets a poorer prediction, never less privacy.
@@ -31,13 +37,23 @@ class Asked:
     statistic: str
     words: str
     unit: str
-    values: Callable[[Population], Any]
-    truth: Callable[[Any], Any]
+    column: str | None
+    truth: Callable[[Population], Any]
     arguments: dict[str, Any] = field(default_factory=dict)
     guess: dict[str, Any] = field(default_factory=dict)
     remark: str = ""
     sign: str = ""
     digits: int = 0
+
+    def ask(self, people: eps.Dataset, mechanism: str, **options: Any) -> eps.Release:
+        """The answer, charged to the dataset's ledger."""
+        call: Callable[..., eps.Release] = getattr(people, self.statistic)
+        column = () if self.column is None else (self.column,)
+        return call(*column, **self.arguments, **self.guess, share=SHARE, mechanism=mechanism, **options)
+
+    def plan(self, people: eps.Dataset) -> eps.Plan:
+        """What every mechanism would cost; nothing is spent."""
+        return people.plan(self.statistic, self.column, **self.arguments, **self.guess, share=SHARE)
 
     def show(self, amount: float | None) -> str:
         """An amount in the question's unit; a dash where there is none."""
@@ -87,11 +103,11 @@ class Answered:
 
 
 def _wages(people: Population) -> Any:
-    return people.column("wage")
+    return np.clip(people.column("wage"), *WAGE_BOUNDS)
 
 
-def _histogram(values: Any) -> dict[Hashable, int]:
-    counts, _ = np.histogram(np.clip(values, *WAGE_BOUNDS), bins=np.array(WAGE_EDGES, float))
+def _histogram(people: Population) -> dict[Hashable, int]:
+    counts, _ = np.histogram(_wages(people), bins=np.array(WAGE_EDGES, float))
     edges = [float(edge) for edge in WAGE_EDGES]
     return dict(zip(pairwise(edges), counts.tolist(), strict=True))
 
@@ -102,8 +118,9 @@ QUESTIONS = (
         statistic="count",
         words="How many people work part-time?",
         unit="people",
-        values=lambda people: people.column("parttime") == "yes",
-        truth=lambda values: int(np.count_nonzero(values)),
+        column=None,
+        truth=lambda people: int(np.count_nonzero(people.column("parttime") == "yes")),
+        arguments={"where": "parttime = 'yes'"},
         guess={"density": 0.1},
         remark="Public guess given along: one person in ten.",
     ),
@@ -112,8 +129,8 @@ QUESTIONS = (
         statistic="mean",
         words="What is the mean weekly wage?",
         unit="dollars a week",
-        values=_wages,
-        truth=lambda values: float(np.clip(values, *WAGE_BOUNDS).mean()),
+        column="wage",
+        truth=lambda people: float(_wages(people).mean()),
         arguments={"bounds": WAGE_BOUNDS},
         guess={"spread": 400.0},
         remark="Wages above the public bound of $2,000 count as $2,000. Public guess given along: a spread of $400.",
@@ -125,8 +142,8 @@ QUESTIONS = (
         statistic="median",
         words="Which weekly wage do half of the people earn at most?",
         unit="dollars a week",
-        values=_wages,
-        truth=lambda values: round(float(np.sort(values)[len(values) // 2])),
+        column="wage",
+        truth=lambda people: round(float(np.sort(_wages(people))[len(people) // 2])),
         arguments={"bounds": WAGE_BOUNDS, "step": 1},
         guess={"spread": 400.0},
         remark="Answers lie between the public bounds $0 and $2,000, in steps of a dollar.",
@@ -138,8 +155,8 @@ QUESTIONS = (
         statistic="max",
         words="What is the longest schooling anybody has?",
         unit="years",
-        values=lambda people: people.column("education"),
-        truth=lambda values: int(values.max()),
+        column="education",
+        truth=lambda people: int(people.column("education").max()),
         arguments={"bounds": SCHOOL_BOUNDS, "step": 1},
         remark=(
             "A maximum rests on very few people, so privacy blurs it more than anything else, and nobody can honestly "
@@ -151,7 +168,7 @@ QUESTIONS = (
         statistic="histogram",
         words="How many people earn what?",
         unit="people per class of $200",
-        values=_wages,
+        column="wage",
         truth=_histogram,
         arguments={"edges": WAGE_EDGES, "outside": "clip"},
         remark="Errors are per class: the root of the mean squared error over all ten.",
@@ -159,26 +176,45 @@ QUESTIONS = (
 )
 
 
-def ask(question: Asked, people: Population) -> Answered:
+class Comparison:
+    """For each mechanism a dataset of the same people with a ledger in memory, as if only this one had been used."""
+
+    def __init__(self, people: Population) -> None:
+        self._people = people
+        self._datasets: dict[str, eps.Dataset] = {}
+
+    def dataset(self, mechanism: str) -> eps.Dataset:
+        """The one of this mechanism."""
+        if mechanism not in self._datasets:
+            self._datasets[mechanism] = self._people.dataset(None)
+        return self._datasets[mechanism]
+
+    def close(self) -> None:
+        """Let go of all of them."""
+        for dataset in self._datasets.values():
+            dataset.close()
+
+
+def ask(question: Asked, population: Population, people: eps.Dataset, others: Comparison) -> Answered:
     """Plan, then let every mechanism that can serve answer once, with noise from the operating system."""
-    values = question.values(people)
-    truth = question.truth(values)
-    plan = eps.plan(question.statistic, people.epsilons, **question.arguments, **question.guess)
+    truth, plan = question.truth(population), question.plan(people)
     answers = []
     for row in plan.rows:
-        chosen: dict[str, Any] = {"mechanism": row.mechanism}
-        if "threshold" in row.options:
-            chosen["threshold"] = "best"
-        call: Callable[..., eps.Release] = getattr(eps, question.statistic)
-        release = call(values, people.epsilons, **question.arguments, **question.guess, **chosen)
+        chosen: dict[str, Any] = {"threshold": "best"} if "threshold" in row.options else {}
+        if row is plan.best:
+            release = question.ask(people, "auto")
+        else:
+            release = question.ask(others.dataset(row.mechanism), row.mechanism, **chosen)
         answers.append(Answer(release, row.used, row.reason, true_error(release.value, truth), _interval(release)))
     return Answered(question, truth, plan, tuple(answers))
 
 
-def ask_all(people: Population) -> Iterator[Answered]:
+def ask_all(population: Population, people: eps.Dataset) -> Iterator[Answered]:
     """Every question of the demo, one after the other."""
+    others = Comparison(population)
     for question in QUESTIONS:
-        yield ask(question, people)
+        yield ask(question, population, people, others)
+    others.close()
 
 
 def true_error(value: Any, truth: Any) -> float:
@@ -186,15 +222,6 @@ def true_error(value: Any, truth: Any) -> float:
     if isinstance(value, dict):
         return math.sqrt(sum((value[key] - truth[key]) ** 2 for key in truth) / len(truth))
     return float(abs(value - truth))
-
-
-def together(answered: tuple[Answered, ...]) -> eps.Guarantee:
-    """The promise that would remain if all answers of the demo were published about the same people."""
-    releases = [answer.release for one in answered for answer in one.answers]
-    promise = releases[0].guarantee
-    for release in releases[1:]:
-        promise = promise.compose(release.guarantee)
-    return promise
 
 
 def _interval(release: eps.Release) -> Any:

@@ -9,21 +9,22 @@ from pathlib import Path
 
 import epsilons as eps
 from epsilons.demo import charts, words
+from epsilons.demo.budgets import Books
 from epsilons.demo.people import GROUPS, RECIPE, Population
 from epsilons.demo.questions import Answered
-from epsilons.demo.terminal import say_together, show_charge
+from epsilons.demo.terminal import show_charge
 
 
-def write_report(path: Path, people: Population, answered: tuple[Answered, ...]) -> None:
+def write_report(path: Path, people: Population, answered: tuple[Answered, ...], books: Books) -> None:
     """Write the page; what stood there before is replaced."""
-    page = make_report(people, answered)
+    page = make_report(people, answered, books)
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as error:
         raise eps.DataError(f"The report cannot be written to {path}: {error.strerror}.", hint="--out FILE") from None
 
 
-def make_report(people: Population, answered: tuple[Answered, ...]) -> str:
+def make_report(people: Population, answered: tuple[Answered, ...], books: Books) -> str:
     """The page as text."""
     by_name = {one.asked.statistic: one for one in answered}
     style = files("epsilons.demo").joinpath("report.css").read_text(encoding="utf-8")
@@ -54,6 +55,7 @@ def make_report(people: Population, answered: tuple[Answered, ...]) -> str:
             _figure(charts.chart_consent(by_name["mean"])),
         ),
         _paid(people, by_name["mean"]),
+        _left(books),
         _promise(answered),
         _glossary(),
     )
@@ -89,7 +91,8 @@ def _head(people: Population, answered: tuple[Answered, ...]) -> str:
 def _people(people: Population) -> str:
     text = (
         f"<p>{escape(words.DATA.format(people=len(people)))}</p>"
-        f'<p class="note"><b>{escape(words.SIMULATED)}</b> {escape(RECIPE)}</p><p>{escape(words.NOISE)}</p>'
+        f'<p class="note"><b>{escape(words.SIMULATED)}</b> {escape(RECIPE)}</p>'
+        f"<p>{escape(words.NOISE)} {escape(words.SHARE)}</p>"
     )
     below = _figure(charts.chart_preferences(people))
     return f'<section id="people"><h2>How private people asked to be</h2>{text}{below}</section>'
@@ -99,7 +102,8 @@ def _answers(answered: tuple[Answered, ...]) -> str:
     parts = [
         '<section id="answers"><h2>Five questions</h2>',
         f"<p>{escape(words.PREDICTED)} <em>{escape(words.TRUE_ERROR)}</em> The first row is what the plan thinks best, "
-        "and what the library takes by itself. Charged: the least and the most epsilon that anybody paid.</p>",
+        "and what the library takes by itself. Charged: the least and the most epsilon that anybody paid. "
+        f"{escape(words.COMPARED)}</p>",
     ]
     for one in answered:
         asked, single = one.asked, not isinstance(one.truth, dict)
@@ -139,14 +143,23 @@ def _paid(people: Population, one: Answered) -> str:
         "paid",
         "Who paid what for the mean wage",
         "The first line is what people granted, in epsilon; below it is what each mechanism charged them. Nobody pays "
-        "more than they granted, and everyone at the same epsilon pays the same.",
+        "more than a tenth of what they granted, and everyone at the same epsilon pays the same.",
         _table(head, rows),
     )
 
 
+def _left(books: Books) -> str:
+    head = ["group", "people", "granted, average", "spent", "left", "more such questions"]
+    rows = [
+        [g.name, f"{g.people:,}", f"{g.granted:.3f}", f"{g.spent:.3f}", f"{g.left:.3f}", g.more] for g in books.groups
+    ]
+    text = f"{words.LEFT.format(releases=books.releases)} {words.AGAIN.format(entries=books.entries)}"
+    return _section("left", "What is left", text, _figure(charts.chart_left(books)) + _table(head, rows))
+
+
 def _promise(answered: tuple[Answered, ...]) -> str:
     promise: eps.Guarantee = answered[0].best.release.guarantee
-    lines = (*promise.caveats, *words.NOT_PROMISED, say_together(answered))
+    lines = (*promise.caveats, *words.NOT_PROMISED)
     listed = "".join(f"<li>{escape(line)}</li>" for line in lines)
     return (
         f'<section id="promise"><h2>What is promised, and what is not</h2><p class="note"><b>{escape(promise.kind)}, '

@@ -11,11 +11,15 @@ from rich.table import Table
 from rich.text import Text
 
 from epsilons.demo import words
+from epsilons.demo.budgets import Books
 from epsilons.demo.people import GROUPS, RECIPE, Population
-from epsilons.demo.questions import Answer, Answered, together
+from epsilons.demo.questions import Answer, Answered
+
+#: The width of a bar in characters.
+_BAR = 20
 
 
-def print_all(console: Console, people: Population, answered: tuple[Answered, ...], report: str) -> None:
+def print_all(console: Console, people: Population, answered: tuple[Answered, ...], books: Books, report: str) -> None:
     """Everything the demo has to say, in reading order."""
     console.print(Text.assemble(("epsilons", "bold"), ": ", words.TAGLINE))
     console.print()
@@ -23,6 +27,7 @@ def print_all(console: Console, people: Population, answered: tuple[Answered, ..
     console.print(words.SIMULATED, style="bold")
     console.print(RECIPE)
     console.print(words.NOISE)
+    console.print(words.SHARE)
     console.print()
     console.print(_groups(people))
     for one in answered:
@@ -32,8 +37,12 @@ def print_all(console: Console, people: Population, answered: tuple[Answered, ..
             console.print()
             console.print(_classes(one))
     console.print()
-    for line in (words.PREDICTED, words.TRUE_ERROR, "Charged: the least and the most epsilon that anybody paid."):
+    charged = "Charged: the least and the most epsilon that anybody paid."
+    for line in (words.COMPARED, words.PREDICTED, words.TRUE_ERROR, charged):
         console.print(Text(line, style="dim"))
+    console.print()
+    console.print(_left(books))
+    console.print(Text(words.AGAIN.format(entries=books.entries), style="dim"))
     console.print()
     _print_promise(console, answered)
     console.print()
@@ -49,6 +58,7 @@ def _table(title: str, caption: str = "") -> Table:
         caption_justify="left",
         caption_style="dim",
         box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
         pad_edge=False,
     )
 
@@ -64,6 +74,21 @@ def _groups(people: Population) -> Table:
     return table
 
 
+def _left(books: Books) -> Table:
+    """The books after the last question."""
+    table = _table("What is left", words.LEFT.format(releases=books.releases))
+    table.add_column("group", no_wrap=True)
+    for head in ("granted", "spent", "left", "", "more such\nquestions"):
+        table.add_column(head, justify="left" if not head else "right", no_wrap=True)
+    for group in books.groups:
+        filled = round(group.part * _BAR)
+        bar = Text("█" * filled, style="green") + Text("░" * (_BAR - filled), style="dim")
+        table.add_row(
+            group.name, f"{group.granted:.3f}", f"{group.spent:.3f}", f"{group.left:.3f}", bar, f"{group.more}"
+        )
+    return table
+
+
 def _question(one: Answered) -> Table:
     asked = one.asked
     single = not isinstance(one.truth, dict)
@@ -73,9 +98,9 @@ def _question(one: Answered) -> Table:
     table = _table(title, f"* {one.praise}. {asked.remark}")
     table.add_column("mechanism", no_wrap=True)
     if single:
-        table.add_column("answer", justify="right")
-    for head in ("predicted error", "true error\n(demo only)", "people used", "charged\n(epsilon)"):
-        table.add_column(head, justify="right", no_wrap="\n" in head)
+        table.add_column("answer", justify="right", no_wrap=True)
+    for head in ("predicted\nerror", "true error\n(demo only)", "people\nused", "charged\n(epsilon)"):
+        table.add_column(head, justify="right", no_wrap=True)
     for answer in one.answers:
         best = answer is one.best
         table.add_row(
@@ -122,17 +147,4 @@ def _print_promise(console: Console, answered: tuple[Answered, ...]) -> None:
     console.print(words.NEIGHBORS[promise.neighbors])
     console.print()
     console.print(Text("What is not", style="bold"))
-    console.print(_points((*promise.caveats, *words.NOT_PROMISED, say_together(answered))))
-
-
-def say_together(answered: tuple[Answered, ...]) -> str:
-    """What everything would cost, in one sentence."""
-    losses = together(answered).epsilons
-    low, high = min(losses), max(losses)
-    return words.TOGETHER.format(
-        answers=sum(len(one.answers) for one in answered),
-        low=f"{losses[low]:.3g}",
-        low_grant=f"{low:g}",
-        high=f"{losses[high]:.3g}",
-        high_grant=f"{high:g}",
-    )
+    console.print(_points((*promise.caveats, *words.NOT_PROMISED)))

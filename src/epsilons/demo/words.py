@@ -39,16 +39,31 @@ NEIGHBORS = {
 NOT_PROMISED = (
     "What people as a whole are like is not hidden. If part-time workers earn less on average, everyone may learn it, "
     "also about people who took no part.",
-    "Several answers about the same people add up: their charges must be added before anything more is published.",
+    "Several answers about the same people add up. The ledger adds them and stops where somebody's grant ends; what is "
+    "asked of the same people elsewhere it does not know.",
     "How long a computation takes may say something to somebody who can measure it: timing is not protected.",
     "The error bars hold if preferences say nothing about values, which is true of the made-up preferences here. The "
     "privacy holds either way.",
 )
 
-TOGETHER = (
-    "Each answer above is priced as if it were the only one. Were all {answers} of them published about these people, "
-    "charges would add up: to {low} for somebody who granted {low_grant}, and to {high} for somebody who granted "
-    "{high_grant}. A real analyst asks one question at a time, with one mechanism."
+SHARE = (
+    "Every question may use a tenth of what each person granted. Charges are written to a ledger, durably, before any "
+    "wage is read; the ledger adds them up, and whoever has nothing left is not used any more."
+)
+
+COMPARED = (
+    "The first row of each table is the answer that was released and charged. The others are for comparison: each of "
+    "those mechanisms has books of its own here, as if it alone had been used. Nobody should do that with real people."
+)
+
+LEFT = (
+    "What the ledger says after {releases} answers, on average over each group. The last column says how many more "
+    "questions that charge like the last one there could be."
+)
+
+AGAIN = (
+    "Asked again, the mean wage is the same to the last digit: the stored answer, at no charge. The ledger's {entries} "
+    "entries were recounted from the first one, and add up."
 )
 
 MECHANISMS = {
@@ -59,6 +74,7 @@ MECHANISMS = {
     "exponential": "picks an answer at random, likelier the fewer (and stricter) people would need to differ for it",
     "mixed": "lets people with the same epsilon answer together, then mixes these answers",
     "weighted": "lets open people count more, up to a cap, with one noise for all",
+    "smooth-sensitivity": "measures, privately, how far one person could move this very answer; all at the strictest",
     "robust": "like weighted, but safe even if open people differ from strict ones",
 }
 
@@ -70,7 +86,8 @@ GLOSSARY = {
     "roster": "Who was asked, and which epsilon each chose. It is public; the values are what is protected.",
     "mechanism": "A recipe that turns people's values into one noisy answer and keeps everybody's epsilon.",
     "noise": "A random amount added on purpose, so that no single person shows in the answer.",
-    "charge": "The part of a person's epsilon that an answer uses up; never more than the person granted.",
+    "charge": "The part of a person's epsilon that an answer uses up; never more than the person has left.",
+    "ledger": "The books: what everybody granted, and what every answer charged. It is written before data is read.",
     "people used": "The share of people whose values can move the answer; for a random sample, the expected share.",
     "predicted error": (
         "How far off an answer is expected to be, as a root mean square. It is computed from the roster and public "

@@ -31,6 +31,8 @@ _T = TypeVar("_T")
 _RAW = "raw"
 _ATTACHED = "attached"
 _COPIES = "copies"
+_AS_IT_IS = " USING COMPRESSION uncompressed"
+_A_FEW = 1 << 16
 #: Counts per (grid point, level) then stand in an array instead of a hash table: up to 4 million of them.
 _ARRAY_BITS = 22
 
@@ -183,14 +185,23 @@ class DuckDB:
         self._kept.add(name)
 
     def _pack(self, name: str, tree: exp.Query) -> None:
-        """Floats stay as they are: unpacking them would take longer than the sums that are made of them."""
-        columns = [
-            f"{column(each).sql('duckdb')} {kind}{' USING COMPRESSION uncompressed' if kind in _FLOATS else ''}"
-            for each, kind in self._describe(tree)
-        ]
-        self._connection.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
-        self._connection.execute(f"INSERT INTO {name} {tree.sql('duckdb')}")
+        """Floats that hardly repeat stay as they are: unpacking them would take longer than adding them."""
+        found, text = self._describe(tree), tree.sql("duckdb")
+        rough = self._rough([column(each).sql("duckdb") for each, kind in found if kind in _FLOATS], text)
+        columns = [(column(each).sql("duckdb"), kind) for each, kind in found]
+        typed_columns = [f"{each} {kind}{_AS_IT_IS if each in rough else ''}" for each, kind in columns]
+        self._connection.execute(f"CREATE TABLE {name} ({', '.join(typed_columns)})")
+        self._connection.execute(f"INSERT INTO {name} {text}")
         self._connection.execute(f"CHECKPOINT {_COPIES}")
+
+    def _rough(self, floats: list[str], text: str) -> list[str]:
+        """Columns in which hardly a value occurs twice, by a look at a few rows; it decides on speed alone."""
+        if not floats:
+            return []
+        distinct = ", ".join(f"approx_count_distinct({each})" for each in floats)
+        query = f"SELECT COUNT(*), {distinct} FROM (SELECT * FROM ({text}) LIMIT {_A_FEW})"
+        ((rows, *counts),) = self._connection.execute(query).fetchall()
+        return [each for each, count in zip(floats, counts, strict=True) if count > rows / 2]
 
     def _keep_relation(self, name: str, tree: exp.Query) -> Schema:
         """What was read from the user's connection is stored in the private one."""
