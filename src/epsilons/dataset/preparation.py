@@ -45,16 +45,16 @@ def prepare(
 ) -> Preparation:
     """Number the people, cap their rows, and copy. `ids[i]` has the digest `digests[i]`."""
     places, cohorts = _places(digests, members)
+    columns = [kind for kind in engine.schema.values() if kind.family != OTHER]
     origin = SOURCE
     if not engine.joins:
-        engine.keep(_STAGED, exp.select("*").from_(table(SOURCE)))
+        engine.keep(_STAGED, exp.select(*(column(kind.name) for kind in columns)).from_(table(SOURCE)))
         origin = _STAGED
     crowd = _crowded(engine, origin, person, rows)
     numbers = np.arange(len(ids), dtype=np.int32)
     people = {_ID: ids, PERSON: numbers, COHORT: _codes(places, cohorts)}
     people[_CROWDED] = pc.is_in(ids, value_set=crowd.combine_chunks().cast(ids.type))
     engine.add(_PEOPLE, pa.table(people))
-    columns = [kind for kind in engine.schema.values() if kind.family != OTHER]
     name = _name(members.epoch)
     if len(crowd):
         schema = engine.keep(name, _capped(origin, person, columns, rows, salt))
