@@ -269,7 +269,7 @@ def _hadoop(session: SparkSession, place: str) -> tuple[Any, Any]:
 
 
 def _forget(session: SparkSession, name: str, path: str | None) -> None:
-    session.catalog.dropTempView(_quoted(name))
+    session.catalog.dropTempView(name)  # by the name itself, unlike when a view is made
     if path is not None:
         files, place = _hadoop(session, path)
         files.delete(place, True)
