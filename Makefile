@@ -7,12 +7,12 @@ py := .venv/bin/python
 ready := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types imports bench soak docs clean
+.PHONY: help venv demo test lint format types imports java bench bench-spark soak docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 venv: $(ready)  ## set up .venv (again only when pyproject.toml or constraints.txt changed)
 
@@ -40,8 +40,9 @@ $(ready): pyproject.toml constraints.txt
 demo: $(ready)  ## show what the library does
 	@$(py) -m epsilons.demo $(ARGS)
 
-test: lint types imports  ## lint, types, imports, then all tests but the long ones (ARGS=... goes to pytest)
-	$(py) -m pytest -n 2 -q $(ARGS)
+test: lint types imports java  ## lint, types, imports, then all tests but the long ones (ARGS=... goes to pytest)
+	@# Tests of one group (those that share one Spark) go to one worker.
+	$(py) -m pytest -n 2 --dist loadgroup -q $(ARGS)
 
 lint: $(ready)  ## ruff: rules and format
 	$(py) -m ruff check .
@@ -57,8 +58,14 @@ types: $(ready)  ## mypy, strict
 imports: $(ready)  ## import-linter: imports between rooms only go down
 	$(py) .venv/bin/lint-imports --no-logo
 
+java:  ## install what the tests of Spark need, if it is missing and apt may be used
+	@sh tests/install_java.sh
+
 bench: $(ready)  ## run the benchmarks
 	$(py) benchmarks/run.py $(ARGS)
+
+bench-spark: $(ready) java  ## Spark beside plain Spark (needs Java)
+	$(py) benchmarks/spark.py $(ARGS)
 
 soak: $(ready)  ## the long tests
 	$(py) -m pytest -m soak --hypothesis-profile=soak -q $(ARGS)

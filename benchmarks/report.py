@@ -64,13 +64,13 @@ def print_tables(console: Console, results: Results, quick: bool) -> None:
         console.print(line, markup=False, soft_wrap=True)
 
 
-def write_results(page: Path, results: Results) -> None:
+def write_results(page: Path, results: Results, marker: str = START) -> None:
     """Put the results between the page's markers."""
     text = page.read_text(encoding="utf-8")
-    before, start, rest = text.partition(START)
+    before, start, rest = text.partition(marker)
     _, end, after = rest.partition(END)
     if not (start and end):
-        raise ValueError(f"{page.name} has no place for results: {START} ... {END}")
+        raise ValueError(f"{page.name} has no place for results: {marker} ... {END}")
     page.write_text("\n".join([before + start, "", *_markdown(results), "", end + after]), encoding="utf-8")
 
 
@@ -107,11 +107,11 @@ def _summary(results: Results, quick: bool) -> list[str]:
 
 def _noise(rows: Sequence[Row]) -> str:
     swing = statistics.median((row.highest - row.lowest) / row.ours for row in rows)
-    busy = statistics.median(row.wall / row.ours for row in rows if row.wall)
-    return (
-        f"In a typical row the repetitions lie {swing:.0%} of the median apart, "
-        f"and the clock on the wall showed {busy:.2f} times the processor's time."
-    )
+    apart = f"In a typical row the repetitions lie {swing:.0%} of the median apart"
+    walls = [row.wall / row.ours for row in rows if row.wall]
+    if not walls:
+        return f"{apart}."
+    return f"{apart}, and the clock on the wall showed {statistics.median(walls):.2f} times the processor's time."
 
 
 def _cells(row: Row, quick: bool) -> list[str]:

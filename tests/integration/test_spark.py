@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import uuid
@@ -500,6 +501,17 @@ def test_an_error_of_spark_never_reaches_the_user(
     engine.close()
 
 
+def test_the_page_on_spark_is_true(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its blocks run here: `make docs` runs the others, on machines without Java too."""
+    page = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python spark\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "docs/spark.md", "exec"), {"__name__": "__main__"})
+    assert "mean" in capsys.readouterr().out
+    spark.catalog.dropTempView("wages")
+
+
 # Retries ------------------------------------------------------------------------------------------------------------
 
 
@@ -530,14 +542,14 @@ def test_a_task_that_is_tried_again_changes_nothing(
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="executors are found by way of /proc")
 def test_a_lost_executor_changes_nothing(spark: Any, tmp_path: Path) -> None:
-    """Killed in the midst of preparation, in the midst of a summary, and all of them between two."""
+    """The only one, killed in the midst of preparation and again in the midst of a summary."""
     program = str(Path(__file__).parents[1] / "spark_losses.py")
-    done = subprocess.run([sys.executable, program, str(tmp_path)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, program, str(tmp_path)], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["killed in preparation"]
     assert found["prepared"][0] == found["prepared"][1]
     assert found["failed tasks"] > 0
-    assert found["ours"]["before the loss"] == found["ours"]["during the loss"] == found["ours"]["after the loss"]
+    assert found["ours"]["before the loss"] == found["ours"]["in the midst of it"]
     # The same rows in Spark's own cache are not the same after the loss: the test could have failed.
-    assert found["plain"]["before the loss"] != found["plain"]["after the loss"]
+    assert found["plain"]["before the loss"] != found["plain"]["in the midst of it"]
