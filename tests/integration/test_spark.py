@@ -28,6 +28,7 @@ from epsilons.engines.conditions import parse
 from epsilons.engines.duckdb import DuckDB
 from epsilons.engines.literals import cast, column, whole
 from epsilons.engines.opening import open_table
+from epsilons.engines.predicate import present
 from epsilons.errors import DataError
 from epsilons.statistics import order
 from epsilons.statistics.base import Additive
@@ -36,6 +37,7 @@ from epsilons.statistics.filtered import FilteredMean, FilteredSum, FilteredVari
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.queries import Keys, Prepared, cells, count_people, tally
 from epsilons.statistics.scope import Scope
+from epsilons.statistics.steps import as_double
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from epsilons.testing import seeded
@@ -107,6 +109,8 @@ def repeated(values: list[Any]) -> list[Any]:
     return list(islice(cycle([*values, None]), ROWS))
 
 
+#: Of 20 digits, where DuckDB's own conversion is not always the nearest double.
+_LARGE = np.random.default_rng(3).integers(0, 10**18, 100).tolist()
 HOSTILE = pa.table({
     "float64": pa.array([None, *FLOATING[1:]]),
     "float32": pa.array(repeated([0.0, -0.0, 1.0, math.inf, -math.inf, math.nan, 5e1, 1e38, 0.1, 1e-45]), pa.float32()),
@@ -115,7 +119,7 @@ HOSTILE = pa.table({
     "bool": pa.array(repeated([False, True])),
     "decimal": pa.array(repeated([Decimal("0.001"), Decimal("1.000"), Decimal("-99999.999")]), pa.decimal128(12, 3)),
     "large": pa.array(
-        repeated([10**15 - 1, 7, *np.random.default_rng(3).integers(0, 10**18, 50).tolist(), 10**25 + 3]),
+        repeated([10**15 - 1, 7, *(n * 87 + 10**19 for n in _LARGE), 10**25 + 3]),
         pa.decimal128(26, 0),
     ),
     "word": pa.array(repeated(["", "a", "A", "it's", "\\", "${spark.app.name}", "naïve", "e\u0301", "🙂", "a%", "\n"])),
@@ -163,6 +167,20 @@ def test_sums_are_the_same_and_those_of_the_arrays(both: tuple[Prepared, Prepare
 def test_sums_of_every_type_are_the_same(both: tuple[Prepared, Prepared], name: str) -> None:
     for statistic in (Count(), Variance((0.0, 1e18)), Histogram(edges=(-1e30, 0.0, 1.0, 50.0, 1e17, 1e30))):
         assert parts_of(both[1], statistic, name) == parts_of(both[0], statistic, name)
+
+
+def test_every_number_becomes_the_nearest_double(both: tuple[Prepared, Prepared]) -> None:
+    names = ("float32", "int64", "int8", "bool", "decimal", "large")
+    expected = {name: sorted(float(v).hex() for v in HOSTILE[name].to_pylist() if v is not None) for name in names}
+    for one in both:
+        kinds = [one.schema[name] for name in names]
+        # Without a value there is none, but for truths, which a summary does not look at then.
+        ifs = [exp.Case(ifs=[exp.If(this=present(kind), true=as_double(kind))]) for kind in kinds]
+        query = exp.select(*(exp.alias_(tree, kind.name) for tree, kind in zip(ifs, kinds, strict=True)))
+        found = one.engine.run(query.from_("prepared"))
+        for name in names:
+            wanted = [value for value in expected[name] if value != "nan"]
+            assert sorted(v.hex() for v in found[name].to_pylist() if v is not None) == wanted, name
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda g: f"{g.name} {g.bounds}")
