@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from importlib.util import find_spec
 from typing import Any
-
-import pytest
 
 #: Small data: few partitions, one compiler only, and a task that fails is tried again up to three times.
 SETTINGS = {
@@ -22,13 +21,19 @@ SETTINGS = {
 }
 
 
+def missing() -> str | None:
+    """What is missing for Spark to be tested, loudly."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        return "JAVA IS MISSING, SPARK IS NOT TESTED: apt-get install openjdk-17-jre-headless"
+    return None if find_spec("pyspark") else "PYSPARK IS MISSING, SPARK IS NOT TESTED: pip install 'epsilons[spark]'"
+
+
 def start(folder: str, master: str = "local[2,4]", **more: str) -> Any:
     """A session; `folder` takes what Spark would write to the working directory."""
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.skip("JAVA IS MISSING: Spark is not tested. apt-get install openjdk-17-jre-headless")
-    sql = pytest.importorskip("pyspark.sql", reason="PYSPARK IS MISSING: Spark is not tested.")
+    from pyspark.sql import SparkSession
+
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = sql.SparkSession.builder.master(master).appName("tests")
+    builder = SparkSession.builder.master(master).appName("tests")
     for key, value in {**SETTINGS, "spark.sql.warehouse.dir": folder, **more}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

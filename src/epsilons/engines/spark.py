@@ -59,6 +59,8 @@ _SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
 }
 _ADAPTIVE, _PARTITIONS = "spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions"
+#: A path without it may lie on whatever file system the cluster prefers.
+_HERE = "file://"
 #: Where pyspark writes what a failed query was about, values included.
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
@@ -225,7 +227,8 @@ def _own_session(theirs: SparkSession) -> SparkSession:
         if as_started.get(key) != value and ours.conf.isModifiable(key):
             ours.conf.set(key, value)
     for key, value in _SETTINGS.items():
-        ours.conf.set(key, value)
+        if ours.conf.get(key, None) != value:  # some are deprecated, and setting them is logged
+            ours.conf.set(key, value)
     return ours
 
 
@@ -245,7 +248,7 @@ def _home(session: SparkSession) -> str:
     shared = context.getCheckpointDir()
     if shared is None:
         if str(context.master).startswith("local"):
-            return tempfile.mkdtemp(prefix="epsilons-")
+            return _HERE + tempfile.mkdtemp(prefix="epsilons-")
         raise DataError(
             "There is no directory for the prepared copy that every executor reaches.",
             rule="The copy is written to files, so that a lost executor changes nothing.",
@@ -277,7 +280,7 @@ def _forget(session: SparkSession, name: str, path: str | None) -> None:
 
 def _close(session: SparkSession, home: str, known: dict[str, str | None]) -> None:
     """Whatever of it is still there: the user may have stopped Spark before. The session's cluster is theirs."""
-    shutil.rmtree(home, ignore_errors=True)
+    shutil.rmtree(home.removeprefix(_HERE), ignore_errors=True)
     try:
         if session.sparkContext._jsc is not None:
             for name in known:
