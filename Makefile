@@ -7,7 +7,7 @@ py := .venv/bin/python
 ready := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types imports bench bench-ledger bench-local bench-models bench-tables soak docs clean
+.PHONY: help venv demo test lint format types imports bench bench-ledger bench-local bench-models bench-tables java bench-spark soak docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
@@ -40,8 +40,9 @@ $(ready): pyproject.toml constraints.txt
 demo: $(ready)  ## show what the library does
 	@$(py) -m epsilons.demo $(ARGS)
 
-test: lint types imports  ## lint, types, imports, then all tests but the long ones (ARGS=... goes to pytest)
-	$(py) -m pytest -n 2 -q $(ARGS)
+test: lint types imports java  ## lint, types, imports, then all tests but the long ones (ARGS=... goes to pytest)
+	@# Tests of one group (those that share one Spark) go to one worker.
+	$(py) -m pytest -n 2 --dist loadgroup -q $(ARGS)
 
 lint: $(ready)  ## ruff: rules and format
 	$(py) -m ruff check .
@@ -56,6 +57,9 @@ types: $(ready)  ## mypy, strict
 
 imports: $(ready)  ## import-linter: imports between rooms only go down
 	$(py) .venv/bin/lint-imports --no-logo
+
+java:  ## install what the tests of Spark need, if it is missing and apt may be used
+	@sh tests/install_java.sh
 
 bench: $(ready)  ## run the benchmarks
 	$(py) benchmarks/run.py $(ARGS)
@@ -77,6 +81,9 @@ bench-models: $(ready) build/diffprivlib/.ready  ## time and accuracy of models,
 
 bench-tables: $(ready)  ## the benchmarks of tables (SIZE=1e8 for one size; several minutes)
 	$(py) benchmarks/tables.py $(if $(SIZE),--size $(SIZE)) $(ARGS)
+
+bench-spark: $(ready) java  ## Spark beside plain Spark (needs Java)
+	$(py) benchmarks/spark.py $(ARGS)
 
 soak: $(ready)  ## the long tests
 	$(py) -m pytest -m soak --hypothesis-profile=soak -q $(ARGS)

@@ -12,8 +12,8 @@ from epsilons.dataset.asking import Terms
 from epsilons.dataset.description import Description, Level
 from epsilons.dataset.preparation import Preparation, prepare, renew
 from epsilons.dataset.wishes import Asked, as_ids, check_person, grants_of, read_table, read_wishes
-from epsilons.engines.base import OTHER
-from epsilons.engines.duckdb import DuckDB
+from epsilons.engines.base import OTHER, Engine
+from epsilons.engines.opening import open_table
 from epsilons.errors import PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.base import ACTIVE, WITHDRAWN, Cohort, Enrolment
@@ -27,7 +27,7 @@ _NOBODY = np.empty((0, 16), np.uint8)
 class Registry:
     """Who is on the roster of a table, by the ledger's books."""
 
-    def __init__(self, engine: DuckDB, person: Any, preferences: Any, ledger: str | Ledger | None) -> None:
+    def __init__(self, engine: Engine, person: Any, preferences: Any, ledger: str | Ledger | None) -> None:
         self._engine = engine
         self._person = check_person(engine, person)
         self._preferences = _as_preferences(preferences)
@@ -78,7 +78,7 @@ class Registry:
             ids, epsilons = as_ids(list(wishes), self._person), [self._epsilon(wish) for wish in wishes.values()]
             nano = grants_of(np.array(epsilons, float))
         else:
-            asked = read_table(wishes, self._person, self._preferences, DuckDB)
+            asked = read_table(wishes, self._person, self._preferences, open_table)
             ids, nano = asked.ids, asked.nano
         return self.ledger.set_grants(digests(ids, self._salt), nano)
 
@@ -87,7 +87,7 @@ class Registry:
         return self.ledger.withdraw(digests(as_ids(people, self._person), self._salt))
 
     def _read(self) -> Asked:
-        self._asked = read_wishes(self._engine, self._person, self._preferences, DuckDB)
+        self._asked = read_wishes(self._engine, self._person, self._preferences, open_table)
         self._digests = digests(self._asked.ids, self._salt)
         self._rounding_loss = self._asked.rounding_loss
         return self._asked

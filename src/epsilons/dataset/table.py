@@ -27,7 +27,7 @@ from epsilons.dataset.registry import Registry
 from epsilons.dataset.spending import reaching, sketch_of, spendable_at
 from epsilons.dataset.version import version_of
 from epsilons.engines.base import NUMBER, TRUTH
-from epsilons.engines.duckdb import DuckDB
+from epsilons.engines.opening import open_table
 from epsilons.errors import DataError, LedgerError, PlanError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.base import Cohort, Enrolment, Past, Remaining, StalePlanError
@@ -53,7 +53,8 @@ class Dataset:
     """A table about people, each of whom said how private they want to be.
 
     `source` is a path (Parquet, CSV, JSON lines, a DuckDB file with `table=`; globs and lists of paths too), or a frame
-    of pandas, polars or Arrow, or a DuckDB relation. `person` names the column of ids. `preferences` say who asked for
+    of pandas, polars or Arrow, or a DuckDB relation, or a Spark DataFrame; with `engine="spark"` the name of a table
+    or a path that Spark reads. `person` names the column of ids. `preferences` say who asked for
     what. `ledger` is an address such as "sqlite:///wages.ledger", an open ledger, or None for one in memory, which is
     gone with this object. `types` declares columns of CSV and JSON files, which are text otherwise. `bounds` are public
     bounds of columns, for questions that give none. `complete` names columns in which nothing is missing.
@@ -84,10 +85,11 @@ class Dataset:
         table: str | None = None,
         threads: int | None = None,
         memory: str | None = None,
+        engine: str | None = None,
     ) -> None:
         started = time.perf_counter()
         self._lock = threading.RLock()
-        self._engine = DuckDB(source, types=types, table=table, threads=threads, memory=memory)
+        self._engine = open_table(source, engine, types=types, table=table, threads=threads, memory=memory)
         schema = self._engine.schema
         known = {schema.number(name).name: check_bounds(pair, "column") for name, pair in (bounds or {}).items()}
         whole = frozenset(schema.find(name).name for name in _listed(complete))

@@ -7,15 +7,17 @@ becomes part of a query: conditions are parsed, checked and rebuilt (`conditions
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from epsilons.errors import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from sqlglot import exp
+
+_T = TypeVar("_T")
 
 #: The name under which every engine's queries find the table.
 SOURCE = "source"
@@ -106,8 +108,15 @@ class Engine(Protocol):
         """The columns of the table named `SOURCE`."""
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """The local files that are read, by absolute paths; none for anything else."""
+
+    @property
     def joins(self) -> bool:
-        """Whether one query may read `SOURCE` together with what `keep` and `add` made known."""
+        """Whether `SOURCE` may be read more than once, and together with what `keep` and `add` made known.
+
+        Where it may not, since it lies elsewhere or might hold other rows the next time, it is copied first.
+        """
 
     def run(self, tree: exp.Query) -> pa.Table:
         """The result of a query; `DataError` with a fixed text if the engine fails."""
@@ -123,6 +132,24 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Let go of files and memory."""
+
+
+def calmly(work: Callable[[], _T], engine: str) -> _T:
+    """Do it; if it fails, for whatever reason, say only that it failed.
+
+    The error is raised after the handler has ended, so that it does not carry the engine's own along.
+    """
+    try:
+        return work()
+    except DataError:
+        raise
+    except Exception:
+        pass
+    raise DataError(
+        "The table could not be read.",
+        rule="Reasons are not shown, since they may quote what the table holds.",
+        hint=f"the same table in {engine} itself, as its steward",
+    )
 
 
 def _some(names: list[str]) -> str:

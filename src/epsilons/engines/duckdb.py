@@ -15,19 +15,21 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from epsilons.engines.base import DATE, NUMBER, OTHER, SOURCE, TEXT, TIME, TRUTH, Column, Schema
+from epsilons.engines.base import DATE, NUMBER, OTHER, SOURCE, TEXT, TIME, TRUTH, Column, Schema, calmly
 from epsilons.engines.literals import column, table
+from epsilons.engines.opening import register
 from epsilons.engines.sources import Files, Frame, locate, typed
 from epsilons.errors import DataError
 
 _T = TypeVar("_T")
 
+_HOMES = ("pyarrow", "pandas", "polars", "duckdb", "_duckdb")
 _RAW = "raw"
 _ATTACHED = "attached"
 _COPIES = "copies"
@@ -54,8 +56,18 @@ _VIEWED = re.compile(r"(ENUM\(.*\)|UUID|TIMESTAMP_(S|MS|NS))", re.DOTALL)
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 
 
+@register
 class DuckDB:
     """A table in DuckDB: files, a frame, a table of a database file, or the user's own relation."""
+
+    name: ClassVar[str] = "duckdb"
+    options: ClassVar[frozenset[str]] = frozenset({"types", "table", "threads", "memory"})
+
+    @staticmethod
+    def takes(source: Any) -> bool:
+        """Paths, lists of paths, frames in this process's memory, relations."""
+        home = type(source).__module__.partition(".")[0]
+        return isinstance(source, (str, os.PathLike, list, tuple)) or home in _HOMES
 
     def __init__(
         self,
@@ -233,21 +245,7 @@ def _column(name: str, kind: str) -> Column:
 
 
 def _calmly(work: Callable[[], _T]) -> _T:
-    """Do it; if it fails, for whatever reason, say only that it failed.
-
-    The error is raised after the handler has ended, so that it does not carry the engine's own along.
-    """
-    try:
-        return work()
-    except DataError:
-        raise
-    except Exception:
-        pass
-    raise DataError(
-        "The table could not be read.",
-        rule="Reasons are not shown, since they may quote what the table holds.",
-        hint="the same table in DuckDB itself, as its steward",
-    )
+    return calmly(work, "DuckDB")
 
 
 def _close(connection: Any, spill: str) -> None:

@@ -26,7 +26,6 @@ from epsilons.statistics.queries import KEPT, Prepared
 from epsilons.statistics.regression import MAX_PEOPLE, LinearRegression, LogisticRegression, Regression
 from epsilons.statistics.steps import as_double
 
-
 #: Rows whose sums are exact in doubles, with a bit to spare.
 _PIECE = 1 << 20
 

@@ -1,0 +1,357 @@
+"""Spark: the same trees, run where the table lies; only summaries and people's ids come to this process.
+
+Everything runs in a Spark session of our own beside the user's, with the settings on which the trees depend. It shares
+the cluster with the user's session; settings, temporary views and the log level there stay as they are.
+
+What `keep` makes is written to files before anything reads it. Spark computes again whatever a lost executor held, and
+a frame need not give the same rows twice: a random number in it, a table that grows. Nobody's number of rows would be
+capped then, and two answers would come from two tables. A file that every executor reaches has no such second reading,
+and Spark takes over the files of one attempt of each task only.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import pyarrow as pa
+from sqlglot import exp
+
+from epsilons.engines.base import DATE, NUMBER, OTHER, SOURCE, TEXT, TIME, TRUTH, Column, Schema, calmly
+from epsilons.engines.literals import table
+from epsilons.engines.opening import register
+from epsilons.errors import DataError
+from epsilons.noise.entropy import system
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_T = TypeVar("_T")
+
+_WHOLE = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
+_PLAIN = {"string": TEXT, "boolean": TRUTH, "date": DATE, "timestamp_ntz": TIME}
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_SIZED_TEXT = re.compile(r"(var)?char\(\d+\)")
+_COLLATED = "string collate "
+#: Spark has no whole numbers without a sign.
+_SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
+
+#: What the trees rely on, and what must not depend on a value: in our own session only.
+_SETTINGS = {
+    "spark.sql.ansi.enabled": "false",  # with it a cast or an overflow would fail on some values and not on others
+    "spark.sql.variable.substitute": "false",  # '${system:...}' in a literal means itself
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.orderByOrdinal": "true",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.timestampType": "TIMESTAMP_NTZ",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",  # otherwise dates before 1582 are an error
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+}
+_ADAPTIVE, _PARTITIONS = "spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions"
+#: A path without it may lie on whatever file system the cluster prefers.
+_HERE = "file://"
+#: Where pyspark writes what a failed query was about, values included.
+_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+
+@register
+class Spark:
+    """A table in Spark: a DataFrame, or with `engine="spark"` the name of a table or the path of Parquet files."""
+
+    name: ClassVar[str] = "spark"
+    options: ClassVar[frozenset[str]] = frozenset()
+
+    @staticmethod
+    def takes(source: Any) -> bool:
+        """Whatever pyspark calls a DataFrame; looking at its name does not load pyspark."""
+        return type(source).__module__.partition(".")[0] == "pyspark" and type(source).__name__ == "DataFrame"
+
+    def __init__(self, source: Any) -> None:
+        frame = _frame(source)
+        self._home = _calmly(lambda: _home(frame.sparkSession))
+        self._session: SparkSession = _calmly(lambda: _own_session(frame.sparkSession))
+        self._known: dict[str, str | None] = {}  # names of views, and the path of those that were kept
+        self._closing = weakref.finalize(self, _close, self._session, self._home, self._known)
+        self._usual = _calmly(lambda: [str(self._session.conf.get(key)) for key in (_ADAPTIVE, _PARTITIONS)])
+        self._schema = _calmly(lambda: self._view(frame))
+
+    def _view(self, frame: DataFrame) -> Schema:
+        """The table under the name `SOURCE`; texts are compared letter by letter, whatever their collation was."""
+        from pyspark.sql import functions
+
+        found = _handed_over(frame, self._session)
+        schema = Schema([_column(field) for field in found.schema.fields])
+        columns = []
+        for field in found.schema.fields:
+            one = functions.col(_quoted(field.name))
+            collated = field.dataType.simpleString().startswith(_COLLATED)
+            columns.append(functions.collate(one, "UTF8_BINARY").alias(field.name) if collated else one)
+        self._name(SOURCE, found.select(columns))
+        return schema
+
+    def _name(self, name: str, frame: DataFrame, path: str | None = None) -> None:
+        frame.createOrReplaceTempView(_quoted(name))
+        self._known[name] = path
+
+    # What every engine does -----------------------------------------------------------------------------------------
+
+    @property
+    def schema(self) -> Schema:
+        return self._schema
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """None: what Spark reads need not lie on this machine."""
+        return ()
+
+    @property
+    def joins(self) -> bool:
+        """The second reading of a frame may give other rows than the first."""
+        return False
+
+    def run(self, tree: exp.Query) -> pa.Table:
+        """As every engine: one Spark job, since nothing is planned anew in the middle of it."""
+
+        def work() -> pa.Table:
+            most = min(int(self._usual[1]), max(self._session.sparkContext.defaultParallelism, 1))
+            self._set("false", str(most))
+            return self._session.sql(tree.sql("spark")).toArrow()
+
+        return _calmly(work)
+
+    def keep(self, name: str, tree: exp.Query) -> Schema:
+        """As every engine: written to files, and read from there ever after."""
+
+        def work() -> Schema:
+            self._set(*self._usual)
+            frame = self._session.sql(tree.sql("spark"))
+            path = f"{self._home}/{_token()}"
+            # Files know the columns by their place: a name may hold signs that some format refuses.
+            placed = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
+            placed.write.parquet(path)
+            reader = self._session.read.schema(placed.schema)
+            stored = reader.option("ignoreMissingFiles", False).option("ignoreCorruptFiles", False).parquet(path)
+            self._name(name, stored.toDF(*frame.columns), path)
+            return Schema([_column(field) for field in frame.schema.fields])
+
+        return _calmly(work)
+
+    def add(self, name: str, table: pa.Table) -> Schema:
+        def work() -> Schema:
+            signed = table.cast(pa.schema([(f.name, _SIGNED.get(f.type, f.type)) for f in table.schema]))
+            with _active_as_before():
+                frame = self._session.createDataFrame(signed)
+            self._name(name, frame)
+            return Schema([_column(field) for field in frame.schema.fields])
+
+        return _calmly(work)
+
+    def drop(self, name: str) -> None:
+        _calmly(lambda: _forget(self._session, name, self._known.pop(name)))
+
+    def close(self) -> None:
+        self._closing()
+
+    def _set(self, adaptive: str, partitions: str) -> None:
+        self._session.conf.set(_ADAPTIVE, adaptive)
+        self._session.conf.set(_PARTITIONS, partitions)
+
+
+# Opening and closing ------------------------------------------------------------------------------------------------
+
+
+def _frame(source: Any) -> DataFrame:
+    """The source as a DataFrame of the session that it belongs to."""
+    try:
+        from pyspark.sql import DataFrame
+        from pyspark.sql.classic.dataframe import DataFrame as Classic
+    except ImportError:
+        raise DataError("Spark is not installed.", hint="pip install 'epsilons[spark]', and Java 17 or newer") from None
+    if isinstance(source, Classic):
+        if source.isStreaming:
+            raise DataError("A stream has no end to be asked about.", hint="a DataFrame that was read, not streamed")
+        return source
+    if isinstance(source, DataFrame) or Spark.takes(source):
+        raise DataError(
+            "This kind of Spark frame cannot be read.",
+            rule="A DataFrame of a session in this process; not of Spark Connect, not of pandas on Spark.",
+            hint="frame.to_spark(), or a session made with SparkSession.builder.master(...)",
+        )
+    paths = [source] if isinstance(source, (str, os.PathLike)) else source
+    if not isinstance(paths, (list, tuple)) or not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
+        raise DataError(
+            f"Spark cannot read a table from {type(source).__name__!r}.",
+            rule="A Spark DataFrame, the name of a table, or paths of Parquet files.",
+            hint='eps.Dataset("wages", engine="spark", ...)',
+        )
+    session = _their_session()
+    named = len(paths) == 1 and isinstance(source, str) and not _is_path(source)
+    return _calmly(lambda: session.table(str(source)) if named else session.read.parquet(*map(os.fspath, paths)))
+
+
+def _is_path(source: str) -> bool:
+    return "/" in source or source.endswith((".parquet", ".pq"))
+
+
+def _their_session() -> SparkSession:
+    """The session that is there, or one that is made here and says nothing."""
+    from pyspark.sql import SparkSession
+
+    found = SparkSession.getActiveSession()
+    if found is not None:
+        return found
+    try:
+        quiet = SparkSession.builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "OFF")
+        return quiet.appName("epsilons").getOrCreate()
+    except Exception:
+        pass
+    raise DataError("Spark could not be started.", hint="Java 17 or newer, or a session that runs already")
+
+
+def _own_session(theirs: SparkSession) -> SparkSession:
+    """A session beside theirs: their settings, but for those that the trees rely on."""
+    ours = theirs.newSession()
+    as_started = ours.conf.getAll
+    for key, value in theirs.conf.getAll.items():
+        if as_started.get(key) != value and ours.conf.isModifiable(key):
+            ours.conf.set(key, value)
+    for key, value in _SETTINGS.items():
+        if ours.conf.get(key, None) != value:  # some are deprecated, and setting them is logged
+            ours.conf.set(key, value)
+    return ours
+
+
+def _handed_over(frame: DataFrame, session: SparkSession) -> DataFrame:
+    """The same table as a DataFrame of another session; views of all sessions serve for as long as that takes."""
+    name = f"epsilons_{_token()}"
+    frame.createGlobalTempView(name)
+    try:
+        return session.table(f"{session.conf.get('spark.sql.globalTempDatabase')}.{name}")
+    finally:
+        frame.sparkSession.catalog.dropGlobalTempView(name)
+
+
+def _home(session: SparkSession) -> str:
+    """A new directory that only this user may enter: in the checkpoint directory, or on this machine if all is here."""
+    context = session.sparkContext
+    shared = context.getCheckpointDir()
+    if shared is None:
+        if str(context.master).startswith("local"):
+            return _HERE + tempfile.mkdtemp(prefix="epsilons-")
+        raise DataError(
+            "There is no directory for the prepared copy that every executor reaches.",
+            rule="The copy is written to files, so that a lost executor changes nothing.",
+            hint='spark.sparkContext.setCheckpointDir("hdfs:///private/epsilons")',
+        )
+    home = f"{shared}/epsilons-{_token()}"
+    files, path = _hadoop(session, home)
+    jvm: Any = session._jvm
+    only_us = jvm.org.apache.hadoop.fs.permission.FsPermission("700")
+    files.mkdirs(path, only_us)
+    files.setPermission(path, only_us)
+    files.deleteOnExit(path)
+    return home
+
+
+def _hadoop(session: SparkSession, place: str) -> tuple[Any, Any]:
+    """The file system that a path is on, and the path."""
+    jvm: Any = session._jvm
+    path = jvm.org.apache.hadoop.fs.Path(place)
+    return path.getFileSystem(session.sparkContext._jsc.hadoopConfiguration()), path
+
+
+def _forget(session: SparkSession, name: str, path: str | None) -> None:
+    session.catalog.dropTempView(name)  # by the name itself, unlike when a view is made
+    if path is not None:
+        files, place = _hadoop(session, path)
+        files.delete(place, True)
+
+
+def _close(session: SparkSession, home: str, known: dict[str, str | None]) -> None:
+    """Whatever of it is still there: the user may have stopped Spark before. The session's cluster is theirs."""
+    shutil.rmtree(home.removeprefix(_HERE), ignore_errors=True)
+    try:
+        if session.sparkContext._jsc is not None:
+            for name in known:
+                _forget(session, name, None)
+            files, place = _hadoop(session, home)
+            files.delete(place, True)
+    except Exception:
+        pass
+    known.clear()
+
+
+@contextmanager
+def _active_as_before() -> Iterator[None]:
+    """Making a frame makes its session the active one; making an empty one makes the user's active again."""
+    from pyspark.sql import SparkSession
+
+    before = SparkSession.getActiveSession()
+    try:
+        yield
+    finally:
+        if before is not None:
+            before.createDataFrame([], "nothing int")
+
+
+# Words and types ----------------------------------------------------------------------------------------------------
+
+
+def _column(field: Any) -> Column:
+    kind = field.dataType.simpleString()
+    if kind in _WHOLE:
+        most = 1 << _WHOLE[kind]
+        return Column(field.name, NUMBER, -most, most - 1)
+    if kind in ("float", "double"):
+        return Column(field.name, NUMBER, bits=32 if kind == "float" else 64)
+    if match := _DECIMAL.fullmatch(kind):
+        precision, scale = int(match[1]), int(match[2])
+        most = 10**precision - 1
+        return Column(field.name, NUMBER, -most, most, scale, precision)
+    if kind.startswith(_COLLATED) or _SIZED_TEXT.fullmatch(kind):
+        return Column(field.name, TEXT)
+    return Column(field.name, _PLAIN.get(kind, OTHER))
+
+
+def _quoted(name: str) -> str:
+    return table(name).sql("spark")
+
+
+def _token() -> str:
+    return system().bytes(8).hex()
+
+
+def _calmly(work: Callable[[], _T]) -> _T:
+    with _unsaid():
+        return calmly(work, "Spark")
+
+
+@contextmanager
+def _unsaid() -> Iterator[None]:
+    """pyspark logs errors as it makes them, with the values they are about; what others do meanwhile is logged."""
+    from pyspark.logger import PySparkLogger
+
+    here = threading.get_ident()
+
+    def elsewhere(record: logging.LogRecord) -> bool:
+        return record.thread != here
+
+    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]
+    for logger in loggers:
+        logger.addFilter(elsewhere)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(elsewhere)
