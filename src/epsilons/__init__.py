@@ -6,6 +6,8 @@
 'absent'
 """
 
+from typing import TYPE_CHECKING, Any
+
 from epsilons import ledger, mechanisms
 from epsilons.arrays import count, histogram, kth_largest, max, mean, median, min, plan, quantile, sum, variance
 from epsilons.errors import (
@@ -23,12 +25,16 @@ from epsilons.planner.plan import Plan
 from epsilons.preferences import PUBLIC, Preferences
 from epsilons.release import Release
 
+if TYPE_CHECKING:
+    from epsilons.dataset import Dataset
+
 __version__ = "0.1.0"
 
 __all__ = [
     "PUBLIC",
     "BudgetExceeded",
     "DataError",
+    "Dataset",
     "EpsilonsError",
     "Guarantee",
     "LedgerError",
@@ -53,3 +59,12 @@ __all__ = [
     "sum",
     "variance",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`Dataset` loads the engine, and with it much that arrays do not need, on first use."""
+    if name == "Dataset":
+        from epsilons.dataset import Dataset
+
+        return Dataset
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

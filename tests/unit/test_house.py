@@ -29,6 +29,7 @@ NAMES = [
     "PUBLIC",
     "BudgetExceeded",
     "DataError",
+    "Dataset",
     "EpsilonsError",
     "Guarantee",
     "LedgerError",

@@ -51,7 +51,7 @@ ASKED: dict[str, Statistic] = {
 
 def test_the_example_runs_as_pasted(tmp_path: Path) -> None:
     examples = [code for language, _, code in build.code_blocks(README) if language == "python"]
-    assert len(examples) == 1
+    assert len(examples) == 2
     assert len(examples[0].splitlines()) <= 24
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", examples[0]], cwd=tmp_path, capture_output=True, text=True, check=False

@@ -105,6 +105,10 @@ class Engine(Protocol):
     def schema(self) -> Schema:
         """The columns of the table named `SOURCE`."""
 
+    @property
+    def joins(self) -> bool:
+        """Whether one query may read `SOURCE` together with what `keep` and `add` made known."""
+
     def run(self, tree: exp.Query) -> pa.Table:
         """The result of a query; `DataError` with a fixed text if the engine fails."""
 

@@ -67,6 +67,7 @@ class DuckDB:
         if self._relation is not None and (types or table):
             raise DataError("A DuckDB relation has its own types.", hint="leave types= and table= out")
         self._kept: set[str] = set()
+        self._files = located.paths if isinstance(located, Files) else ()
         self._spill = tempfile.mkdtemp(prefix="epsilons-")
         self._connection: Any = _calmly(lambda: self._open(located, threads, memory))
         self._closing = weakref.finalize(self, _close, self._connection, self._spill)
@@ -129,6 +130,16 @@ class DuckDB:
     @property
     def schema(self) -> Schema:
         return self._schema
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files read, by absolute paths; none for frames and relations."""
+        return self._files
+
+    @property
+    def joins(self) -> bool:
+        """A user's relation lives on its own connection, where nothing of ours is known."""
+        return self._relation is None
 
     def run(self, tree: exp.Query) -> pa.Table:
         text = tree.sql("duckdb")

@@ -50,8 +50,8 @@ def expected_errors(effect: Effect, statistic: Additive, levels: Levels, moments
     sizes = np.array(levels.sizes, float)
     gaps = effect.multipliers - 1
     offset = (moments.mean - _base(effect, statistic)) ** 2 + moments.location**2
-    bias = offset * (gaps @ sizes) ** 2
-    luck = moments.variance * (gaps**2 @ sizes)
+    bias = offset * (gaps @ sizes - levels.left_out) ** 2
+    luck = moments.variance * (gaps**2 @ sizes + levels.left_out)
     before = (bias + luck) / _divisor(statistic, levels) ** 2 + _coins(effect, statistic, levels, moments)
     errors: NDArray[np.float64] = np.minimum(np.sqrt(before + noise_variance(effect)), statistic.farthest)
     return errors
@@ -68,7 +68,7 @@ def worst_bias(effect: Effect, statistic: Additive, levels: Levels) -> float:
     """The largest error before noise over all values within bounds."""
     low, high = (edge - _base(effect, statistic) for edge in statistic.extremes())
     gaps = (effect.multipliers - 1) * np.array(levels.sizes, float)
-    up, down = float(gaps[gaps > 0].sum()), float(gaps[gaps < 0].sum())
+    up, down = float(gaps[gaps > 0].sum()), float(gaps[gaps < 0].sum()) - levels.left_out
     return max(abs(up * high + down * low), abs(up * low + down * high)) / _divisor(statistic, levels)
 
 
@@ -88,7 +88,7 @@ def error_model(
         return ErrorModel(effect.laplace, coins, population, worst_bias(effect, statistic, levels), grid=grid)
     slope, shift = _unbias(effect, statistic, levels)
     gaps = slope * effect.multipliers - 1
-    luck = moments.variance * float(gaps**2 @ sizes) / divisor**2
+    luck = moments.variance * float(gaps**2 @ sizes + levels.left_out) / divisor**2
     normal = math.sqrt(luck + slope**2 * _coins(effect, statistic, levels, moments))
     laplace = tuple(slope * scale for scale in effect.laplace)
     return ErrorModel(laplace, normal, population, 0.0, slope, shift, slope * grid)

@@ -8,8 +8,9 @@ guarantee stands beside the code: `charge` is what `draw` costs, and the audits 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,16 +25,22 @@ from epsilons.statistics.base import Moments
 from epsilons.statistics.people import People
 from epsilons.statistics.question import Question
 
+#: Why some mechanisms cannot serve a filtered or grouped question.
+NEEDS_PUBLIC_COUNT = (
+    "it needs a public number of values: no condition, no groups, one row per person, no values left out"
+)
+
 #: A level's charge in nano-epsilon; None for public people, who have no balance.
 Charges = tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a draw gives: a value, and whatever noisy by-products may be shown with it."""
+    """What a draw gives: a value, whatever noisy by-products may be shown with it, and the noisy sums behind it."""
 
     value: Any
     details: dict[str, Any] = field(default_factory=dict)
+    sums: Sequence[Sequence[Fraction]] | None = None
 
 
 class Mechanism(ABC):

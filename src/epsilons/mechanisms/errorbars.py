@@ -47,7 +47,7 @@ class ErrorModel:
         return centre - half, centre + half
 
     def _half_width(self, normal: float, confidence: float) -> float:
-        half = _half_width(self.laplace, normal, confidence)
+        half = half_width(self.laplace, normal, confidence)
         if self.laplace and self.grid and max(self.laplace) < 3 * self.grid:
             if normal > 0:
                 return half + self.grid
@@ -65,7 +65,7 @@ class ErrorModel:
         return cls(**{**data, "laplace": tuple(data["laplace"])})
 
 
-def _half_width(laplace: tuple[float, ...], normal: float, confidence: float) -> float:
+def half_width(laplace: tuple[float, ...], normal: float, confidence: float) -> float:
     """z with P(|sum of the Laplace noises + normal| <= z) = confidence.
 
     A single Laplace or a single normal has a formula; otherwise the characteristic function

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO
 from epsilons.mechanisms import surrogate
-from epsilons.mechanisms.base import Answer, Charges, Mechanism, register
+from epsilons.mechanisms.base import NEEDS_PUBLIC_COUNT, Answer, Charges, Mechanism, register
 from epsilons.mechanisms.countbar import CountBar
 from epsilons.mechanisms.errorbars import ErrorBar
 from epsilons.mechanisms.outward import RankCost, outward
@@ -49,6 +49,10 @@ class Exponential(Mechanism):
     imputes: ClassVar[bool] = True
 
     def refuses(self, question: Question, levels: Levels) -> str | None:
+        if question.statistic.private_count:
+            return NEEDS_PUBLIC_COUNT
+        if isinstance(question.statistic, Count) and levels.left_out:
+            return "it has no way to count people who have nothing left to spend"
         if isinstance(question.statistic, (Count, Order)):
             return None
         return "it serves counts and order statistics"

@@ -116,15 +116,17 @@ class Linear(Mechanism):
                 inverse = weighting.inverse_scale(part, question.neighbors)
                 exact = weighted_sums(counts, weighting)
                 sums.append([Fraction(s + discrete_laplace(entropy, inverse), weighting.one) for s in exact])
-            return Answer(self.finish(question, people.levels, sums))
+            return Answer(self.finish(question, people.levels, sums), sums=sums)
         assert isinstance(statistic, Order)
-        cells = self._cells(question, people, entropy)
-        return Answer(statistic.value(self.sampler(question, people.levels, cells).draw(entropy)))
+        drawn = []
+        for cells in self._cells(question, people, entropy):
+            drawn.append(statistic.value(self.sampler(question, people.levels, cells).draw(entropy)))
+        return Answer(drawn[0] if statistic.scope is None else statistic.scope.shaped(drawn))
 
     def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> NDArray[np.float64]:
         statistic, weighting = question.statistic, self.weighting(question, people.levels)
         if isinstance(statistic, Order):
-            sampler = self.sampler(question, people.levels, self._cells(question, people, entropy))
+            sampler = self.sampler(question, people.levels, self._cells(question, people, entropy)[0])
             cells = sampler.draw_many(entropy, size)
             return np.array([statistic.value(c) for c in range(statistic.points)], float)[cells]
         assert isinstance(statistic, Additive)
@@ -162,15 +164,18 @@ class Linear(Mechanism):
         assert isinstance(question.statistic, Additive)
         return people.tally(question.statistic)
 
-    def _cells(self, question: Question, people: People, entropy: Entropy) -> SortedCells:
+    def _cells(self, question: Question, people: People, entropy: Entropy) -> list[SortedCells]:
+        """One for each group; a single one where there are none."""
         assert isinstance(question.statistic, Order)
-        return people.cells(question.statistic)
+        return people.grouped_cells(question.statistic)
 
     def _cost(self, question: Question, levels: Levels, cells: SortedCells) -> tuple[Cost, Fraction]:
         """The cost per grid point and the weight of one unit of it in the exponent."""
         statistic = question.statistic
         assert isinstance(statistic, Order)
-        losses = [math.floor(loss) for loss in self.weighting(question, levels).losses()]
+        # A person's rows share their loss, over all groups together.
+        rows = statistic.per_row(question.neighbors)
+        losses = [math.floor(loss / rows) for loss in self.weighting(question, levels).losses()]
         half = Fraction(1, 2 * NANO)
         if statistic.q is not None:
             return WeightCost(tuple(losses), cells.totals, statistic.q), half / statistic.q.denominator
@@ -217,20 +222,21 @@ class Linear(Mechanism):
         effect, nothing = self._effect(question, levels), question.assume == "nothing"
         return accuracy.error_model(effect, statistic, levels, moments, statistic.units[0], nothing)
 
-    def _fractions(self, question: Question, levels: Levels) -> NDArray[np.float64]:
+    def fractions(self, question: Question, levels: Levels) -> NDArray[np.float64]:
         """The expected weight of a person, level by level."""
         weighting = self.weighting(question, levels)
         return np.array(weighting.weights, float) / weighting.one
 
     def _effect(self, question: Question, levels: Levels) -> accuracy.Effect:
-        return self._effect_of(question, levels, self._fractions(question, levels), float(self._rate(question, levels)))
+        return self._effect_of(question, levels, self.fractions(question, levels), float(self._rate(question, levels)))
 
     def _effect_of(self, question: Question, levels: Levels, fractions: Any, rate: Any) -> accuracy.Effect:
         """Of these weights at this rate; of several at once where they come in rows."""
         statistic = question.statistic
         assert isinstance(statistic, Additive)
         factor: Any = 1.0 + 0.0 * rate
-        if self.rescale or (statistic.averages and self.mean_of_the_weighted):
+        # A private number of rows is weighted like the sum that it divides.
+        if self.rescale or (statistic.averages and (self.mean_of_the_weighted or statistic.private_count)):
             factor = levels.people / np.maximum(fractions @ np.array(levels.sizes, float), 1e-300)
         per_person = factor / (levels.people if statistic.averages else 1)
         laplace = []

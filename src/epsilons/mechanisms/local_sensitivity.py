@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
 from epsilons.guarantee import INDIVIDUAL, NANO, to_epsilon
-from epsilons.mechanisms.base import Answer, Charges, Mechanism, register
+from epsilons.mechanisms.base import NEEDS_PUBLIC_COUNT, Answer, Charges, Mechanism, register
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.preferences import Levels
@@ -61,6 +61,8 @@ class LocalSensitivity(Mechanism):
     def refuses(self, question: Question, levels: Levels) -> str | None:
         if question.privacy == "personalized":
             return 'it is individual DP, not DP, and must be asked for with privacy="individual"'
+        if question.statistic.private_count:
+            return NEEDS_PUBLIC_COUNT
         if isinstance(question.statistic, (Count, Histogram, Sum, Mean, Order, UnboundedOrder)):
             return None
         return "it serves counts, histograms, sums, means and order statistics"

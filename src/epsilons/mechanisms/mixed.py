@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms import surrogate
 from epsilons.mechanisms.accuracy import equivalent_scale
-from epsilons.mechanisms.base import Answer, Charges, Mechanism, register
+from epsilons.mechanisms.base import NEEDS_PUBLIC_COUNT, Answer, Charges, Mechanism, register
 from epsilons.mechanisms.errorbars import ErrorModel
 from epsilons.mechanisms.lattice import Axis, product_distribution
 from epsilons.mechanisms.outward import WeightCost, outward
@@ -54,6 +54,8 @@ class Mixed(Mechanism):
 
     def refuses(self, question: Question, levels: Levels) -> str | None:
         statistic = question.statistic
+        if statistic.private_count:
+            return NEEDS_PUBLIC_COUNT
         quantile = isinstance(statistic, Order) and statistic.q not in (None, 0, 1)
         if quantile or isinstance(statistic, (Count, Sum, Mean)):
             return None
@@ -124,7 +126,7 @@ class Mixed(Mechanism):
         """The largest error before noise over all values within bounds."""
         low, high = statistic.extremes()
         gaps = np.abs(shares - np.array(levels.sizes, float) / levels.people)
-        return self._total(statistic, levels) * (high - low) / 2 * float(gaps.sum())
+        return self._total(statistic, levels) * (high - low) / 2 * (float(gaps.sum()) + levels.left_out / levels.people)
 
     def error_model(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel | None:
         statistic, shares = question.statistic, self.shares(question, levels)

@@ -48,11 +48,11 @@ class Robust(Linear):
         reach = part.reach[question.neighbors] * statistic.units[0]
         low, high = statistic.extremes()
         gap = max(high - statistic.centre, statistic.centre - low)
-        return proportional(levels, _best_top(levels.grants, levels.sizes, reach / gap))
+        return proportional(levels, _best_top(levels.grants, levels.sizes, levels.left_out, reach / gap))
 
 
 @lru_cache(maxsize=256)
-def _best_top(grants: tuple[int | None, ...], sizes: tuple[int, ...], reach: float) -> int:
+def _best_top(grants: tuple[int | None, ...], sizes: tuple[int, ...], left_out: int, reach: float) -> int:
     """1/b in nano-epsilon: where (sum of (1 - w_i))^2 + 2 (reach * b)^2 is least.
 
     Between two neighbouring epsilons the left-out weight is linear in b, so the objective is a parabola there; its
@@ -60,14 +60,14 @@ def _best_top(grants: tuple[int | None, ...], sizes: tuple[int, ...], reach: flo
     """
     finite = [(g / NANO, n) for g, n in zip(grants, sizes, strict=True) if g is not None]
     best = (float("inf"), finite[-1][0])
-    people, weight = 0.0, 0.0
+    people, weight = float(left_out), 0.0
     for place, (epsilon, size) in enumerate(finite):
         people, weight = people + size, weight + size * epsilon
         low = 1 / finite[place + 1][0] if place + 1 < len(finite) else 1e-30
         high = 1 / epsilon
         stationary = people * weight / (weight**2 + 2 * reach**2)
         for b in (min(max(stationary, low), high), high):
-            left_out = max(people - b * weight, 0.0)
-            best = min(best, (left_out**2 + 2 * (reach * b) ** 2, 1 / b))
+            missed = max(people - b * weight, 0.0)
+            best = min(best, (missed**2 + 2 * (reach * b) ** 2, 1 / b))
     top = Fraction(best[1]) * NANO
     return max(1, min(int(top), 10**15))

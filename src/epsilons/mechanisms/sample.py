@@ -67,7 +67,7 @@ class Sample(Linear):
         return tuple(None if g is None else min(g, t) for g in levels.grants)
 
     def used(self, question: Question, levels: Levels) -> float:
-        return float(self._fractions(question, levels) @ np.array(levels.sizes, float)) / levels.people
+        return float(self.fractions(question, levels) @ np.array(levels.sizes, float)) / levels.people
 
     def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> NDArray[np.float64]:
         return np.array([self.draw(question, people, entropy).value for _ in range(size)], float)
@@ -80,14 +80,14 @@ class Sample(Linear):
         assert isinstance(question.statistic, Additive)
         return people.sampled_tally(question.statistic, self.chances(question, people.levels), entropy)
 
-    def _cells(self, question: Question, people: People, entropy: Entropy) -> SortedCells:
+    def _cells(self, question: Question, people: People, entropy: Entropy) -> list[SortedCells]:
         assert isinstance(question.statistic, Order)
-        return people.sampled_cells(question.statistic, self.chances(question, people.levels), entropy)
+        return people.grouped_sampled_cells(question.statistic, self.chances(question, people.levels), entropy)
 
     def _rate(self, question: Question, levels: Levels) -> Fraction:
         return Fraction(resolve_threshold(self, question, levels))
 
-    def _fractions(self, question: Question, levels: Levels) -> NDArray[np.float64]:
+    def fractions(self, question: Question, levels: Levels) -> NDArray[np.float64]:
         """The chances as floats, for predictions: (e^eps - 1)/(e^t - 1), written so that no exponential overflows."""
         return self.fractions_at(levels, to_epsilon(resolve_threshold(self, question, levels)))
 
@@ -99,7 +99,7 @@ class Sample(Linear):
 
     def _quantile_weights(self, question: Question, levels: Levels) -> tuple[list[float], list[float]]:
         t = to_epsilon(resolve_threshold(self, question, levels))
-        return (self._fractions(question, levels) * levels.sizes).tolist(), [t] * len(levels.sizes)
+        return (self.fractions(question, levels) * levels.sizes).tolist(), [t] * len(levels.sizes)
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """A mixture over every sample that can be drawn: 2^n of them."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import Answer, Charges, Mechanism, register
+from epsilons.mechanisms.base import NEEDS_PUBLIC_COUNT, Answer, Charges, Mechanism, register
 from epsilons.mechanisms.thresholds import resolve_threshold
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.exact import keep_chance
@@ -133,6 +133,8 @@ class SmoothSensitivity(Mechanism):
         return self.inside == "sample"
 
     def refuses(self, question: Question, levels: Levels) -> str | None:
+        if question.statistic.private_count:
+            return NEEDS_PUBLIC_COUNT
         return None if isinstance(question.statistic, Order) else "it serves order statistics"
 
     def epsilon(self, question: Question, levels: Levels) -> int:

@@ -47,11 +47,21 @@ def quantile_errors(question: Question, levels: Levels, whole: Floats, squares: 
     q = float(statistic.q)
     points, widths, share, density, answer = _stand_in(question, q)
     gap = np.abs(share - q) / 2
-    weight = widths * np.exp(-whole[:, None] * (gap - gap.min()))
+    counted, rows = _counted(question)
+    weight = widths * np.exp(-whole[:, None] * counted / rows * (gap - gap.min()))
     spread = weight @ (points - answer) ** 2 / weight.sum(axis=1)
-    sampling = q * (1 - q) / density**2 * np.maximum(0.0, squares / whole**2 - 1 / levels.people)
+    sampling = q * (1 - q) / density**2 * np.maximum(0.0, squares / whole**2 - 1 / levels.people) / counted
     errors: Floats = np.sqrt(spread + sampling + _grid_rounding(statistic))
     return errors
+
+
+def _counted(question: Question) -> tuple[float, int]:
+    """(rows expected to count per person, by how much a row's weight is below a person's): (1, 1) unless filtered."""
+    statistic = question.statistic
+    assert isinstance(statistic, Order)
+    if statistic.scope is None:
+        return 1.0, 1
+    return max(statistic.scope.expected, 1e-9), statistic.per_row(question.neighbors)
 
 
 def mixed_quantile_error(question: Question, levels: Levels, shares: Floats) -> float:

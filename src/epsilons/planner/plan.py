@@ -41,6 +41,8 @@ class Plan:
     rows: tuple[PlanRow, ...] = ()
     #: No personalized mechanism at all can promise a smaller worst-case error than this (counts only).
     floor: float | None = None
+    #: For tables: which share of their grants people may be charged; `levels` are then what is left of it.
+    of_grants: Fraction | None = None
 
     @classmethod
     def make(
@@ -62,6 +64,16 @@ class Plan:
     def best(self) -> PlanRow:
         """The row that `mechanism="auto"` takes."""
         return self.rows[0]
+
+    def chosen(self, mechanism: str) -> PlanRow:
+        """The row of a mechanism, the best one for "auto"."""
+        for row in self.rows:
+            if mechanism in ("auto", row.mechanism):
+                return row
+        raise PlanError(
+            f"{mechanism!r} cannot serve this question.",
+            hint=", ".join(["auto", *(row.mechanism for row in self.rows)]),
+        )
 
     def at(self, share: Fraction) -> Plan:
         """The same question at another share."""
@@ -115,9 +127,8 @@ class Plan:
                 rule="With everyone public answers are exact.",
                 hint="leave somebody at a finite level",
             )
-        moved = Levels(
-            tuple(g for g, _ in kept), tuple(n for _, n in kept), self.levels.names, self.levels.rounding_loss
-        )
+        facts = (self.levels.names, self.levels.rounding_loss, self.levels.left_out)
+        moved = Levels(tuple(g for g, _ in kept), tuple(n for _, n in kept), *facts)
         return Plan.make(self.question, moved, self.share, self.settings)
 
     def _grant(self, level: str | float) -> int | None:
@@ -149,6 +160,17 @@ class Plan:
         return plot_plan(
             self.question.statistic.describe(), [float(s) for s in shares], curves, self.best.mechanism, axes
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that survive JSON."""
+        return {
+            "statistic": self.question.statistic.describe(),
+            "share": float(self.share if self.of_grants is None else self.of_grants),
+            "people": self.levels.people,
+            "assumption": self.assumption,
+            "floor": self.floor,
+            "rows": [row.to_dict() for row in self.rows],
+        }
 
     def __str__(self) -> str:
         from epsilons.planner.table import plan_table

@@ -28,6 +28,19 @@ class PlanRow:
     #: The mechanism itself, ready to draw.
     chosen: Mechanism
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that survive JSON; public people pay nothing and are left out of the charges."""
+        return {
+            "mechanism": self.mechanism,
+            "error": self.error,
+            "worst_error": self.worst_error,
+            "used": self.used,
+            "charges": [[granted, spent] for granted, spent in self.charges.items() if math.isfinite(granted)],
+            "options": dict(self.options),
+            "assumption": self.assumption,
+            "reason": self.reason,
+        }
+
     def judged_by(self, assume: str) -> float:
         """The error that counts under an assumption; infinite where none can be predicted."""
         error = self.worst_error if assume == "nothing" else self.error

@@ -16,14 +16,18 @@ _HEAD = ("mechanism", "error", "worst error", "people used", "charges", "how")
 
 def plan_table(plan: Plan) -> str:
     """The plan in plain text: a title, a row per mechanism, and what it takes for granted."""
-    title = f"Plan for a {plan.question.statistic.describe()}, {_people(plan)}, share {float(plan.share):.4g}"
+    title = f"Plan for a {plan.question.statistic.describe()}, {_people(plan)}, share {_share(plan):.4g}"
     return "\n".join([title, "", text_table(_HEAD, [_cells(row) for row in plan.rows]), "", *_notes(plan)])
 
 
 def plan_html(plan: Plan) -> str:
     """The same for a notebook."""
-    title = f"Plan for a {plan.question.statistic.describe()}, {_people(plan)}, share {float(plan.share):.4g}"
+    title = f"Plan for a {plan.question.statistic.describe()}, {_people(plan)}, share {_share(plan):.4g}"
     return html_table(title, _HEAD, [_cells(row) for row in plan.rows], _notes(plan))
+
+
+def _share(plan: Plan) -> float:
+    return float(plan.share if plan.of_grants is None else plan.of_grants)
 
 
 def _people(plan: Plan) -> str:

@@ -70,6 +70,8 @@ class Statistic(ABC):
 
     name: ClassVar[str]
     family: ClassVar[str]
+    #: Whether nobody may know how many values there are: with a condition, groups, several rows, values left out.
+    private_count: bool = False
 
     @abstractmethod
     def describe(self) -> str:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from epsilons.errors import PlanError
 from epsilons.preferences import count_codes
 from epsilons.statistics.base import CHUNK, Statistic, as_doubles, as_numbers, check_bounds, check_real
+from epsilons.statistics.scope import Scope
 
 DEFAULT_STEPS = 65_536
 MAX_POINTS = 1 << 50
@@ -46,6 +47,8 @@ class Order(Statistic):
     from_low: int | None = None
     from_high: int | None = None
     label: str = "quantile"
+    #: Set where the number of values is private: conditions, groups, several rows, missing values left out.
+    scope: Scope | None = None
 
     family: ClassVar[str] = "order"
 
@@ -71,7 +74,7 @@ class Order(Statistic):
         return exact(self.bounds[0])
 
     @cached_property
-    def _step(self) -> Fraction:
+    def spacing(self) -> Fraction:
         if self.step is None:
             return (exact(self.bounds[1]) - self._low) / DEFAULT_STEPS
         return exact(self.step)
@@ -79,22 +82,32 @@ class Order(Statistic):
     @cached_property
     def points(self) -> int:
         """How many answers are possible."""
-        return math.floor((exact(self.bounds[1]) - self._low) / self._step) + 1
+        return math.floor((exact(self.bounds[1]) - self._low) / self.spacing) + 1
 
     def value(self, cell: int | Fraction) -> float | int:
         """The answer at a grid point, or between two; whole where the grid is."""
-        point = self._low + cell * self._step
-        return int(point) if self._low.denominator == self._step.denominator == point.denominator == 1 else float(point)
+        point = self._low + cell * self.spacing
+        return (
+            int(point) if self._low.denominator == self.spacing.denominator == point.denominator == 1 else float(point)
+        )
 
     def outcomes(self) -> NDArray[np.float64]:
         """Every possible answer, ascending."""
-        points: NDArray[np.float64] = float(self._low) + float(self._step) * np.arange(self.points, dtype=np.float64)
+        points: NDArray[np.float64] = float(self._low) + float(self.spacing) * np.arange(self.points, dtype=np.float64)
         return points
 
     @property
     def default_cell(self) -> int:
         """The grid point nearest to the centre of the bounds."""
-        return min(round((exact(self.bounds[1]) - self._low) / 2 / self._step), self.points - 1)
+        return min(round((exact(self.bounds[1]) - self._low) / 2 / self.spacing), self.points - 1)
+
+    @property
+    def private_count(self) -> bool:  # type: ignore[override]
+        return self.scope is not None
+
+    def per_row(self, neighbors: str) -> int:
+        """By how much a person's loss exceeds that of one row in one answer."""
+        return 1 if self.scope is None else self.scope.per_row(neighbors)
 
     def rank(self, people: int) -> int:
         """The rank asked for among so many values, 0-based; the paper's median is floor(n/2)."""
@@ -126,7 +139,7 @@ class Order(Statistic):
 
     def _cells(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
         low, high = self.bounds
-        place = np.floor((np.clip(numbers, low, high) - low) / float(self._step) + 0.5)
+        place = np.floor((np.clip(numbers, low, high) - low) / float(self.spacing) + 0.5)
         return np.clip(place, 0, self.points - 1).astype(np.int64)
 
     def describe(self) -> str:

@@ -39,6 +39,12 @@ class People(Protocol):
     def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> SortedCells:
         """The same over a fresh random sample."""
 
+    def grouped_cells(self, statistic: Order) -> list[SortedCells]:
+        """The same for each group of the statistic's scope; one where there are no groups."""
+
+    def grouped_sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
+        """The same over one fresh random sample of people, whose rows stay or go together."""
+
 
 @dataclass(frozen=True, eq=False)
 class ArrayPeople:
@@ -75,6 +81,12 @@ class ArrayPeople:
     def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> SortedCells:
         kept = self._sample(chances, entropy)
         return statistic.summarize(self.values[kept], self.roster.codes[kept], self._count)
+
+    def grouped_cells(self, statistic: Order) -> list[SortedCells]:
+        return [self.cells(statistic)]
+
+    def grouped_sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
+        return [self.sampled_cells(statistic, chances, entropy)]
 
     def steps(self, statistic: Centred) -> NDArray[np.int64]:
         """Everybody's place on the centred grid of a sum."""

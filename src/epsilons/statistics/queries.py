@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import product
 from typing import Any
@@ -27,15 +27,24 @@ from epsilons.engines.predicate import Predicate, both, present
 from epsilons.errors import DataError, PlanError
 from epsilons.statistics.base import Statistic
 from epsilons.statistics.count import Count
+from epsilons.statistics.filtered import (
+    FilteredCount,
+    FilteredHistogram,
+    FilteredMean,
+    FilteredSum,
+    FilteredVariance,
+)
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order, SortedCells
-from epsilons.statistics.steps import MISSING, as_double, bin_of, centred_step, grid_cell, square_step
+from epsilons.statistics.steps import MISSING, as_double, bin_of, centred_step, grid_cell, square_step, sum_step
 from epsilons.statistics.total import STEPS, Centred
 from epsilons.statistics.variance import Variance
 
 #: More bins than this would make the query itself long.
 MOST_BINS = 1_024
 MOST_GROUPS = 100_000
+#: The only column of a table of sampled people.
+KEPT = "epsilons kept"
 _ROOM = 1 << 63
 
 
@@ -44,7 +53,8 @@ class Prepared:
     """A table ready to be asked: every row has a level, and nobody has more rows than they may.
 
     `level` names the column of level codes (0 to `levels` - 1), `rows` is a public bound on the number of rows, and
-    `person` names a column with one value per person, where people are counted and may have several rows.
+    `person` names a column with one value per person, where people are counted and may have several rows. `only` names
+    a table with some of these values, each once, in its column `KEPT`: the rows of other people are left out.
     """
 
     engine: Engine
@@ -54,6 +64,7 @@ class Prepared:
     levels: int
     rows: int
     person: str | None = None
+    only: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +80,19 @@ class CellCounts:
     """How many rows stand at a grid point and level, sorted by both; `missing[level]` have no value."""
 
     cells: NDArray[np.int64]
-    codes: NDArray[np.uint8]
+    codes: NDArray[np.int64]
     counts: NDArray[np.int64]
     missing: NDArray[np.int64]
 
-    def sorted_cells(self) -> SortedCells:
-        """One entry per row, as the arrays have it."""
-        return SortedCells(np.repeat(self.cells << 8 | self.codes, self.counts), self.missing, len(self.missing))
+    def sorted_cells(self, places: NDArray[np.int64], levels: int) -> SortedCells:
+        """One entry per row, as the arrays have it; a level here is level `places[level]` there, below 0: left out."""
+        place = places[self.codes]
+        kept = place >= 0
+        keys = self.cells[kept] << 8 | place[kept]
+        missing = np.zeros(levels, np.int64)
+        np.add.at(missing, places[places >= 0], self.missing[places >= 0])
+        order = np.argsort(keys, kind="stable")
+        return SortedCells(np.repeat(keys[order], self.counts[kept][order]), missing, levels)
 
 
 class Keys:
@@ -170,14 +187,12 @@ def tally(
     return Tally(sums or [counts], counts.sum(axis=2))
 
 
-def count(
-    prepared: Prepared, *, of: str = "rows", where: Predicate | None = None, by: Keys | None = None
+def count_people(
+    prepared: Prepared, name: str | None = None, *, where: Predicate | None = None, by: Keys | None = None
 ) -> NDArray[np.int64]:
-    """Rows, or people with at least one such row, per group and level. A person may be in several groups."""
-    if of not in ("rows", "people"):
-        raise PlanError(f"Unknown of={of!r}.", hint='of="people" or of="rows"')
-    distinct = prepared.person if of == "people" else None
-    shape = _Shape(distinct=distinct)
+    """People with at least one row that counts, per group and level; of a column `name`, rows whose value is 1."""
+    kind = None if name is None else prepared.schema.find(name)
+    shape = replace(shape_of(Count(), kind), distinct=prepared.person)
     result = prepared.engine.run(_query(prepared, shape, where, by))
     group, level, cell, kept = _places(result, prepared, shape, by)
     size = (by.count if by else 1, prepared.levels, 1)
@@ -201,14 +216,13 @@ def cells(
         first = low + int(np.searchsorted(cell[low:high], 0))  # before it: those without a value
         absent = np.zeros(prepared.levels, np.int64)
         np.add.at(absent, level[low:first], counts[low:first])
-        codes = level[first:high].astype(np.uint8)
-        found.append(CellCounts(cell[first:high], codes, counts[first:high], absent))
+        found.append(CellCounts(cell[first:high], level[first:high], counts[first:high], absent))
     return found
 
 
 def check_room(statistic: Statistic, rows: int) -> None:
     """No sum of so many rows can pass 64 bits, whatever they hold."""
-    largest = max(STEPS if isinstance(statistic, Centred) else 1, 1)
+    largest = 1 if isinstance(statistic, (Count, Histogram, FilteredCount, FilteredHistogram)) else STEPS
     if rows * largest >= _ROOM:
         raise PlanError(
             "The table has too many rows for exact sums.",
@@ -260,6 +274,28 @@ def _(statistic: Variance, kind: Column | None) -> _Shape:
 
 
 @shape_of.register
+def _(statistic: FilteredCount, kind: Column | None) -> _Shape:
+    return shape_of(Count(), kind)
+
+
+@shape_of.register
+def _(statistic: FilteredSum, kind: Column | None) -> _Shape:
+    kind = _numbers(kind)
+    return _Shape((sum_step(statistic, kind),), present(kind))
+
+
+@shape_of.register(FilteredMean)
+@shape_of.register(FilteredVariance)
+def _(statistic: FilteredMean | FilteredVariance, kind: Column | None) -> _Shape:
+    return shape_of(statistic.centred, kind)
+
+
+@shape_of.register
+def _(statistic: FilteredHistogram, kind: Column | None) -> _Shape:
+    return shape_of(statistic.bins, kind)
+
+
+@shape_of.register
 def _(statistic: Histogram, kind: Column | None) -> _Shape:
     if statistic.cells > MOST_BINS:
         raise PlanError(f"A histogram of {statistic.cells:,} bins.", rule=f"At most {MOST_BINS:,} on a table.")
@@ -296,6 +332,9 @@ def _query(prepared: Prepared, shape: _Shape, where: Predicate | None, by: Keys 
     conditions = [tree for tree in (shape.rows, where.tree() if where else None) if tree is not None]
     conditions += by.conditions() if by else []
     tree = exp.select(*outputs).from_(table(prepared.name))
+    if prepared.only is not None:
+        same = exp.EQ(this=column(prepared.person or ""), expression=column(KEPT))
+        tree = tree.join(table(prepared.only), on=same)
     if conditions:
         tree = tree.where(both(*conditions))
     return tree.group_by(*(exp.Literal.number(place + 1) for place in range(len(groups))))

@@ -15,6 +15,7 @@ from sqlglot import exp
 from epsilons.engines.base import NUMBER, TRUTH, Column
 from epsilons.engines.literals import cast, column, double, whole
 from epsilons.engines.predicate import missing
+from epsilons.statistics.filtered import FilteredSum
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
 from epsilons.statistics.total import STEPS, Centred
@@ -45,6 +46,14 @@ def centred_step(statistic: Centred, kind: Column) -> exp.Expr:
     return _between(as_double(kind), low, whole(lowest), high, whole(highest), cast(step, "INT"))
 
 
+def sum_step(statistic: FilteredSum, kind: Column) -> exp.Expr:
+    """floor(2^30 x/largest + 1/2): `FilteredSum.steps` of a value that is not missing."""
+    low, high = statistic.bounds
+    lowest, highest = statistic.ends
+    scaled = exp.Div(this=as_double(kind), expression=double(statistic.largest / STEPS))
+    return _between(as_double(kind), low, whole(lowest), high, whole(highest), cast(_half_up(scaled), "INT"))
+
+
 def square_step(statistic: Variance, kind: Column) -> exp.Expr:
     """floor(2^30 (u^2 - 1/2) + 1/2) with u = (x - c)/h, of a value that is not missing."""
     ends = [int(part[0, 0]) for part in (statistic.tally(np.array([b]), _ONE, 1)[1] for b in statistic.bounds)]
@@ -73,7 +82,7 @@ def _scaled(statistic: Centred, kind: Column, steps: int) -> exp.Expr:
 def grid_cell(statistic: Order, kind: Column) -> exp.Expr:
     """The grid point nearest to a value, -1 if it is missing."""
     low, high = statistic.bounds
-    step, last = float(statistic._step), statistic.points - 1
+    step, last = float(statistic.spacing), statistic.points - 1
     offset = exp.paren(exp.Sub(this=as_double(kind), expression=double(low)))
     place = _half_up(exp.Div(this=offset, expression=double(step)))
     if math.floor((high - low) / step + 0.5) > last:

@@ -20,8 +20,10 @@ from epsilons.errors import DataError, PlanError
 from epsilons.statistics import order
 from epsilons.statistics.base import Additive
 from epsilons.statistics.count import Count
+from epsilons.statistics.filtered import FilteredMean, FilteredSum, FilteredVariance
 from epsilons.statistics.histogram import Histogram
-from epsilons.statistics.queries import Keys, Prepared, Tally, cells, check_room, count, tally
+from epsilons.statistics.queries import Keys, Prepared, Tally, cells, check_room, count_people, tally
+from epsilons.statistics.scope import Scope
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.unbounded import UnboundedOrder
 from epsilons.statistics.variance import Variance
@@ -44,6 +46,8 @@ ADDITIVE += [
     Histogram(edges=tuple((1e15 + np.arange(20)).tolist())),
     Histogram(edges=tuple(np.geomspace(1, 100, 30).tolist())),
 ]
+ADDITIVE += [kind(Scope(), bounds) for bounds in BOUNDS for kind in (FilteredSum, FilteredVariance)]  # type: ignore[abstract]
+ADDITIVE += [FilteredMean.of(Scope(), bounds, "absent", None) for bounds in BOUNDS]
 GRIDS = [order.median(bounds) for bounds in BOUNDS[:7]]
 GRIDS += [order.median((0.0, 100.0), 1), order.minimum((0.0, 10.5), 3), order.maximum((-50.0, 50.0), 7)]
 GRIDS += [order.quantile(0.3, (0.0, 1.0), 0.1), order.median((0.0, 1e6), 1e-9)]
@@ -64,6 +68,10 @@ def engine() -> Iterator[DuckDB]:
     made = DuckDB(pa.table({"nothing": [1]}), threads=2)
     yield made
     made.close()
+
+
+def count(prepared: Prepared, **rows: Any) -> Any:
+    return tally(prepared, Count(), None, **rows).present
 
 
 def prepare(engine: DuckDB, columns: dict[str, pa.Array], codes: list[int]) -> Prepared:
@@ -97,7 +105,10 @@ def test_sums_are_those_of_the_arrays(engine: DuckDB, drawn: Any, statistic: Add
     prepared = prepare(engine, {"value": pa.array(values, KINDS[kind][0])}, codes)
     expected = statistic.tally(as_array(kind, values), np.array(codes, np.uint8), LEVELS)
     found = tally(prepared, statistic, "value")
-    assert [part[0].tolist() for part in found.parts] == [part.tolist() for part in expected]
+    parts = [part[0].tolist() for part in found.parts]
+    if isinstance(statistic, (FilteredMean, FilteredVariance)):
+        parts.append(found.present[0][:, None].tolist())
+    assert parts == [part.tolist() for part in expected]
 
 
 @settings(max_examples=150)
@@ -107,7 +118,7 @@ def test_grid_points_are_those_of_the_arrays(engine: DuckDB, drawn: Any, statist
     prepared = prepare(engine, {"value": pa.array(values, KINDS[kind][0])}, codes)
     expected = statistic.summarize(as_array(kind, values), np.array(codes, np.uint8), LEVELS)
     (found,) = cells(prepared, statistic, "value")
-    assert found.sorted_cells().keys.tolist() == expected.keys.tolist()
+    assert found.sorted_cells(np.arange(LEVELS), LEVELS).keys.tolist() == expected.keys.tolist()
     assert found.missing.tolist() == expected.missing.tolist()
 
 
@@ -129,7 +140,8 @@ def test_sums_of_many_random_values_are_those_of_the_arrays(engine: DuckDB, stat
     prepared = prepare(engine, {"value": pa.array(values)}, codes.tolist())
     found = tally(prepared, statistic, "value")
     expected = statistic.tally(values, codes, LEVELS)
-    assert [part[0].tolist() for part in found.parts] == [part.tolist() for part in expected]
+    parts = zip(found.parts, expected, strict=not isinstance(statistic, (FilteredMean, FilteredVariance)))
+    assert all(part[0].tolist() == other.tolist() for part, other in parts)
     assert found.present[0].tolist() == np.bincount(codes).tolist() or isinstance(statistic, Histogram)
 
 
@@ -207,10 +219,10 @@ def test_people_are_counted_once(engine: DuckDB) -> None:
     prepared = prepare(engine, {"id": pa.array([7, 7, 8, 9]), "x": pa.array([1, 2, 1, 3])}, [0, 0, 1, 1])
     prepared = Prepared(engine, "prepared", prepared.schema, "level", LEVELS, 4, person="id")
     where = parse("x < 3", prepared.schema)
-    assert count(prepared, of="people", where=where).tolist() == [[1, 1, 0]]
-    assert count(prepared, of="rows", where=where).tolist() == [[2, 1, 0]]
-    with pytest.raises(PlanError, match="Unknown of="):
-        count(prepared, of="cats")
+    assert count_people(prepared, where=where).tolist() == [[1, 1, 0]]
+    assert count(prepared, where=where).tolist() == [[2, 1, 0]]
+    assert count_people(prepared, "x").tolist() == [[1, 1, 0]]
+    assert tally(prepared, Count(), "x").parts[0][0, :, 0].tolist() == [1, 1, 0]
 
 
 def test_columns_may_be_named_like_anything(engine: DuckDB) -> None:

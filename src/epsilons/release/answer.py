@@ -19,14 +19,17 @@ from epsilons.guarantee import (
     Guarantee,
     to_epsilon,
 )
-from epsilons.mechanisms.base import Charges, Mechanism, charge_table
+from epsilons.mechanisms.base import Answer, Charges, Mechanism, charge_table
 from epsilons.mechanisms.countbar import CountBar
 from epsilons.mechanisms.errorbars import ErrorBar, ErrorModel
 from epsilons.mechanisms.exact import exact_answer
+from epsilons.mechanisms.linear import Linear
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
+from epsilons.mechanisms.ratio import RatioBar, ratio_bars
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Additive, Moments
+from epsilons.statistics.filtered import FilteredMean
 from epsilons.statistics.people import People
 from epsilons.statistics.question import ASSUMPTIONS, Question
 
@@ -39,6 +42,7 @@ FORMAT = 1
 _BARS: dict[str, Callable[[dict[str, Any]], ErrorBar]] = {
     "ErrorModel": ErrorModel.from_dict,
     "CountBar": CountBar.from_dict,
+    "RatioBar": RatioBar.from_dict,
 }
 
 
@@ -178,14 +182,21 @@ class Release:
         return html_table(self.statistic, (), rows, notes)
 
 
-def make_release(mechanism: Mechanism, question: Question, people: People, entropy: Entropy, why: str) -> Release:
-    """Draw one answer and put its error, promise and price beside it."""
+def make_release(
+    mechanism: Mechanism,
+    question: Question,
+    people: People,
+    entropy: Entropy,
+    why: str,
+    notes: tuple[str, ...] = (),
+) -> Release:
+    """Draw one answer and put its error, promise and price beside it; `notes` are further caveats."""
     levels = people.levels
     charges = mechanism.charge(question, levels)
     answer = mechanism.draw(question, people, entropy)
     by_worst = question.assume == "nothing"
     error = (mechanism.worst_error if by_worst else mechanism.predict_error)(question, levels)
-    models = _models(mechanism, question, levels, answer.value)
+    models = _models(mechanism, question, levels, answer)
     assumption = "nothing" if by_worst or mechanism.assumption == "nothing" else question.assume
     return Release(
         statistic=question.statistic.describe(),
@@ -193,7 +204,7 @@ def make_release(mechanism: Mechanism, question: Question, people: People, entro
         error=error,
         mechanism=mechanism.name,
         why=why,
-        guarantee=_guarantee(mechanism, question, levels, charges, entropy.private),
+        guarantee=_guarantee(mechanism, question, levels, charges, entropy.private, notes),
         charges=charge_table(levels, charges),
         levels={to_epsilon(g): levels.name(g) for g in levels.grants},
         assumption=ASSUMPTIONS[assumption],
@@ -203,7 +214,7 @@ def make_release(mechanism: Mechanism, question: Question, people: People, entro
     )
 
 
-def exact_release(question: Question, people: People) -> Release:
+def exact_release(question: Question, people: People, notes: tuple[str, ...] = ()) -> Release:
     """The exact answer from people who all chose public, labelled so."""
     levels = people.levels
     return Release(
@@ -212,7 +223,7 @@ def exact_release(question: Question, people: People) -> Release:
         error=0.0,
         mechanism="exact",
         why="Everyone on the roster chose public, so the exact answer is released.",
-        guarantee=Guarantee(question.neighbors, ((None, None),), NO_PROMISE, (ROSTER_IS_PUBLIC, PUBLIC_PEOPLE)),
+        guarantee=Guarantee(question.neighbors, ((None, None),), NO_PROMISE, (ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, *notes)),
         charges={math.inf: 0.0},
         levels={math.inf: levels.name(None)},
         assumption=ASSUMPTIONS["nothing"],
@@ -246,7 +257,14 @@ def individual_release(
     )
 
 
-def _guarantee(mechanism: Mechanism, question: Question, levels: Levels, charges: Charges, private: bool) -> Guarantee:
+def _guarantee(
+    mechanism: Mechanism,
+    question: Question,
+    levels: Levels,
+    charges: Charges,
+    private: bool,
+    notes: tuple[str, ...],
+) -> Guarantee:
     caveats = [] if private else [SEEDED]
     caveats += mechanism.caveats
     if question.groups:
@@ -255,7 +273,7 @@ def _guarantee(mechanism: Mechanism, question: Question, levels: Levels, charges
     caveats.append(ROSTER_IS_PUBLIC)
     if None in levels.grants:
         caveats.append(PUBLIC_PEOPLE)
-    caveats += _rounding(levels)
+    caveats += [*_rounding(levels), *notes]
     return Guarantee(
         neighbors=question.neighbors,
         losses=tuple(zip(levels.grants, charges, strict=True)),
@@ -273,11 +291,13 @@ def _rounding(levels: Levels) -> list[str]:
     return [f"More than 256 distinct preferences were rounded down to a fixed ladder, {lost}."]
 
 
-def _models(mechanism: Mechanism, question: Question, levels: Levels, value: Any) -> tuple[ErrorBar, ...] | None:
+def _models(mechanism: Mechanism, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
     """Error bars for each number; what the released number itself says about people's values is public by now."""
-    statistic = question.statistic
+    statistic, value = question.statistic, answer.value
     if not isinstance(statistic, Additive):
         return None
+    if isinstance(statistic, FilteredMean) and isinstance(mechanism, Linear) and answer.sums is not None:
+        return ratio_bars(mechanism, question, levels, answer.sums)
     bars = []
     for number in value.values() if isinstance(value, dict) else [value]:
         moments = statistic.moments(question.spread, question.density, question.location)

@@ -1,0 +1,233 @@
+"""What the commands that ask questions share: their options, and how an answer is shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from epsilons.cli.terminal import as_json, notes, print_json, results
+from epsilons.display import show, show_key
+from epsilons.errors import EpsilonsError, PlanError
+
+if TYPE_CHECKING:
+    from epsilons.dataset import Dataset
+    from epsilons.release import Release
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+dataset_file = click.argument("dataset", type=click.Path(dir_okay=False), metavar="PEOPLE.TOML")
+column_name = click.argument("column")
+
+
+class Pair(click.ParamType[tuple[float, float]]):
+    """Two numbers, as `0,100`."""
+
+    name = "LOW,HIGH"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, float]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            low, high = (float(part) for part in value.split(","))
+        except ValueError:
+            self.fail("two numbers with a comma between them, such as 0,100", param, ctx)
+        return low, high
+
+
+class Numbers(click.ParamType[list[float]]):
+    """Several numbers, as `0,10,20`."""
+
+    name = "A,B,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
+        if isinstance(value, list):
+            return value
+        try:
+            return [float(part) for part in value.split(",")]
+        except ValueError:
+            self.fail("numbers with commas between them, such as 0,10,20", param, ctx)
+
+
+bounds = click.option("--bounds", type=Pair(), help="Public bounds of the column; those of the file unless given.")
+step = click.option("--step", type=float, help="Distance between possible answers (65,536 steps unless given).")
+
+_COMMON = (
+    click.option("--where", help="A condition, such as \"age >= 18 AND region IN ('north', 'south')\"."),
+    click.option(
+        "--by",
+        multiple=True,
+        metavar="COLUMN=KEY,KEY",
+        help='Groups, with their keys: region=north,south, or a JSON list: region=["a,b","c"]. May be repeated.',
+    ),
+    click.option("--missing", type=click.Choice(["exclude", "center"]), help="What to do with missing values."),
+    click.option("--share", type=float, help="At most this part of what each person granted (default 0.1)."),
+    click.option("--error", type=float, help="Instead of a share: the smallest one whose plan reaches this error."),
+    click.option("--mechanism", default="auto", show_default=True, help="Which mechanism answers."),
+    click.option("--threshold", help="For threshold and sample: a number, max, mean or best."),
+    click.option("--assume", type=click.Choice(["unrelated", "nothing"]), help="About preferences and values."),
+    click.option("--spread", type=float, help="Public guess of the standard deviation."),
+    click.option("--density", type=float, help="Public guess of the part of people who count."),
+    click.option("--location", type=float, help="Public guess of the mean."),
+)
+
+
+def asking(command: _F) -> _F:
+    """The options of every question."""
+    for option in reversed(_COMMON):
+        command = option(command)
+    return command
+
+
+def spending(command: _F) -> _F:
+    """The options of commands that answer, besides those of every question."""
+    for option in reversed(
+        (
+            click.option("--fresh", is_flag=True, help="Ask anew and pay, also if it was asked before."),
+            click.option("--dry-run", is_flag=True, help="Show the plan and what would be charged; charge nothing."),
+            as_json,
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def column_question(statistic: str, words: str, example: str, grid: bool = False) -> click.Command:
+    """A command that asks one statistic of one column within bounds."""
+
+    def ask(dataset: str, column: str, **given: Any) -> None:
+        with open_dataset(dataset) as people:
+            answer(people, statistic, given, column=column)
+
+    ask.__doc__ = f"{words}\n\n\b\nExample:\n  {example}"
+    decorated = bounds(step(asking(spending(ask))) if grid else asking(spending(ask)))
+    return click.command(statistic, short_help=words)(dataset_file(column_name(decorated)))
+
+
+def open_dataset(path: str) -> Dataset:
+    """The dataset that a file declares; a word on stderr while a large table is prepared."""
+    console = notes()
+    with console.status(f"Preparing {path}"):
+        from epsilons.dataset import Dataset
+
+        return Dataset.from_toml(path)
+
+
+def arguments(given: dict[str, Any], people: Dataset) -> dict[str, Any]:
+    """A command's options as the arguments of a method: what was not given is left out."""
+    kept = {name: value for name, value in given.items() if value is not None and value != ()}
+    if "by" in kept:
+        kept["by"] = dict(_group(text, people) for text in kept["by"])
+    if "threshold" in kept:
+        kept["threshold"] = _threshold(kept["threshold"])
+    return kept
+
+
+def _threshold(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _group(text: str, people: Dataset) -> tuple[str, list[Any]]:
+    """`region=north,south`."""
+    name, equals, listed = text.partition("=")
+    if not equals or not name:
+        raise PlanError(f"--by {text} has no keys.", rule="Keys come from the caller.", hint="--by region=north,south")
+    return name, keys(name, listed, people)
+
+
+def keys(column: str, listed: str, people: Dataset) -> list[Any]:
+    """Keys with commas between them, or as a JSON list; words take the type of their column."""
+    if listed.startswith("["):
+        try:
+            found: list[Any] = json.loads(listed)
+        except ValueError:
+            raise PlanError(f"The keys of {column!r} are not a JSON list.", hint=f'{column}=["a,b","c"]') from None
+        return found
+    return [people.key(column, word) for word in listed.split(",")]
+
+
+def column_bounds(given: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """`wage=0,100`, for several columns."""
+    found = {}
+    for text in given:
+        name, _, pair = text.partition("=")
+        try:
+            low, high = (float(part) for part in pair.split(","))
+        except ValueError:
+            raise PlanError(f"{text!r} is not a column with bounds.", hint="--bounds wage=0,100") from None
+        found[name] = (low, high)
+    return found
+
+
+def answer(people: Dataset, statistic: str, given: dict[str, Any], **own: Any) -> None:
+    """Ask one question and print it; with --dry-run only its plan."""
+    dry, as_document = given.pop("dry_run"), given.pop("as_json")
+    options = arguments({**own, **given}, people)
+    if dry:
+        options.pop("fresh", None)
+        show_plan(people, statistic, options, as_document)
+        return
+    method = getattr(people, statistic)
+    if statistic == "quantile":
+        release = method(options.pop("column"), options.pop("q"), **options)
+    else:
+        release = method(**options)
+    show_release(people, release, as_document)
+
+
+def show_plan(people: Dataset, statistic: str, options: dict[str, Any], as_document: bool) -> None:
+    """A plan on stdout."""
+    plan = people.plan(statistic, options.pop("column", None), **options)
+    if as_document:
+        print_json(plan.to_dict())
+    else:
+        results().print(str(plan), soft_wrap=True, markup=False)
+
+
+def show_release(people: Dataset, release: Release, as_document: bool) -> None:
+    """An answer on stdout: value, error, interval, price and what is left."""
+    left = people.remaining()
+    interval = _interval(release)
+    if as_document:
+        print_json({"release": release.to_dict(), "interval": _plain_interval(interval), "left": _left(left.epsilons)})
+        return
+    from rich.table import Table
+
+    console = results()
+    rows = release.value.items() if isinstance(release.value, dict) else [("", release.value)]
+    table = Table("", release.statistic, "± error", "95% interval", box=None, header_style="bold", pad_edge=False)
+    for key, value in rows:
+        bar = interval.get(key) if isinstance(interval, dict) else interval
+        shown = "–" if bar is None else f"{show(bar[0])} to {show(bar[1])}"
+        table.add_row(show_key(key) if key != "" else "", show(value), show(release.error), shown)
+    console.print(table)
+    console.print()
+    console.print(f"by {release.mechanism}: {release.why}", soft_wrap=True, markup=False)
+    for granted, spent in release.charges.items():
+        if granted in left.epsilons:
+            name = release.levels.get(granted, f"{granted:g}")
+            console.print(f"  {name}: charged {show(spent)}, left {show(left.epsilons[granted])} of {show(granted)}")
+    console.print()
+    console.print(str(release.guarantee), style="dim", soft_wrap=True, markup=False)
+
+
+def _interval(release: Release) -> Any:
+    try:
+        return release.interval(0.95)
+    except EpsilonsError:
+        return None
+
+
+def _plain_interval(interval: Any) -> Any:
+    if isinstance(interval, dict):
+        return [list(pair) for pair in interval.values()]
+    return None if interval is None else list(interval)
+
+
+def _left(epsilons: dict[float, float]) -> list[list[float]]:
+    return [[granted, left] for granted, left in epsilons.items()]

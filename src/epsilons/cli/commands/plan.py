@@ -1,0 +1,36 @@
+"""`epsilons plan`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from epsilons.cli import asking
+from epsilons.cli.terminal import as_json as json_option
+
+_STATISTICS = ["count", "sum", "mean", "variance", "median", "quantile", "min", "max", "histogram"]
+
+
+@click.command(short_help="What a question would cost and how far it would err. Free.")
+@asking.dataset_file
+@click.argument("statistic", type=click.Choice(_STATISTICS))
+@click.argument("column", required=False)
+@asking.bounds
+@asking.step
+@click.option("--q", type=float, help="For quantile: the part of the values below it.")
+@click.option("--edges", type=asking.Numbers(), help="For histogram: bins [a, b), [b, c), ...")
+@click.option("--of", type=click.Choice(["people", "rows"]), help="For count: what is counted.")
+@asking.asking
+@json_option
+def command(dataset: str, statistic: str, column: str | None, as_json: bool, **given: Any) -> None:
+    """What a question would cost and how far it would err, for every mechanism. Free: nothing is read or charged.
+
+    \b
+    Example:
+      epsilons plan people.toml mean wage --share 0.1
+    """
+    with asking.open_dataset(dataset) as people:
+        options = asking.arguments({**given, "column": column}, people)
+        options.pop("mechanism", None)
+        asking.show_plan(people, statistic, options, as_json)

@@ -1,0 +1,164 @@
+"""A dataset declared in a file, `people.toml`: where the data are, whose they are, what was promised.
+
+    source = "wages.parquet"
+    person = "id"
+    version = "2026-11"
+    ledger = "sqlite:///wages.ledger"
+    complete = ["age"]
+
+    [preferences]
+    column = "privacy"
+    levels = { strict = 0.05, standard = 0.2, open = 1, public = "public" }
+
+    [bounds]
+    wage = [0, 100]
+
+Paths are relative to the file. Whatever is not known here is an error that names it.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from epsilons.errors import DataError, PreferenceError
+from epsilons.preferences import PUBLIC, Preferences
+
+_TOP = {
+    "source", "table", "person", "rows_per_person", "neighbors", "ledger", "complete", "version", "engine",
+    "allow_individual", "types", "bounds", "preferences", "threads", "memory",
+}  # fmt: skip
+_PREFERENCES = {"column", "levels", "default", "file", "person", "types", "everyone"}
+_PLAIN = (
+    "rows_per_person",
+    "neighbors",
+    "complete",
+    "version",
+    "allow_individual",
+    "types",
+    "table",
+    "threads",
+    "memory",
+)
+
+
+def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The arguments of `Dataset` that a file stands for; nothing is opened but the file."""
+    where = Path(path)
+    declared = read_declared(where)
+    _only(declared, _TOP, where.name)
+    for name in ("source", "person", "preferences"):
+        if name not in declared:
+            raise DataError(
+                f"{where.name} has no {name!r}.", rule="Source, person and preferences are needed.", hint=_HINT
+            )
+    here = where.resolve().parent
+    arguments = {name: declared[name] for name in _PLAIN if name in declared}
+    arguments["source"] = _paths(declared["source"], here)
+    arguments["person"] = declared["person"]
+    arguments["preferences"] = _preferences(declared["preferences"], here)
+    arguments["ledger"] = _address(declared.get("ledger"), here)
+    arguments["bounds"] = {name: _pair(name, pair) for name, pair in _table(declared, "bounds").items()}
+    if declared.get("engine", "duckdb") != "duckdb":
+        arguments["engine"] = declared["engine"]
+    return arguments
+
+
+def read_declared(path: Path) -> dict[str, Any]:
+    """A file's contents, which are the steward's own words and may be quoted in messages."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"There is no file {path}.", hint="epsilons init data.parquet writes one") from None
+    except (OSError, UnicodeDecodeError):
+        raise DataError(f"{path} cannot be read.", rule="A dataset is declared in a TOML file.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{path.name} is not TOML: {error}.", hint="epsilons init data.parquet writes one") from None
+
+
+_HINT = "epsilons init data.parquet writes such a file"
+
+
+def _only(given: Mapping[str, Any], known: set[str], where: str) -> None:
+    strange = sorted(set(given) - known)
+    if strange:
+        raise DataError(f"{where} says {strange[0]!r}, which means nothing.", hint=", ".join(sorted(known)))
+
+
+def _table(declared: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    table = declared.get(name, {})
+    if not isinstance(table, Mapping):
+        raise DataError(f"{name!r} is not a table.", hint=f"[{name}]")
+    return table
+
+
+def _paths(source: Any, here: Path) -> str | list[str]:
+    if isinstance(source, str) and source:
+        return str(here / source)
+    if isinstance(source, list) and source and all(isinstance(one, str) for one in source):
+        return [str(here / one) for one in source]
+    raise DataError("The source is a path, or a list of paths.", hint='source = "wages.parquet"')
+
+
+def _address(ledger: Any, here: Path) -> str | None:
+    """A path in an address is relative to the file, like every other."""
+    if ledger is None:
+        return None
+    if not isinstance(ledger, str):
+        raise DataError("A ledger is given by its address.", hint='ledger = "sqlite:///wages.ledger"')
+    prefix = "sqlite:///"
+    if ledger.startswith(prefix) and not ledger.startswith(prefix + "/"):
+        return f"{prefix}{here / ledger[len(prefix) :]}"
+    return ledger
+
+
+def _pair(name: str, pair: Any) -> tuple[float, float]:
+    if not isinstance(pair, list) or len(pair) != 2:
+        raise DataError(f"The bounds of {name!r} are not a pair.", hint=f"{name} = [0, 100]")
+    return pair[0], pair[1]
+
+
+def _preferences(declared: Any, here: Path) -> Preferences:
+    if not isinstance(declared, Mapping):
+        raise PreferenceError("Preferences are not a table.", hint='[preferences] with column = "privacy"')
+    _only(declared, _PREFERENCES, "[preferences]")
+    if "everyone" in declared:
+        if len(declared) > 1:
+            raise PreferenceError("With everyone alike there is nothing else to say.", hint="everyone = 0.5")
+        return Preferences({}, default=_epsilon(declared["everyone"]))
+    if "column" not in declared:
+        raise PreferenceError("Nobody said which column holds the preferences.", hint='column = "privacy"')
+    levels = declared.get("levels")
+    if levels is not None:
+        if not isinstance(levels, Mapping):
+            raise PreferenceError("Levels are names with epsilons.", hint="levels = { strict = 0.05, open = 1 }")
+        levels = {name: _epsilon(epsilon) for name, epsilon in levels.items()}
+    default = declared.get("default")
+    if default is not None and levels is None:
+        default = _epsilon(default)
+    if "file" in declared:
+        return Preferences.from_file(
+            str(here / str(declared["file"])),
+            person=declared.get("person", "id"),
+            column=declared["column"],
+            levels=levels,
+            default=default,
+            types=declared.get("types"),
+        )
+    if levels is None:
+        return Preferences.from_column(declared["column"], default)
+    return Preferences.from_levels(str(declared["column"]), levels, default)
+
+
+def _epsilon(value: Any) -> float:
+    """A number, or the word public."""
+    if value == "public":
+        return PUBLIC
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise PreferenceError(
+            f"{value!r} is not an epsilon.", rule="A number, or the word public.", hint="strict = 0.05"
+        )
+    return float(value)

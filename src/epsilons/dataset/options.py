@@ -1,0 +1,111 @@
+"""What every statistic of a table takes besides its own arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypedDict
+
+from epsilons.errors import PlanError
+from epsilons.mechanisms.base import Settings
+from epsilons.noise.entropy import Entropy
+from epsilons.planner.plan import check_share
+from epsilons.statistics.base import Statistic
+from epsilons.statistics.question import Question
+
+#: A question's part of everybody's grant unless it says otherwise.
+DEFAULT_SHARE = 0.1
+
+
+class Options(TypedDict, total=False):
+    """`people.mean("wage", bounds=(0, 100), where="age >= 18", share=.1)`: everything after the column and bounds."""
+
+    where: str | None
+    by: Mapping[str, Sequence[Hashable]] | None
+    missing: str | None
+    share: float | None
+    error: float | None
+    mechanism: str
+    threshold: float | str | None
+    rescale: bool | None
+    scale: str | None
+    gamma: int | None
+    inside: str | None
+    assume: str
+    spread: float | None
+    density: float | None
+    location: float | None
+    privacy: str
+    fresh: bool
+    entropy: Entropy | None
+
+
+@dataclass(frozen=True, eq=False)
+class Manner:
+    """How a question is to be answered: what may be spent, by which mechanism, under which assumptions."""
+
+    share: Fraction | None
+    error: float | None
+    mechanism: str
+    settings: Settings
+    assume: str
+    spread: float | None
+    density: float | None
+    location: float | None
+    privacy: str
+    fresh: bool
+    entropy: Entropy | None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Manner:
+        """Check a call's options, except those that say which rows."""
+        share, error = given.get("share"), given.get("error")
+        if share is not None and error is not None:
+            raise PlanError(
+                "Both a share and an error were given.",
+                rule="Either fixes the other.",
+                hint="share=0.1, or error=0.5 for the smallest share that reaches it",
+            )
+        mechanism = given.get("mechanism", "auto")
+        if not isinstance(mechanism, str):
+            raise PlanError(f"Unknown mechanism {mechanism!r}.", hint='mechanism="auto"')
+        settings = Settings(*(given.get(name) for name in ("threshold", "rescale", "scale", "gamma", "inside")))
+        privacy = given.get("privacy", "personalized")
+        if privacy == "group":
+            raise PlanError(
+                "Groups have no budgets.",
+                rule="A ledger holds one grant for each person.",
+                hint='eps.median(values, privacy="group", group_epsilons=[...]) on arrays',
+            )
+        return cls(
+            share=None if error is not None else check_share(DEFAULT_SHARE if share is None else share),
+            error=error,
+            mechanism=mechanism,
+            settings=settings,
+            assume=given.get("assume", "unrelated"),
+            spread=given.get("spread"),
+            density=given.get("density"),
+            location=given.get("location"),
+            privacy=privacy,
+            fresh=bool(given.get("fresh", False)),
+            entropy=given.get("entropy"),
+        )
+
+    def question(self, statistic: Statistic, neighbors: str) -> Question:
+        """The question under these assumptions."""
+        guesses = (self.spread, self.density, self.location)
+        return Question(statistic, neighbors, self.assume, *guesses, self.privacy)
+
+    def identity(self) -> dict[str, Any]:
+        """What of it makes another question."""
+        return {
+            "share": None if self.share is None else str(self.share),
+            "error": self.error,
+            "mechanism": self.mechanism,
+            "settings": repr(self.settings),
+            "assume": self.assume,
+            "guesses": [self.spread, self.density, self.location],
+            "privacy": self.privacy,
+            "seeded": self.entropy is not None,
+        }

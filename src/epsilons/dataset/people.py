@@ -1,0 +1,109 @@
+"""The people of a table, as the mechanisms see them: one query per summary, and only summaries leave the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from epsilons.dataset.preparation import Preparation
+from epsilons.engines.predicate import Predicate
+from epsilons.noise.coins import keep_people
+from epsilons.noise.entropy import Entropy
+from epsilons.preferences import Levels
+from epsilons.statistics import queries
+from epsilons.statistics.base import Additive
+from epsilons.statistics.filtered import FilteredCount, FilteredMean, FilteredVariance
+from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.people import thin
+from epsilons.statistics.queries import Keys, Prepared
+
+_SAMPLED = "epsilons sampled"
+
+
+@dataclass(frozen=True, eq=False)
+class TablePeople:
+    """What a question sees: a prepared table, a column, a condition, groups, and the level of each cohort.
+
+    `places[c]` is the level of the c-th cohort of the preparation, -1 for those who are not used.
+    """
+
+    preparation: Preparation
+    column: str | None
+    where: Predicate | None
+    by: Keys | None
+    levels: Levels
+    places: NDArray[np.int64]
+
+    def tally(self, statistic: Additive) -> list[NDArray[np.int64]]:
+        return self._tally(statistic, self.preparation.prepared)
+
+    def sampled_tally(self, statistic: Additive, chances: Sequence[int], entropy: Entropy) -> list[NDArray[np.int64]]:
+        if statistic.counts:
+            return [thin(part, chances, entropy) for part in self.tally(statistic)]
+        with self._sample(chances, entropy) as sampled:
+            return self._tally(statistic, sampled)
+
+    def cells(self, statistic: Order) -> SortedCells:
+        (found,) = self.grouped_cells(statistic)
+        return found
+
+    def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> SortedCells:
+        (found,) = self.grouped_sampled_cells(statistic, chances, entropy)
+        return found
+
+    def grouped_cells(self, statistic: Order) -> list[SortedCells]:
+        found = self._cells(statistic, self.preparation.prepared)
+        if statistic.scope is not None:
+            return found
+        # A public number of values: whoever is on the roster and has no row is missing like whoever has no value.
+        return [self._everyone(cells) for cells in found]
+
+    def grouped_sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
+        with self._sample(chances, entropy) as sampled:
+            return self._cells(statistic, sampled)
+
+    # One query each -------------------------------------------------------------------------------------------------
+
+    def _tally(self, statistic: Additive, prepared: Prepared) -> list[NDArray[np.int64]]:
+        if isinstance(statistic, FilteredCount) and statistic.of == "people" and statistic.scope.rows > 1:
+            people = queries.count_people(prepared, self.column, where=self.where, by=self.by)
+            return [self._by_level(people[:, :, None])]
+        found = queries.tally(prepared, statistic, self.column, where=self.where, by=self.by)
+        parts = list(found.parts)
+        if isinstance(statistic, (FilteredMean, FilteredVariance)):
+            parts.append(found.present[:, :, None])
+        return [self._by_level(part) for part in parts]
+
+    def _by_level(self, part: NDArray[np.int64]) -> NDArray[np.int64]:
+        """[group, cohort, cell] to [level, group and cell]; cohorts that are not used are left out."""
+        groups, _, cells = part.shape
+        used = self.places >= 0
+        levels = np.zeros((len(self.levels.grants), groups, cells), np.int64)
+        np.add.at(levels, self.places[used], part[:, used].transpose(1, 0, 2))
+        return levels.reshape(len(self.levels.grants), groups * cells)
+
+    def _cells(self, statistic: Order, prepared: Prepared) -> list[SortedCells]:
+        assert self.column is not None
+        found = queries.cells(prepared, statistic, self.column, where=self.where, by=self.by)
+        return [cells.sorted_cells(self.places, len(self.levels.grants)) for cells in found]
+
+    def _everyone(self, cells: SortedCells) -> SortedCells:
+        missing = np.array(self.levels.sizes, np.int64) - cells.totals
+        return SortedCells(cells.keys, missing, cells.levels)
+
+    @contextmanager
+    def _sample(self, chances: Sequence[int], entropy: Entropy) -> Iterator[Prepared]:
+        """The table with the rows of a fresh random sample of people only, all of a person's rows or none."""
+        prepared = self.preparation.prepared
+        codes = self.places[self.preparation.places]
+        kept = keep_people(entropy, self.preparation.digests, codes, chances)
+        prepared.engine.add(_SAMPLED, pa.table({queries.KEPT: np.flatnonzero(kept).astype(np.int32)}))
+        try:
+            yield replace(prepared, only=_SAMPLED)
+        finally:
+            prepared.engine.drop(_SAMPLED)

@@ -1,0 +1,173 @@
+"""Before the first question, once per data version: whose row is whose, at most so many each, and a copy that is quick.
+
+The copy has the table's columns, a number for each person and a code for each person's cohort. Rows that belong to
+nobody are left out. Of people who have too many rows those with the smallest keyed hash of their content stay: which
+ones stay depends on nobody else, on no order of rows, and on nothing that an engine does differently. How many rows
+were left out is nobody's to know, so it is not reported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from epsilons.engines.base import DATE, NUMBER, OTHER, SOURCE, TEXT, TRUTH, Column, Engine, Schema
+from epsilons.engines.literals import cast, column, double, table, whole
+from epsilons.engines.predicate import missing
+from epsilons.ledger.base import Members
+from epsilons.statistics.queries import Prepared
+
+PERSON, COHORT = "epsilons person", "epsilons cohort"
+_PEOPLE, _STAGED = "epsilons people", "epsilons staged"
+_ID, _CROWDED, _PLACE = "epsilons id", "epsilons crowded", "epsilons place"
+#: Doubles are hashed on a grid of 2^-10, cut off where it would leave 64 bits.
+_FINE, _FAR = 1024.0, 1e15
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """The copy, and for each person of the table their digest and the place of their cohort in `cohorts`."""
+
+    prepared: Prepared
+    epoch: int
+    digests: NDArray[np.uint8]
+    places: NDArray[np.int32]
+    cohorts: tuple[int, ...]
+
+
+def prepare(
+    engine: Engine, person: Column, ids: pa.Array, digests: NDArray[np.uint8], members: Members, rows: int, salt: bytes
+) -> Preparation:
+    """Number the people, cap their rows, and copy. `ids[i]` has the digest `digests[i]`."""
+    places, cohorts = _places(digests, members)
+    origin = SOURCE
+    if not engine.joins:
+        engine.keep(_STAGED, exp.select("*").from_(table(SOURCE)))
+        origin = _STAGED
+    crowd = _crowded(engine, origin, person, rows)
+    numbers = np.arange(len(ids), dtype=np.int32)
+    people = {_ID: ids, PERSON: numbers, COHORT: _codes(places, cohorts)}
+    people[_CROWDED] = pc.is_in(ids, value_set=crowd.combine_chunks().cast(ids.type))
+    engine.add(_PEOPLE, pa.table(people))
+    columns = [kind for kind in engine.schema.values() if kind.family != OTHER]
+    name = _name(members.epoch)
+    if len(crowd):
+        schema = engine.keep(name, _capped(origin, person, columns, rows, salt))
+    else:
+        schema = engine.keep(name, _joined(origin, person, columns, None))
+    engine.drop(_PEOPLE)
+    if origin == _STAGED:
+        engine.drop(_STAGED)
+    asked = Schema([kind for kind in schema.values() if kind.name not in (PERSON, COHORT)])
+    prepared = Prepared(engine, name, asked, COHORT, len(cohorts), len(ids) * rows, PERSON)
+    return Preparation(prepared, members.epoch, digests, places, cohorts)
+
+
+def renew(before: Preparation, members: Members) -> Preparation:
+    """The same rows after people changed their minds: only the cohorts' codes are new."""
+    engine, old = before.prepared.engine, before.prepared
+    places, cohorts = _places(before.digests, members)
+    numbers = np.arange(len(places), dtype=np.int32)
+    engine.add(_PEOPLE, pa.table({_ID: numbers, COHORT: _codes(places, cohorts)}))
+    name = _name(members.epoch)
+    kept = [_of(old.name, column_name) for column_name in (*old.schema, PERSON)]
+    query = (
+        exp.select(*kept, _of(_PEOPLE, COHORT))
+        .from_(table(old.name))
+        .join(table(_PEOPLE), on=exp.EQ(this=_of(old.name, PERSON), expression=_of(_PEOPLE, _ID)))
+    )
+    engine.keep(name, query)
+    engine.drop(_PEOPLE)
+    engine.drop(old.name)
+    prepared = Prepared(engine, name, old.schema, COHORT, len(cohorts), old.rows, PERSON)
+    return Preparation(prepared, members.epoch, before.digests, places, cohorts)
+
+
+def _name(epoch: int) -> str:
+    return f"epsilons rows {epoch}"
+
+
+def _of(source: str, name: str) -> exp.Column:
+    return exp.column(name, table=source, quoted=True)
+
+
+def _places(digests: NDArray[np.uint8], members: Members) -> tuple[NDArray[np.int32], tuple[int, ...]]:
+    """Each person's cohort as a place in the list of cohorts. Members are sorted by digest."""
+    cohorts, codes = np.unique(members.cohorts, return_inverse=True)
+    known = np.ascontiguousarray(members.digests).view("S16").reshape(-1)
+    asked = np.ascontiguousarray(digests).view("S16").reshape(-1)
+    # Sorted questions walk through the members in order, which a processor's cache rewards.
+    order = np.argsort(asked, kind="stable")
+    found = np.empty(len(asked), np.int64)
+    found[order] = np.searchsorted(known, asked[order])
+    return codes[found].astype(np.int32), tuple(int(cohort) for cohort in cohorts)
+
+
+def _codes(places: NDArray[np.int32], cohorts: tuple[int, ...]) -> NDArray[np.generic]:
+    return places.astype(np.uint8) if len(cohorts) <= 256 else places
+
+
+def _crowded(engine: Engine, origin: str, person: Column, rows: int) -> pa.ChunkedArray:
+    """The ids of people with more rows than they may have."""
+    crowd = exp.GT(this=exp.Count(this=exp.Star(), big_int=True), expression=whole(rows))
+    query = exp.select(exp.alias_(column(person.name), "id")).from_(table(origin)).group_by(exp.Literal.number(1))
+    return engine.run(query.having(crowd))["id"]
+
+
+def _joined(origin: str, person: Column, columns: list[Column], crowded: bool | None) -> exp.Select:
+    """Everybody's rows with PERSON and COHORT; with `crowded` only of those who have too many, or have not."""
+    on = exp.EQ(this=_of(origin, person.name), expression=_of(_PEOPLE, _ID))
+    taken: list[exp.Expr] = [_of(origin, kind.name) for kind in columns]
+    query = exp.select(*taken, _of(_PEOPLE, PERSON), _of(_PEOPLE, COHORT)).from_(table(origin))
+    query = query.join(table(_PEOPLE), on=on)
+    if crowded is None:
+        return query
+    return query.where(_of(_PEOPLE, _CROWDED) if crowded else exp.Not(this=_of(_PEOPLE, _CROWDED)))
+
+
+def _capped(origin: str, person: Column, columns: list[Column], rows: int, salt: bytes) -> exp.Query:
+    """The rows of people who have few enough, and of the others the first ones by their hash."""
+    names = [column(name) for name in (*(kind.name for kind in columns), PERSON, COHORT)]
+    order = exp.Order(expressions=[exp.Ordered(this=tree, nulls_first=True) for tree in _ordering(columns, salt)])
+    place = exp.Window(this=exp.RowNumber(), partition_by=[column(PERSON)], order=order)
+    crowd = _joined(origin, person, columns, True).subquery("crowd")
+    ranked = exp.select(*names, exp.alias_(place, _PLACE, quoted=True)).from_(crowd).subquery("ranked")
+    first = exp.select(*(name.copy() for name in names)).from_(ranked)
+    first = first.where(exp.LTE(this=column(_PLACE), expression=whole(rows)))
+    return exp.union(_joined(origin, person, columns, False), first, distinct=False)
+
+
+def _ordering(columns: list[Column], salt: bytes) -> list[exp.Expr]:
+    """SHA-256 of the salt and the row, then the row itself: rows that hash alike are alike, or ordered by value."""
+    pieces: list[exp.Expr] = [exp.Literal.string(salt.hex())]
+    pieces += [_piece(kind) for kind in columns]
+    content = exp.ConcatWs(expressions=[exp.Literal.string("|"), *pieces])
+    hashed = exp.SHA2(this=content, length=exp.Literal.number(256))
+    return [hashed, *(column(kind.name) for kind in columns)]
+
+
+def _piece(kind: Column) -> exp.Expr:
+    """A value as text that every engine writes alike; what no engine writes alike only orders rows of equal hash."""
+    if kind.family == TEXT:
+        shown: exp.Expr = column(kind.name)
+    elif kind.family == DATE or (kind.family == NUMBER and not kind.floating and kind.scale == 0):
+        shown = cast(column(kind.name), "VARCHAR")
+    elif kind.family == TRUTH:
+        shown = exp.Case(ifs=[exp.If(this=column(kind.name), true=exp.Literal.string("t"))], default=_text("f"))
+    elif kind.family == NUMBER:
+        value = cast(column(kind.name), "DOUBLE")
+        cut = exp.Least(this=exp.Greatest(this=value, expressions=[double(-_FAR)]), expressions=[double(_FAR)])
+        fine = exp.Floor(this=exp.Mul(this=cut, expression=double(_FINE)))
+        shown = cast(cast(fine, "BIGINT"), "VARCHAR")
+    else:
+        shown = _text("")
+    return exp.Case(ifs=[exp.If(this=missing(kind), true=_text("-"))], default=shown)
+
+
+def _text(word: str) -> exp.Expr:
+    return exp.Literal.string(word)

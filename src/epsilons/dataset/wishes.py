@@ -1,0 +1,265 @@
+"""Who asked for what, read from tables: one wish per person, the strictest of all their rows.
+
+Preferences are public facts of the roster, so messages may name them; ids are never named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from epsilons.engines.base import NUMBER, SOURCE, TEXT, Column, Engine
+from epsilons.engines.literals import cast, column, literal, table, whole
+from epsilons.engines.predicate import missing
+from epsilons.errors import DataError, PreferenceError
+from epsilons.guarantee import to_epsilon
+from epsilons.preferences import Preferences, roster_of, to_nano
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: How the ledger writes a public grant.
+PUBLIC_CODE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """`nano[i]` is the wish of person `ids[i]` in nano-epsilon, -1 for public; every id occurs once."""
+
+    ids: pa.Array
+    nano: NDArray[np.int64]
+    rounding_loss: float
+
+
+def check_person(engine: Engine, name: Any) -> Column:
+    """The column that says whose row it is."""
+    found = engine.schema.find(name)
+    if not (found.family == TEXT or (found.family == NUMBER and not found.floating and found.scale == 0)):
+        raise DataError(
+            f"Column {found.name!r} cannot hold people's ids.",
+            rule="Ids are whole numbers or text.",
+            hint='types={"id": "int"} for a CSV file',
+        )
+    return found
+
+
+def read_wishes(engine: Engine, person: Column, preferences: Preferences, open_table: Callable[..., Engine]) -> Asked:
+    """Everybody's wish: whoever is in the data, and whoever a second table or a mapping lists."""
+    wishes = preferences.wishes
+    if wishes is not None and wishes.source is None:
+        ids, epsilons = _read(engine, person, wishes.column, wishes.levels, preferences.default)
+        return _asked(ids, epsilons)
+    in_data = _distinct(engine, person)
+    if wishes is not None:
+        other = open_table(wishes.source, types=wishes.types)
+        try:
+            ids, epsilons = _read(
+                other, check_person(other, wishes.person), wishes.column, wishes.levels, preferences.default
+            )
+        finally:
+            other.close()
+    elif preferences.by_person is not None:
+        ids, epsilons = from_mapping(preferences.by_person, person)
+    else:
+        raise PreferenceError(
+            "These preferences are in the order of some array.",
+            rule="A table's rows have no order; preferences go by person.",
+            hint='eps.Preferences({"ann": 0.1}) or eps.Preferences.from_column("epsilon")',
+        )
+    return _asked(*_with_default(_as_ids(ids, person), epsilons, in_data, preferences.default))
+
+
+def read_table(source: Any, person: Column, preferences: Preferences, open_table: Callable[..., Engine]) -> Asked:
+    """Wishes in a table of their own, whose columns are called as those that the preferences come from."""
+    wishes = preferences.wishes
+    if wishes is None:
+        raise PreferenceError(
+            "Nobody said which column holds the wishes.",
+            rule="A table of wishes has the columns that the dataset's preferences were read from.",
+            hint='{"ann": 0.1}, or preferences from a column',
+        )
+    other = open_table(source, types=wishes.types)
+    try:
+        whose = check_person(other, wishes.person or person.name)
+        ids, epsilons = _read(other, whose, wishes.column, wishes.levels, preferences.default)
+    finally:
+        other.close()
+    return _asked(_as_ids(ids, person), epsilons)
+
+
+def from_mapping(mapping: Mapping[Any, float], person: Column) -> tuple[pa.Array, NDArray[np.float64]]:
+    """{id: epsilon} as columns."""
+    return as_ids(list(mapping), person), np.array([float(e) for e in mapping.values()], float)
+
+
+def as_ids(ids: Any, person: Column) -> pa.Array:
+    """People's ids as a column of the data's kind."""
+    try:
+        if hasattr(ids, "to_arrow"):  # polars
+            ids = ids.to_arrow()
+        elif hasattr(ids, "to_numpy") and not isinstance(ids, (pa.Array, pa.ChunkedArray)):
+            ids = ids.to_numpy()
+        if isinstance(ids, (str, bytes)):
+            raise TypeError
+        found = ids if isinstance(ids, (pa.Array, pa.ChunkedArray)) else pa.array(list(ids))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError):
+        raise _other_kind(person) from None
+    return _as_ids(found, person)
+
+
+def _as_ids(ids: Any, person: Column) -> pa.Array:
+    if isinstance(ids, pa.ChunkedArray):
+        ids = ids.combine_chunks()
+    if pa.types.is_dictionary(ids.type):
+        ids = ids.dictionary_decode()
+    text = pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type)
+    if len(ids) and not (text if person.family == TEXT else pa.types.is_integer(ids.type)):
+        raise _other_kind(person)
+    if ids.null_count:
+        raise PreferenceError("A preference has no id.", rule="Preferences are found by id.", hint="rows with ids only")
+    return ids.cast(pa.large_string() if person.family == TEXT else ids.type)
+
+
+def _other_kind(person: Column) -> PreferenceError:
+    kind = "text" if person.family == TEXT else "whole numbers"
+    return PreferenceError(
+        "People are named by ids of another kind than in the table.",
+        rule=f"Column {person.name!r} holds {kind}; 1 and '1' are two people.",
+        hint='types={"id": "int"} for ids in a CSV file',
+    )
+
+
+def _distinct(engine: Engine, person: Column) -> pa.Array:
+    name = column(person.name)
+    query = exp.select(exp.alias_(name, "id")).distinct().from_(table(SOURCE)).where(_there(person))
+    return _as_ids(engine.run(query)["id"], person)
+
+
+def _there(person: Column) -> exp.Expr:
+    return exp.Not(this=exp.Is(this=column(person.name), expression=exp.null()))
+
+
+def _read(
+    engine: Engine, person: Column, name: str, levels: Mapping[str, float] | None, default: float | None
+) -> tuple[pa.Array, NDArray[np.float64]]:
+    """(ids, epsilons) of a table with people and their wishes; NaN: no wish."""
+    kind = engine.schema.find(name)
+    if levels is not None:
+        return _read_levels(engine, person, kind, levels, default)
+    if kind.family not in (NUMBER, TEXT):
+        raise PreferenceError(
+            f"Column {kind.name!r} holds {kind.family}, not epsilons.",
+            rule="An epsilon is a number.",
+            hint='eps.Preferences.from_levels("privacy", {"strict": 0.05, ...}) for names of levels',
+        )
+    value: exp.Expr = cast(column(kind.name), "DOUBLE")
+    if kind.family == TEXT:
+        value = exp.TryCast(this=column(kind.name), to=exp.DataType.build("DOUBLE"))
+    nothing = exp.Or(this=missing(kind), expression=exp.IsNan(this=value.copy()))
+    fallback = (
+        exp.null() if default is None or math.isinf(default) else cast(exp.Literal.number(repr(default)), "DOUBLE")
+    )
+    wish = exp.Case(ifs=[exp.If(this=nothing, true=fallback)], default=value)
+    query = (
+        exp.select(exp.alias_(column(person.name), "id"), exp.alias_(exp.Min(this=wish), "wish"))
+        .from_(table(SOURCE))
+        .where(_there(person))
+        .group_by(exp.Literal.number(1))
+    )
+    result = engine.run(query)
+    wished = result["wish"].combine_chunks().cast(pa.float64()).fill_null(math.nan if default is None else default)
+    return result["id"], wished.to_numpy(zero_copy_only=False).astype(float)
+
+
+def _read_levels(
+    engine: Engine, person: Column, kind: Column, levels: Mapping[str, float], default: float | None
+) -> tuple[pa.Array, NDArray[np.float64]]:
+    """Names of levels become their rank, the strictest first, so that the least rank is the strictest wish."""
+    if kind.family != TEXT:
+        raise PreferenceError(
+            f"Column {kind.name!r} holds {kind.family}, not names of levels.",
+            rule="A level goes by its name.",
+            hint='eps.Preferences.from_column("epsilon") for numbers',
+        )
+    ranked = sorted(levels, key=lambda name: float(levels[name]))
+    strictness = [float(levels[name]) for name in ranked]
+    ifs = [
+        exp.If(this=exp.EQ(this=column(kind.name), expression=literal(name, kind)), true=whole(rank))
+        for rank, name in enumerate(ranked)
+    ]
+    fallback = exp.null() if default is None else whole(strictness.index(default))
+    ifs.append(exp.If(this=missing(kind), true=fallback))
+    rank = exp.Case(ifs=ifs, default=whole(-1))
+    query = (
+        exp.select(exp.alias_(column(person.name), "id"), exp.alias_(exp.Min(this=rank), "wish"))
+        .from_(table(SOURCE))
+        .where(_there(person))
+        .group_by(exp.Literal.number(1))
+    )
+    result = engine.run(query)
+    ranks = result["wish"].combine_chunks().cast(pa.int64()).fill_null(len(ranked)).to_numpy(zero_copy_only=False)
+    if (ranks < 0).any():
+        raise PreferenceError(
+            f"Column {kind.name!r} holds levels that are not known: {', '.join(_unknown(engine, kind, ranked))}.",
+            rule="Every level that people chose needs an epsilon.",
+            hint=f"one of {', '.join(ranked)}, or add the missing level",
+        )
+    return result["id"], np.array([*strictness, math.nan if default is None else default])[ranks]
+
+
+def _unknown(engine: Engine, kind: Column, known: list[str]) -> list[str]:
+    """A few of the names that no level has."""
+    listed = exp.In(this=column(kind.name), expressions=[literal(name, kind) for name in known])
+    query = (
+        exp.select(exp.alias_(column(kind.name), "name"))
+        .distinct()
+        .from_(table(SOURCE))
+        .where(exp.Not(this=listed))
+        .order_by(exp.Literal.number(1))
+        .limit(5)
+    )
+    return [repr(name)[1:41] for name in engine.run(query)["name"].to_pylist()]
+
+
+def _with_default(
+    ids: pa.Array, epsilons: NDArray[np.float64], in_data: pa.Array, default: float | None
+) -> tuple[pa.Array, NDArray[np.float64]]:
+    """Listed people, and those of the data who are not listed, at the default."""
+    new = in_data.filter(pc.invert(pc.is_in(in_data, value_set=ids.cast(in_data.type)))) if len(ids) else in_data
+    if len(new) and default is None:
+        raise PreferenceError(
+            "Somebody in the table has no preference.",
+            rule="A default applies only if you give one.",
+            hint="eps.Preferences(..., default=0.05)",
+        )
+    joined = pa.concat_arrays([ids.cast(in_data.type), new])
+    return joined, np.concatenate([epsilons, np.full(len(new), math.nan if default is None else default)])
+
+
+def _asked(ids: Any, epsilons: NDArray[np.float64]) -> Asked:
+    if len(epsilons) == 0:
+        raise DataError("There are no people.", rule="A roster has at least one person.", hint="a table with rows")
+    roster = roster_of(epsilons)
+    grants = np.array([PUBLIC_CODE if grant is None else grant for grant in roster.levels.grants], np.int64)
+    plain = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
+    return Asked(plain, grants[roster.codes], roster.levels.rounding_loss)
+
+
+def grants_of(epsilons: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Epsilons as the ledger writes them."""
+    distinct, codes = np.unique(epsilons, return_inverse=True)
+    nano = [to_nano(float(epsilon)) for epsilon in distinct]
+    return np.array([PUBLIC_CODE if one is None else one for one in nano], np.int64)[codes]
+
+
+def names_by_grant(preferences: Preferences, grants: list[int | None]) -> dict[float, str]:
+    """What the steward calls the grants."""
+    return {to_epsilon(g): preferences.names[to_epsilon(g)] for g in grants if to_epsilon(g) in preferences.names}

@@ -1,0 +1,170 @@
+"""What a question will charge and how it will be drawn, from public facts alone.
+
+A sketch is made before anything is reserved, and stored with the reservation. Whoever resumes a question after a crash
+draws by the stored sketch, so that what was charged is what is drawn, whatever happened to the budgets since.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.errors import LedgerError
+from epsilons.guarantee import to_epsilon
+from epsilons.ledger.base import ACTIVE, Allowance, Cohort
+from epsilons.mechanisms.base import Mechanism, create
+from epsilons.preferences import LADDER, MAX_LEVELS, Levels
+from epsilons.release.answer import Release
+from epsilons.statistics.question import Question
+
+#: The mechanism of a roster on which everyone is public.
+EXACT = "exact"
+
+
+@dataclass(frozen=True)
+class Spendable:
+    """What each cohort may be charged, as levels: `place[cohort]` is the level of everyone in that cohort.
+
+    `granted` is what each cohort once granted, `names` what the steward calls the grants.
+    """
+
+    levels: Levels
+    place: Mapping[int, int]
+    granted: Mapping[int, int | None]
+    names: Mapping[float, str]
+
+    @classmethod
+    def of(
+        cls, allowance: Allowance, cohorts: Sequence[Cohort], names: Mapping[float, str], rounded: float = 0.0
+    ) -> Spendable:
+        """Cohorts with the same allowance are one level; more than 256 allowances go down to the ladder."""
+        sizes = {cohort.id: cohort.people for cohort in cohorts}
+        granted = {cohort.id: cohort.granted for cohort in cohorts}
+        nano: dict[int, int | None] = dict(allowance.nano) | dict.fromkeys(allowance.public)
+        if len(set(nano.values())) > MAX_LEVELS:
+            before = nano
+            nano = {cohort: None if part is None else _rung(part) for cohort, part in before.items()}
+            people = sum(sizes[cohort] for cohort in allowance.nano)
+            lost = sum(sizes[c] * (1 - (nano[c] or 0) / part) for c, part in allowance.nano.items())
+            rounded = lost / max(people, 1)
+        nano = {cohort: part for cohort, part in nano.items() if part != 0}
+        grants = sorted(set(nano.values()), key=to_epsilon)
+        index = {grant: place for place, grant in enumerate(grants)}
+        place = {cohort: index[part] for cohort, part in nano.items()}
+        counts = [0] * len(grants)
+        for cohort, level in place.items():
+            counts[level] += sizes[cohort]
+        called: dict[float, list[str]] = {}
+        for cohort, level in place.items():
+            called.setdefault(to_epsilon(grants[level]), []).append(_name(granted[cohort], names))
+        shown = {epsilon: " or ".join(dict.fromkeys(words)) for epsilon, words in called.items()}
+        # Withdrawn people are no longer asked about; those who have nothing left still are.
+        roster = sum(cohort.people for cohort in cohorts if cohort.state == ACTIVE)
+        levels = Levels(tuple(grants), tuple(counts), shown, rounded, roster - sum(counts))
+        return cls(levels, place, granted, names)
+
+    def places(self, cohorts: Sequence[int]) -> NDArray[np.int64]:
+        """The level of each of these cohorts, -1 for those that are not used."""
+        return np.array([self.place.get(cohort, -1) for cohort in cohorts], np.int64)
+
+    def paid(self, charges: Sequence[int | None]) -> dict[int, int]:
+        """{cohort: nano-epsilon} of a mechanism's charges per level; public people have no balance."""
+        levels = ((cohort, charges[level]) for cohort, level in self.place.items())
+        return {cohort: charge for cohort, charge in levels if charge}
+
+    def by_grant(self, charges: Sequence[int | None]) -> dict[int | None, int | None]:
+        """{grant: the most that anybody with this grant is charged}; None is public. Those left out pay nothing."""
+        most: dict[int | None, int | None] = {}
+        for cohort, granted in self.granted.items():
+            charge = charges[self.place[cohort]] if cohort in self.place else 0
+            if granted is None:
+                most[None] = None
+            else:
+                most[granted] = max(most.get(granted) or 0, charge or 0)
+        return dict(sorted(most.items(), key=lambda item: to_epsilon(item[0])))
+
+
+def _rung(nano: int) -> int:
+    """The largest step of the fixed ladder that is not above; below all of them nothing is left to use."""
+    return max((rung for rung in LADDER if rung <= nano), default=0)
+
+
+def _name(granted: int | None, names: Mapping[float, str]) -> str:
+    epsilon = to_epsilon(granted)
+    return names.get(epsilon, "public" if granted is None else f"{epsilon:.6g}")
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """Mechanism, reason and levels: everything that a draw needs besides the data."""
+
+    mechanism: Mechanism | None
+    why: str
+    question: Question
+    spendable: Spendable
+
+    @property
+    def charges(self) -> tuple[int | None, ...]:
+        """What each level pays; nobody pays where everyone is public."""
+        if self.mechanism is None:
+            return (None,) * len(self.spendable.levels.grants)
+        return self.mechanism.charge(self.question, self.spendable.levels)
+
+    def to_text(self, asked: str) -> str:
+        """For the ledger: the question in words, and the draw."""
+        chosen = self.mechanism
+        options = {} if chosen is None else {k: v for k, v in vars(chosen).items() if not k.startswith("_")}
+        held: list[list[int]] = [[] for _ in self.spendable.levels.grants]
+        for cohort, level in self.spendable.place.items():
+            held[level].append(cohort)
+        plan = {
+            "mechanism": EXACT if chosen is None else chosen.name,
+            "options": options,
+            "why": self.why,
+            "levels": list(zip(self.spendable.levels.grants, held, strict=True)),
+            "rounded": self.spendable.levels.rounding_loss,
+        }
+        return json.dumps({"asked": asked, "plan": plan}, separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, text: str, question: Question, cohorts: Sequence[Cohort], names: Mapping[float, str]) -> Sketch:
+        """The inverse, for a question that is asked again after a crash."""
+        try:
+            plan = json.loads(text)["plan"]
+            nano = {cohort: grant for grant, held in plan["levels"] for cohort in held if grant is not None}
+            public = tuple(cohort for grant, held in plan["levels"] for cohort in held if grant is None)
+            allowance = Allowance(epoch=0, share=Fraction(1), nano=nano, public=public)
+            chosen = None if plan["mechanism"] == EXACT else create(plan["mechanism"], **plan["options"])
+            return cls(chosen, plan["why"], question, Spendable.of(allowance, cohorts, names, plan["rounded"]))
+        except (ValueError, KeyError, TypeError):
+            raise LedgerError(
+                "A question that was charged cannot be taken up again.",
+                rule="Its plan is stored with the charge, by the release of epsilons that charged it.",
+                hint="fresh=True asks anew and pays",
+            ) from None
+
+    def granted(self, release: Release) -> Release:
+        """A release's charges and promise by what people granted, not by what was left to use."""
+        spent = self.spendable.by_grant(self.charges)
+        losses = tuple((grant, None if grant is None else charge) for grant, charge in spent.items())
+        return replace(
+            release,
+            charges={to_epsilon(grant): to_epsilon(charge or 0) for grant, charge in spent.items()},
+            levels={to_epsilon(grant): _name(grant, self.spendable.names) for grant in spent},
+            guarantee=replace(release.guarantee, losses=losses),
+        )
+
+
+def asked_of(text: str) -> str:
+    """The question in words out of what the ledger keeps of it."""
+    try:
+        asked: Any = json.loads(text)["asked"]
+    except (ValueError, KeyError, TypeError):
+        return text
+    return str(asked)

@@ -1,0 +1,102 @@
+"""A dataset file declares what `Dataset` takes, and nothing else."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import epsilons as eps
+from epsilons.dataset.declared import arguments_of
+from small_tables import people_table
+
+WHOLE = """
+source = "data/wages.parquet"
+person = "id"
+version = "2026-11"
+rows_per_person = 2
+neighbors = "replace"
+ledger = "sqlite:///wages.ledger"
+complete = ["age"]
+
+[preferences]
+column = "privacy"
+default = "strict"
+levels = { strict = 0.05, standard = 0.2, open = 1, public = "public" }
+
+[bounds]
+wage = [0, 100]
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "data").mkdir()
+    pyarrow.parquet.write_table(people_table(300), tmp_path / "data" / "wages.parquet")
+    return tmp_path
+
+
+def write(home: Path, text: str) -> Path:
+    path = home / "people.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_file_opens_what_it_declares(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    with eps.Dataset.from_toml(write(home, WHOLE)) as people:
+        about = people.describe()
+        assert (about.people, about.rows_per_person, about.neighbors) == (300, 2, "replace")
+        assert [level.name for level in about.levels] == ["strict", "standard", "open", "public"]
+        assert ("wage", "number", "in [0, 100]") in about.columns
+        assert ("age", "number", "complete") in about.columns
+        assert people.mean("wage", share=0.5).guarantee.neighbors == "replace"
+    assert (home / "wages.ledger").exists()
+
+
+def test_preferences_of_every_kind(home: Path) -> None:
+    head = 'source = "data/wages.parquet"\nperson = "id"\n[preferences]\n'
+    with eps.Dataset.from_toml(write(home, head + "everyone = 0.5")) as people:
+        assert [level.epsilon for level in people.describe().levels] == [0.5]
+    wishes = people_table(300).select(["id", "privacy"])
+    pyarrow.csv.write_csv(wishes, home / "wishes.csv")
+    other = 'file = "wishes.csv"\nperson = "id"\ncolumn = "privacy"\ntypes = { id = "int" }\n'
+    levels = 'levels = { strict = 0.1, standard = 0.2, open = 1, public = "public" }'
+    with eps.Dataset.from_toml(write(home, head + other + levels)) as people:
+        assert people.describe().levels[0].epsilon == 0.1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("source", "sauce"), "'sauce', which means nothing"),
+        (('person = "id"', ""), "has no 'person'"),
+        (("[bounds]", "[bounds"), "is not TOML"),
+        (("wage = [0, 100]", "wage = 100"), "are not a pair"),
+        (('public = "public"', 'public = "open"'), "is not an epsilon"),
+        (('column = "privacy"', ""), "which column holds"),
+        (('column = "privacy"', 'pillar = "privacy"'), "'pillar', which means nothing"),
+        (('ledger = "sqlite:///wages.ledger"', "ledger = 7"), "by its address"),
+        (('source = "data/wages.parquet"', "source = []"), "a path, or a list"),
+        (('default = "strict"', 'default = "none"'), "not one of the levels"),
+        (("levels = {", "levels = 3 #"), "names with epsilons"),
+    ],
+)
+def test_what_means_nothing_is_named(home: Path, change: tuple[str, str], words: str) -> None:
+    path = write(home, WHOLE.replace(*change))
+    with pytest.raises(eps.EpsilonsError, match=words):
+        arguments_of(path)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(eps.DataError, match="There is no file"):
+        arguments_of(tmp_path / "nothing.toml")
+
+
+def test_paths_are_relative_to_the_file(home: Path) -> None:
+    found: dict[str, Any] = arguments_of(write(home, WHOLE))
+    assert found["source"] == str(home / "data/wages.parquet")
+    assert found["ledger"] == f"sqlite:///{home / 'wages.ledger'}"
+    again = arguments_of(write(home, WHOLE.replace("sqlite:///wages", "sqlite:////elsewhere/wages")))
+    assert again["ledger"] == "sqlite:////elsewhere/wages.ledger"
