@@ -22,7 +22,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 HEAVY = {
     "flint", "cryptography", "pyarrow", "rich", "matplotlib", "pandas", "scipy", "sklearn", "duckdb", "sqlglot",
-    "sqlalchemy", "click", "opendp", "pyspark", "fastapi", "polars",
+    "sqlalchemy", "click", "opendp", "pyspark", "fastapi", "polars", "h3",
 }  # fmt: skip
 
 NAMES = [
@@ -83,6 +83,18 @@ import sys, json, epsilons as eps
 for release in (eps.count([1, 0], [.5, 1]), eps.median([1, 2], [.5, 1], bounds=(0, 3))):
     str(release), release._repr_html_(), release.to_dict()
 print(eps.plan("count", [.5, 1]))
+print(json.dumps(sorted(sys.modules)))
+"""
+    loaded = {name.split(".")[0] for name in json.loads(python(program).splitlines()[-1])}
+    assert loaded & HEAVY <= {"flint", "cryptography"}
+
+
+def test_the_local_model_loads_only_what_it_draws_with() -> None:
+    program = """
+import sys, json
+from epsilons.local import RandomizedResponse, SamplingPrivacy, Survey, plan
+survey = Survey("Ever?", ("yes",), RandomizedResponse(epsilon=1), none="no")
+survey.respond("yes"), str(survey.protocol.estimate([3, 4])), str(plan(.1))
 print(json.dumps(sorted(sys.modules)))
 """
     loaded = {name.split(".")[0] for name in json.loads(python(program).splitlines()[-1])}
@@ -203,6 +215,7 @@ def test_an_optional_part_is_imported_in_its_own_room_only() -> None:
         "fastapi": ("service",),
         "uvicorn": ("service",),
         "sklearn": ("estimators",),
+        "h3": ("local",),
         "opendp": (),
         "scipy": (),
     }

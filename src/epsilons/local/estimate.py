@@ -19,6 +19,7 @@ Numbers = float | NDArray[np.float64]
 Bounds = Callable[[float], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 _TALLEST_TABLE = 40
+_MOST_OWNERS = 1 << 53
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +138,9 @@ def read_counts(counts: Any, outputs: int, what: str) -> NDArray[np.int64]:
     """One round's count vector: how many owners sent each output 0, 1, ..."""
     try:
         array = np.asarray(counts)
-        whole = array.astype(np.int64)
-        usable = array.ndim == 1 and array.dtype.kind in "iuf" and bool((whole == array).all())
+        usable = array.ndim == 1 and array.dtype.kind in "iuf" and bool((np.abs(array) < _MOST_OWNERS).all())
+        whole = array.astype(np.int64) if usable else np.empty(0, np.int64)
+        usable = usable and bool((whole == array).all())
     except (TypeError, ValueError, OverflowError):
         usable = False
     if not usable or len(whole) != outputs or whole.min() < 0:

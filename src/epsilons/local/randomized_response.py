@@ -24,6 +24,8 @@ from epsilons.noise.dice import Die
 from epsilons.noise.exact import ONE, as_ball
 from epsilons.preferences import to_nano
 
+#: From this epsilon on the chance of the truth is above 1 - 2^-64 for any number of options that is allowed.
+_CERTAIN = 60
 #: Up to so many owners the law of a count is worked out; its loss stays the same beyond, its delta falls.
 _LARGEST_CROWD = 100_000
 
@@ -38,8 +40,9 @@ class RandomizedResponse(ResponseProtocol):
                 only.
     Estimate:   (S_v - N*(1-truth)*others_v)/truth; its error grows with the square root of the population N.
 
-    >>> RandomizedResponse(truth=.8, yes=.9).leakage().epsilon, RandomizedResponse(truth=.8, yes=.9).claim
-    (3.713572066704308, 1.694595720777104)
+    >>> protocol = RandomizedResponse(truth=.8, yes=.9)
+    >>> round(protocol.leakage().epsilon, 3), round(protocol.claim, 3)
+    (3.714, 1.695)
     """
 
     name: ClassVar[str] = "randomized-response"
@@ -206,10 +209,12 @@ class RandomizedResponse(ResponseProtocol):
 
 def truth_chance(nano: int, options: int) -> Fraction:
     """(e^epsilon - 1)/(e^epsilon + options), rounded down to a multiple of 2^-64; never 1, and never 0."""
+    if nano >= _CERTAIN * NANO:
+        return Fraction(ONE - 1, ONE)
     epsilon = Fraction(nano, NANO)
     # Divided by e^epsilon, so that a large epsilon does not overflow anything.
     chance = floor_dyadic(lambda: -((-as_ball(epsilon)).expm1()) / (1 + options * (-as_ball(epsilon)).exp()))
-    return Fraction(min(max(chance, 1), ONE - 1), ONE)
+    return Fraction(chance, ONE)
 
 
 def deviation(count: float, population: float, high: float, low: float) -> float:

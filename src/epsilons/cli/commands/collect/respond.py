@@ -35,7 +35,8 @@ def command(
     \b
       epsilons collect respond exam.toml --answer yes >> answers.csv
       printf 'yes\\nno\\n' | epsilons collect respond exam.toml
-      epsilons collect respond town.toml --round 1 --state mine.json --answer "none of these"
+      epsilons collect respond ward.toml --round 1 --state mine.json --answer small
+      epsilons collect respond ward.toml --round 2 --state mine.json
     """
     from epsilons.local.answers import columns_of
     from epsilons.local.survey import Survey

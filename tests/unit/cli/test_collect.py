@@ -1,0 +1,195 @@
+"""`epsilons collect` from design to estimate, as typed, with the status each mistake ends with."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from epsilons.cli import app
+from epsilons.local import Survey
+
+
+def run(folder: Path, line: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """One command in a folder of its own, as a user types it."""
+    command = [sys.executable, "-W", "error", "-m", "epsilons.cli.app", *shlex.split(line)]
+    return subprocess.run(command, cwd=folder, input=stdin, capture_output=True, text=True, check=False, timeout=60)
+
+
+def ours(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, line: str
+) -> tuple[int, str, str]:
+    """The same in this process, which is faster."""
+    monkeypatch.chdir(folder)
+    status = app.main(shlex.split(line))
+    seen = capsys.readouterr()
+    return status, seen.out, seen.err
+
+
+def test_from_design_to_estimate(tmp_path: Path) -> None:
+    done = run(tmp_path, 'collect design exam.toml --question "Ever cheated?" --none no --option yes --sampling 0.45')
+    assert done.returncode == 0, done.stderr
+    assert "the paper's claim" in done.stdout
+    assert "infinite" in done.stdout
+    assert Survey.load(tmp_path / "exam.toml").question == "Ever cheated?"
+    answers = run(tmp_path, "collect respond exam.toml --header", "yes\n" * 300 + "no\n" * 700)
+    assert answers.returncode == 0, answers.stderr
+    lines = answers.stdout.splitlines()
+    assert lines[0] == "round1,round2"
+    assert len(lines) == 1001
+    assert set(lines[1:]) <= {"0,0", "0,1", "1,1"}
+    (tmp_path / "answers.csv").write_text(answers.stdout + "oops\n0\n")
+    told = run(tmp_path, "collect estimate answers.csv --protocol exam.toml --json")
+    assert told.returncode == 0, told.stderr
+    document = json.loads(told.stdout)
+    low, high = document["options"][0]["interval"]
+    assert document["respondents"] == 1000
+    assert low - 60 < 300 < high + 60
+    assert [bad["line"] for bad in document["bad_rows"]] == [1002, 1003]
+    assert {one["view"] for one in document["leakage"]} == {"second-round", "both-rounds", "counts"}
+    assert document["leakage"][1]["true_epsilon"] is None
+    assert document["leakage"][1]["delta"] == pytest.approx(0.45)
+    table = run(tmp_path, "collect estimate answers.csv --protocol exam.toml --level 0.8")
+    assert "0.8 interval" in table.stdout
+    assert "line 1002: round1 is none of the outputs" in table.stderr
+    assert "2 rows left out" in table.stderr
+
+
+def test_the_two_rounds_can_be_sent_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def say(line: str) -> tuple[int, str, str]:
+        return ours(tmp_path, capsys, monkeypatch, line)
+
+    assert say('collect design s.json --question "?" --option a --option b --sampling 0.9')[0] == 0
+    status, first, _ = say("collect respond s.json --answer b --round 1 --state mine.json")
+    assert (status, first.strip() in {"0", "1", "2"}) == (0, True)
+    if os.name == "posix":
+        assert stat.S_IMODE((tmp_path / "mine.json").stat().st_mode) == 0o600
+    _, second, _ = say("collect respond s.json --round 2 --state mine.json")
+    assert say("collect respond s.json --round 2 --state mine.json")[1] == second, "a retry sends the same"
+    status, out, err = say("collect respond s.json --answer b --round 1 --state mine.json")
+    assert (status, out) == (8, "")
+    assert "answered already" in err
+    assert say('collect design t.json --question "!" --option a --option b --sampling 0.9')[0] == 0
+    assert say("collect respond t.json --round 2 --state mine.json")[0] == 8, "a state of another survey"
+
+
+def test_levels_and_places(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def say(line: str) -> tuple[int, str, str]:
+        return ours(tmp_path, capsys, monkeypatch, line)
+
+    status, out, _ = say('collect design l.toml --question "?" --level strict=0.1 --level open=2')
+    assert status == 0
+    assert "an answer at level strict" in out
+    rows = [say(f"collect respond l.toml --answer yes --level {level}")[1] for level in ("strict", "open", "open")]
+    assert all(re.fullmatch(r"[01],(strict|open)\n", row) for row in rows)
+    (tmp_path / "l.csv").write_text("".join(rows))
+    status, out, _ = say("collect estimate l.csv --protocol l.toml --assume nothing")
+    assert status == 0
+    assert "One owner who cheats moves a count by at most" in out
+    box = "--box 40.7 -74.02 40.8 -73.93"
+    assert say(f'collect design p.toml --question "Where?" --square 2 {box} --epsilon 2')[0] == 0
+    (tmp_path / "p.csv").write_text("answer\n1\n2\n0\n")
+    pytest.importorskip("matplotlib")
+    status, _, err = say("collect estimate p.csv --protocol p.toml --map p.png")
+    assert (status, "Map in p.png" in err) == (0, True)
+    assert (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG"
+    assert say("collect estimate l.csv --protocol l.toml --map l.png")[0] == 5
+    assert say("collect estimate p.csv --protocol p.toml --map p.nonsense")[0] == 5
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ('collect design a.toml --question "?"', 5),
+        ('collect design a.toml --question "?" --epsilon 1 --sampling 0.3', 5),
+        ('collect design a.toml --question "?" --epsilon 1 --yes 0.3', 5),
+        ('collect design a.toml --question "?" --epsilon 0', 3),
+        ('collect design a.toml --question "?" --epsilon nan', 3),
+        ('collect design a.toml --question "?" --sampling 1.5', 8),
+        ('collect design a.toml --question "?" --sampling 1e999999999', 8),
+        ('collect design a.toml --question "?" --option 7 --epsilon 1', 8),
+        ('collect design a.toml --question "?" --option a --option A --epsilon 1', 8),
+        ('collect design a.toml --question "?" --level strict --level x=1', 5),
+        ('collect design a.toml --question "?" --epsilon 1 --box 1 2 3 4', 5),
+        ('collect design a.toml --question "?" --epsilon 1 --h3 99 --box 1 2 3 4', 5),
+        ('collect design nowhere/a.toml --question "?" --epsilon 1', 8),
+        ("collect design a.toml --epsilon 1", 2),
+        ("collect respond gone.toml --answer yes", 8),
+        ("collect respond here.toml --answer maybe", 8),
+        ("collect respond here.toml --answer yes --round 1 --state x", 8),
+        ("collect respond here.toml --answer yes --round 1", 8),
+        ("collect estimate gone.csv --protocol here.toml", 4),
+        ("collect estimate empty.csv --protocol here.toml", 4),
+        ("collect estimate here.toml --protocol empty.csv", 8),
+        ("collect estimate good.csv --protocol here.toml --level 2", 5),
+        ("collect estimate good.csv --protocol here.toml --assume nothing", 5),
+        ('collect design here.toml --question "?" --epsilon 1', 8),
+        ("collect plan --error 0", 5),
+        ("collect plan --error 0.1 --count 3 --share 0.5", 5),
+    ],
+)
+def test_a_mistake_ends_with_its_status_and_without_a_traceback(
+    line: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Survey("Ever?", ("yes",), _response(), none="no").save(tmp_path / "here.toml")
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "good.csv").write_text("yes\nno\n")
+    found, out, err = ours(tmp_path, capsys, monkeypatch, line)
+    assert (found, out) == (status, ""), err
+    assert err.strip()
+    assert "maybe" not in err
+
+
+def _response() -> object:
+    from epsilons.local import RandomizedResponse
+
+    return RandomizedResponse(epsilon=1)
+
+
+def test_plan_says_how_many(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, out, _ = ours(tmp_path, capsys, monkeypatch, "collect plan --error 0.01 --share 0.05 --json")
+    rows = json.loads(out)["rows"]
+    assert status == 0
+    assert [row["holds_for"] for row in rows] == ["all", "second-round", "counts", "both-rounds"]
+    assert rows[0]["respondents"] > rows[2]["respondents"]
+
+
+def test_the_examples_in_the_help_work_as_pasted(tmp_path: Path) -> None:
+    """In the order design, respond, estimate, plan, in one folder."""
+    group = app.epsilons.get_command(click.Context(app.epsilons), "collect")
+    assert isinstance(group, click.Group)
+    ran = 0
+    script = f'epsilons() {{ "{sys.executable}" -m epsilons.cli.app "$@"; }}\nset -e\n'
+    for name in ("design", "respond", "estimate", "plan"):
+        text = group.commands[name].help or ""
+        examples = [line.strip() for line in text.splitlines() if re.match(r"\s+(epsilons|printf) ", line)]
+        if not _has_h3():
+            examples = [line for line in examples if "town.toml" not in line]
+        assert examples, name
+        for example in examples:
+            done = subprocess.run(
+                ["bash", "-c", script + example], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+            )
+            assert done.returncode == 0, (example, done.stderr)
+            ran += 1
+    assert ran >= 7
+
+
+def _has_h3() -> bool:
+    try:
+        import h3  # noqa: F401
+    except ImportError:
+        return False
+    return True
