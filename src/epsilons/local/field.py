@@ -64,7 +64,7 @@ def mul(a: Words, b: Words | np.uint64) -> Words:
     more = (high & _LOW) * _LOW
     product = rest + more
     product = np.where(product < more, product + _LOW, product)
-    return np.where(product >= _P, product - _P, product)
+    return np.asarray(np.where(product >= _P, product - _P, product))
 
 
 def total(words: Words, axis: int = 0) -> Words:

@@ -47,7 +47,9 @@ def _masses(weight: float, scale: float, step: float, half: int) -> NDArray[np.f
     # F(k) = 1 - q^(k+1)/(1+q) for k >= 0 and q^(-k)/(1+q) below; symmetric tails keep every difference exact enough.
     with np.errstate(under="ignore"):
         below = np.where(
-            edges >= 0, 1 - np.exp(-scale * (np.maximum(edges, 0) + 1)) / (1 + q), np.exp(scale * np.minimum(edges, 0)) / (1 + q)
+            edges >= 0,
+            1 - np.exp(-scale * (np.maximum(edges, 0) + 1)) / (1 + q),
+            np.exp(scale * np.minimum(edges, 0)) / (1 + q),
         )
     masses: NDArray[np.float64] = np.diff(below)
     return masses

@@ -10,7 +10,7 @@ linear functions of its share: the sum of the cells, f(t) and q(t). The report i
 
 Sound:   otherwise f^2 - f - qZ is a polynomial other than 0, of degree at most 2N - 2, and t is none of its roots but
          with probability below 2N/p: 2^-60 for ten options, 2^-49 for ten thousand.
-Secret:  f(t) = u L(t) + ... with L(t) != 0 unless t^N = 1, so for every answer f(t) is uniform and q(t) follows from it.
+Secret:  f(t) = u L(t) + ... with L(t) != 0 unless t^N = 1, so f(t) is uniform for every answer; q(t) follows.
          Each aggregator speaks once, before it hears the others, so no aggregator can steer what another one shows.
 
 It is the proof system of Prio (Corrigan-Gibbs, Boneh 2017, section 4.2) in the form of Boneh, Boneh, Corrigan-Gibbs,
@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epsilons.local.field import (
     GENERATOR,
@@ -82,7 +83,7 @@ class Shape:
         scale = inverse(pow(GENERATOR, self.order, P) - 1)
         return to_words(scale * (y - 1) for y in self._others)
 
-    def prove(self, answers: np.ndarray[tuple[int], np.dtype[np.int64]], blinds: Words) -> Words:
+    def prove(self, answers: NDArray[np.int64], blinds: Words) -> Words:
         """One row per owner, from the cell of each and a uniform word of each: the answer with its proof."""
         rows = np.zeros((len(answers), self.words), np.uint64)
         rows[np.arange(len(answers)), answers] = 1
@@ -135,8 +136,8 @@ class Query:
         )
         return np.stack(found, axis=1)
 
-    def accept(self, shown: Words) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def accept(self, shown: Words) -> NDArray[np.bool_]:
         """Which reports are one answer each, from the sums over all aggregators of what they published."""
         one, f, q = shown[:, 0], shown[:, 1], shown[:, 2]
-        holds: np.ndarray[tuple[int], np.dtype[np.bool_]] = sub(mul(f, f), f) == mul(q, np.uint64(self.vanishing))
-        return (one == 1) & holds
+        holds = sub(mul(f, f), f) == mul(q, np.uint64(self.vanishing))
+        return np.asarray((one == 1) & holds)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -26,8 +25,8 @@ _IMPOSSIBLE_BITS = 40
 PAPER_LABEL = "Sampling Privacy (paper 3)"
 REPAIRED_LABEL = "shares with every aggregator's own noise"
 HONEST_ONE = (
-    "It holds if at least one aggregator is honest, whatever the others, the coordinator and other owners do; an honest "
-    "one keeps its key, its shares and its noise to itself and runs this protocol."
+    "It holds if at least one aggregator is honest, whatever the others, the coordinator and other owners do; an "
+    "honest one keeps its key, its shares and its noise to itself and runs this protocol."
 )
 SENT_ONCE = "Whoever sends n reports, in this collection or another, loses n times as much."
 
@@ -97,7 +96,9 @@ class Publication:
         """
         if not self.published:
             raise PlanError(
-                "No level reached the minimum.", rule=f"At least {self.collection.minimum:,} reports.", hint="more owners"
+                "No level reached the minimum.",
+                rule=f"At least {self.collection.minimum:,} reports.",
+                hint="more owners",
             )
         notes = self._notes()
         labels = self.collection.survey.options
@@ -199,7 +200,14 @@ class Publication:
             exact = self.collection.neighbors == "absent"
             found.append(
                 Leakage.of(
-                    COUNTS, sees, epsilon, [pair], epsilon=None, claim=None, neighbors=self.collection.neighbors, exact=exact
+                    COUNTS,
+                    sees,
+                    epsilon,
+                    [pair],
+                    epsilon=None,
+                    claim=None,
+                    neighbors=self.collection.neighbors,
+                    exact=exact,
                 )
             )
         return tuple(found)
@@ -263,8 +271,3 @@ class Publication:
         else:
             lines += self.caveats()
         return "\n".join(lines)
-
-
-def level_sizes(batches: Sequence[Batch]) -> Mapping[str, int]:
-    """{level: reports added up}."""
-    return {batch.level: batch.reports for batch in batches}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from epsilons.local.sealing import ID_BYTES
 
@@ -72,4 +73,4 @@ def split_ids(body: bytes) -> list[bytes] | None:
     if len(body) % ID_BYTES:
         return None
     ids = [body[start : start + ID_BYTES] for start in range(0, len(body), ID_BYTES)]
-    return ids if all(one < two for one, two in zip(ids, ids[1:], strict=False)) else None
+    return ids if all(one < two for one, two in pairwise(ids)) else None

@@ -101,7 +101,9 @@ class AggregatorApp:
             return Reply(status, text, MEDIA_TYPE)
         except Exception:
             # Whatever it was, its text may hold something private.
-            return _problem(500, "The aggregator failed.", "Nothing was acknowledged; the same request may be sent again.")
+            return _problem(
+                500, "The aggregator failed.", "Nothing was acknowledged; the same request may be sent again."
+            )
 
     def _is_coordinator(self, headers: dict[bytes, bytes]) -> bool:
         said = headers.get(b"authorization", b"")
@@ -160,7 +162,9 @@ async def _status(app: AggregatorApp, parts: list[str], body: bytes) -> Reply:
 async def _take(app: AggregatorApp, parts: list[str], body: bytes) -> Reply:
     reports = read_reports(body)
     if not reports:
-        return _problem(400, "This is no list of reports.", "Reports one after the other, each with its head and length.")
+        return _problem(
+            400, "This is no list of reports.", "Reports one after the other, each with its head and length."
+        )
     outcomes = await app.intake.take(bytes.fromhex(parts[0]), reports)
     refused = [
         {"id": report.id.hex(), "reason": outcome}

@@ -32,11 +32,19 @@ def status_of(error: EpsilonsError) -> int:
 
 def problem(status: int, title: str, detail: str = "", **more: Any) -> bytes:
     """The body that goes with a status."""
-    document = {"type": "about:blank", "title": title, "status": status, **({"detail": detail} if detail else {}), **more}
+    document = {
+        "type": "about:blank",
+        "title": title,
+        "status": status,
+        **({"detail": detail} if detail else {}),
+        **more,
+    }
     return json.dumps(document, ensure_ascii=False).encode()
 
 
 def problem_of(error: EpsilonsError) -> tuple[int, bytes]:
     """An error of ours as status and body."""
     status = status_of(error)
-    return status, problem(status, error.what, error.rule, code=error.code, **({"hint": error.hint} if error.hint else {}))
+    return status, problem(
+        status, error.what, error.rule, code=error.code, **({"hint": error.hint} if error.hint else {})
+    )

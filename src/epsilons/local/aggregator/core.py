@@ -23,7 +23,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from epsilons.errors import ProtocolError
 from epsilons.guarantee import NANO
@@ -31,10 +31,10 @@ from epsilons.ledger.faults import reach
 from epsilons.local.aggregator.refusals import MalformedError, OutOfOrderError, UnknownCollectionError
 from epsilons.local.aggregator.store import FORMAT, Store, batches, closings, collections, identity, reports
 from epsilons.local.collection import LEAST_BATCH, Collection
-from epsilons.local.field import Words, add, to_words, total
+from epsilons.local.field import Words, add, in_range, to_words, total
 from epsilons.local.reports import CLOSED, REPLAYED, STORED, UNKNOWN_OWNER, UNREADABLE, Report, join_ids, split_ids
 from epsilons.local.sealing import ID_BYTES, SEALED_BYTES, OpeningKey, purpose
-from epsilons.local.shares import SEED_BYTES, explicit_place, in_range, read_share
+from epsilons.local.shares import SEED_BYTES, explicit_place, read_share
 from epsilons.noise import Entropy, discrete_laplace_many, system
 
 CHALLENGE_BYTES = 32
@@ -61,7 +61,9 @@ class Aggregator:
                 connection.execute(insert(identity), {"one": 1, "format": FORMAT, "key": self.key})
             elif (found.format, found.key) != (FORMAT, self.key):
                 raise ProtocolError(
-                    "This store belongs to another aggregator.", rule="One key, one store.", hint="the key it began with"
+                    "This store belongs to another aggregator.",
+                    rule="One key, one store.",
+                    hint="the key it began with",
                 )
 
     # The collection ---------------------------------------------------------------------------------------------------
@@ -179,7 +181,7 @@ class Aggregator:
             return None if batch is None or batch.accepted is None else bytes(batch.accepted)
 
     def check(self, collection: bytes, level: int, challenge: bytes, ids: bytes) -> bytes:
-        """Three words of each report's proof (and of each round's), in the order of the ids. One challenge per level."""
+        """Three words of each report's proof per round, in the order of the ids. One challenge per level."""
         number, terms, place = self._terms(collection, level)
         if len(challenge) != CHALLENGE_BYTES:
             raise MalformedError("This is no challenge.", rule=f"{CHALLENGE_BYTES} bytes.")
@@ -205,7 +207,7 @@ class Aggregator:
         return np.concatenate(shown, axis=1).astype("<u8").tobytes()
 
     def collect(self, collection: bytes, level: int, ids: bytes) -> bytes:
-        """The sum of the shares of one list of reports, with noise; one list per level, and the same bytes ever after."""
+        """The noisy sum of one list of reports; one list per level, and the same bytes ever after."""
         number, terms, place = self._terms(collection, level)
         with self._store.read() as connection:
             batch = self._batch(connection, number, level)
@@ -253,7 +255,9 @@ class Aggregator:
             with self._store.read() as connection:
                 found = self._find(connection, collection)
             if found is None:
-                raise UnknownCollectionError("This collection is not known here.", hint="the coordinator opens it first")
+                raise UnknownCollectionError(
+                    "This collection is not known here.", hint="the coordinator opens it first"
+                )
             terms = Collection.from_dict(json.loads(found.terms))
             self._known[collection] = found.number, terms, [p.key for p in terms.aggregators].index(self.key)
         known = self._known[collection]
@@ -261,7 +265,7 @@ class Aggregator:
             raise UnknownCollectionError("There is no such level.", rule=f"From 0 to {len(known[1].levels) - 1}.")
         return known
 
-    def _find(self, connection: Connection, collection: bytes) -> Row[Any] | None:
+    def _find(self, connection: Connection, collection: bytes) -> Any:
         query = select(collections.c.number, collections.c.terms).where(collections.c.id == collection)
         return connection.execute(query).one_or_none()
 
@@ -276,13 +280,12 @@ class Aggregator:
         if self._round(connection, number) <= terms.rounds:
             raise OutOfOrderError("The collection is still open.", rule="Every round closes first.")
 
-    def _rows_of(self, connection: Connection, number: int, round_number: int, ids: set[bytes]) -> Iterator[Row[Any]]:
+    def _rows_of(self, connection: Connection, number: int, round_number: int, ids: set[bytes]) -> Iterator[Any]:
         listed = sorted(ids)
         for start in range(0, len(listed), 500):
             here = (reports.c.collection == number) & (reports.c.round == round_number)
             query = select(reports.c.id, reports.c.digest, reports.c.level)
-            for row in connection.execute(query.where(here & reports.c.id.in_(listed[start : start + 500]))):
-                yield row
+            yield from connection.execute(query.where(here & reports.c.id.in_(listed[start : start + 500])))
 
     def _everywhere(self, connection: Connection, number: int, terms: Collection, level: int) -> set[bytes]:
         found: set[bytes] | None = None

@@ -9,13 +9,21 @@ from epsilons.cli.terminal import notes
 
 @click.command()
 @click.option("--store", required=True, help='"sqlite:///one.store" or "postgresql://.../database?schema=one".')
-@click.option("--key", "key_file", required=True, type=click.Path(dir_okay=False), help="Its secret key; made if missing.")
 @click.option(
-    "--token", "token_file", required=True, type=click.Path(dir_okay=False), help="What the coordinator shows; made if missing."
+    "--key", "key_file", required=True, type=click.Path(dir_okay=False), help="Its secret key; made if missing."
+)
+@click.option(
+    "--token",
+    "token_file",
+    required=True,
+    type=click.Path(dir_okay=False),
+    help="What the coordinator shows; made if missing.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8700, show_default=True, help="0 takes any free port.")
-@click.option("--minimum", type=click.IntRange(10), default=10, show_default=True, help="The smallest batch it adds up.")
+@click.option(
+    "--minimum", type=click.IntRange(10), default=10, show_default=True, help="The smallest batch it adds up."
+)
 @click.option("--certificate", type=click.Path(dir_okay=False), help="PEM file; then it speaks HTTPS.")
 @click.option("--certificate-key", type=click.Path(dir_okay=False), help="The certificate's key.")
 def command(

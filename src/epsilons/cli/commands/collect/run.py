@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from epsilons.cli.maps import draw_map
 from epsilons.cli.terminal import as_json, notes, print_json, progress, results
 from epsilons.errors import PlanError, ProtocolError
 
@@ -23,14 +24,32 @@ _POLL_SECONDS = 0.5
 @click.argument("file", type=click.Path(dir_okay=False))
 @click.option("--aggregator", "urls", multiple=True, required=True, metavar="URL", help="Two or more; repeat.")
 @click.option(
-    "--token", "tokens", multiple=True, required=True, type=click.Path(dir_okay=False), help="The aggregator's token file; repeat."
+    "--token",
+    "tokens",
+    multiple=True,
+    required=True,
+    type=click.Path(dir_okay=False),
+    help="The aggregator's token file; repeat.",
 )
-@click.option("--minimum", type=click.IntRange(10), default=100, show_default=True, help="The smallest batch of a level.")
+@click.option(
+    "--minimum", type=click.IntRange(10), default=100, show_default=True, help="The smallest batch of a level."
+)
 @click.option("--neighbors", type=click.Choice(["absent", "replace"]), default="absent", show_default=True)
-@click.option("--collection", "terms", type=click.Path(dir_okay=False), help="Where owners' file is (default: FILE.collection.json).")
+@click.option(
+    "--collection",
+    "terms",
+    type=click.Path(dir_okay=False),
+    help="Where owners' file is (default: FILE.collection.json).",
+)
 @click.option("--until", type=click.IntRange(1), help="Close a round when every aggregator has so many reports.")
 @click.option("--seconds", type=float, help="Close a round after so many seconds at the latest.")
-@click.option("--assume", type=click.Choice(["unrelated", "nothing"]), default="unrelated", show_default=True, help="How levels are combined.")
+@click.option(
+    "--assume",
+    type=click.Choice(["unrelated", "nothing"]),
+    default="unrelated",
+    show_default=True,
+    help="How levels are combined.",
+)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the publication to this file (JSON).")
 @click.option("--map", "picture", type=click.Path(dir_okay=False), help="Draw places to this file.")
 @as_json
@@ -63,10 +82,10 @@ def command(
     from epsilons.local.transport import HttpAggregator
 
     if len(tokens) != len(urls):
-        raise PlanError("Every aggregator has a token.", rule="As many --token as --aggregator.", hint="--token one.token")
-    aggregators = [
-        HttpAggregator(url, token=read_secret(token).hex()) for url, token in zip(urls, tokens, strict=True)
-    ]
+        raise PlanError(
+            "Every aggregator has a token.", rule="As many --token as --aggregator.", hint="--token one.token"
+        )
+    aggregators = [HttpAggregator(url, token=read_secret(token).hex()) for url, token in zip(urls, tokens, strict=True)]
     place = Path(terms or f"{file}.collection.json")
     collection = _terms(file, place, aggregators, minimum, neighbors)
     told = notes()
@@ -127,9 +146,7 @@ def _show(publication: Publication, assume: str, picture: str | None, as_json: b
     estimate = publication.estimate(assume=assume)
     survey = publication.collection.survey
     if picture is not None:
-        from epsilons.local.places import draw_places
-
-        draw_places(survey, estimate, picture)
+        draw_map(survey, estimate, picture)
     if as_json:
         print_json({**publication.to_dict(), "estimate": estimate.to_dict()})
         return

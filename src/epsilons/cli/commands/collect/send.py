@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,9 @@ def command(
         raise ProtocolError("This collection has one round.", hint="leave out --round")
     if not kept.exists():
         if number > 1:
-            raise ProtocolError("Round one was not sent from here.", rule="Both rounds are made at once.", hint="--round 1")
+            raise ProtocolError(
+                "Round one was not sent from here.", rule="Both rounds are made at once.", hint="--round 1"
+            )
         _make(collection, answer, level, kept)
     elif answer is not None:
         notes().print(f"Sending what {kept} holds; the answer given now is not used.", markup=False, soft_wrap=True)
@@ -66,7 +69,7 @@ def _make(collection: Any, answer: str | None, level: str | None, kept: Path) ->
     """Make the reports of all rounds and keep them before anything is sent."""
     from epsilons.local.owner import OwnerClient
 
-    said = click.get_text_stream("stdin").readline().strip() if answer is None else answer
+    said = sys.stdin.readline().strip() if answer is None else answer
     if not said:
         raise DataError("There is no answer.", hint="--answer yes")
     reports = OwnerClient(collection).report(said, level)
