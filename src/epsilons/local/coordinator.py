@@ -15,10 +15,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from epsilons.errors import ProtocolError
-from epsilons.local.aggregator.core import round_challenge
 from epsilons.local.collection import Collection
 from epsilons.local.field import Words, add, in_range, to_integers
-from epsilons.local.onehot import SHOWN
+from epsilons.local.onehot import SHOWN, round_challenge
 from epsilons.local.publication import Batch, Publication
 from epsilons.local.reports import Report, join_ids, split_ids
 

@@ -47,6 +47,11 @@ from epsilons.local.field import (
 SHOWN = 3
 
 
+def round_challenge(challenge: bytes, round_number: int) -> bytes:
+    """Each round's proofs have a point of their own."""
+    return challenge + bytes((round_number,))
+
+
 @dataclass(frozen=True)
 class Shape:
     """What a report looks like: `cells` words of the answer, u, then `order` words of q."""

@@ -32,6 +32,7 @@ from epsilons.local.aggregator.refusals import MalformedError, OutOfOrderError, 
 from epsilons.local.aggregator.store import FORMAT, Store, batches, closings, collections, identity, reports
 from epsilons.local.collection import LEAST_BATCH, Collection
 from epsilons.local.field import Words, add, in_range, to_words, total
+from epsilons.local.onehot import round_challenge
 from epsilons.local.reports import CLOSED, REPLAYED, STORED, UNKNOWN_OWNER, UNREADABLE, Report, join_ids, split_ids
 from epsilons.local.sealing import ID_BYTES, SEALED_BYTES, OpeningKey, purpose
 from epsilons.local.shares import SEED_BYTES, explicit_place, read_share
@@ -326,11 +327,6 @@ class Aggregator:
                 some = []
         if some:
             yield np.stack(some)
-
-
-def round_challenge(challenge: bytes, round_number: int) -> bytes:
-    """Each round's proofs have a point of their own."""
-    return challenge + bytes((round_number,))
 
 
 def _purpose(terms: Collection, place: int, round_number: int, level: int, report: bytes) -> bytes:
