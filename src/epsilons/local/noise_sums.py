@@ -6,7 +6,7 @@ For printing intervals only; no draw uses it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ _FINE = 400
 _WIDE = 40
 
 
-def quantile(scales: Sequence[tuple[float, float]], draws: int, level: float) -> float:
+@lru_cache(maxsize=256)
+def quantile(scales: tuple[tuple[float, float], ...], draws: int, level: float) -> float:
     """The smallest x with P(|S| <= x) >= level, rounded up by less than a hundredth of S's standard deviation.
 
     S adds up, for each (weight, inverse scale), `draws` independent discrete Laplace draws times the weight.

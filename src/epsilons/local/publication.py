@@ -143,10 +143,10 @@ class Publication:
         within = np.clip(values, 0, people)
         errors = np.sqrt(noise + split * within * (people - within))
         halves = 2 if self.collection.neighbors == "replace" else 1
-        scales = [
+        scales = tuple(
             (float(weight), to_epsilon(batch.nano) / halves)
             for weight, batch in zip(weights, self.published, strict=True)
-        ]
+        )
 
         def bounds(level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
             z = NormalDist().inv_cdf((1 + level) / 2)
