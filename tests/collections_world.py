@@ -119,7 +119,9 @@ def slow_vector(shape: Shape, cells: Sequence[int], blind: int) -> list[int]:
     return [cell % P for cell in cells] + [blind, *quotient]
 
 
-def seal(collection: Collection, vector: Sequence[int] | Words, report: bytes, number: int = 1, level: int = 0) -> list[Report]:
+def seal(
+    collection: Collection, vector: Sequence[int] | Words, report: bytes, number: int = 1, level: int = 0
+) -> list[Report]:
     """Shares of any vector at all, sealed as an owner's are."""
     places = range(len(collection.aggregators))
     purposes = [purpose(collection.id, place, number, level, report) for place in places]

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from collections_world import NO_NOISE, World, cheat, options, sqlite_urls
 
+from collections_world import NO_NOISE, World, cheat, options, sqlite_urls
 from epsilons.errors import ProtocolError
 from epsilons.local import Coordinator, Publication, SamplingPrivacy, Survey
 from epsilons.local.aggregator import Aggregator

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import ledger_servers
 import numpy as np
 import pytest
-from collections_world import World, cheat, dump, paper_survey, seal, sqlite_urls, survey
 
+import ledger_servers
+from collections_world import World, cheat, dump, paper_survey, seal, sqlite_urls, survey
 from epsilons.errors import ProtocolError
 from epsilons.local.aggregator import Aggregator, Store
 from epsilons.local.aggregator.refusals import MalformedError, OutOfOrderError, UnknownCollectionError
@@ -230,7 +230,9 @@ def test_proofs_that_fail_do_not_take_a_batch_below_the_minimum(world: Make) -> 
     here = world(survey(2), minimum=12)
     here.send([1] * 10)
     for number in range(4):
-        for aggregator, report in zip(here.aggregators, cheat(here.collection, [3, -2, 0], bytes([number] * 16)), strict=True):
+        for aggregator, report in zip(
+            here.aggregators, cheat(here.collection, [3, -2, 0], bytes([number] * 16)), strict=True
+        ):
             assert aggregator.take(here.collection.id, [report]) == [STORED]
     (batch,) = here.coordinator.publish().batches
     assert (batch.reports, batch.refused, batch.sums) == (0, 4, ())
@@ -245,7 +247,9 @@ def test_cheaters_are_left_out_one_by_one(world: Make) -> None:
     here.send([1] * 12 + [2] * 3)
     cheats = [[0, 5, -4, 0], [1, 1, 0, 0], [0, 0, 0, 0], [10**9, 1 - 10**9, 0, 0]]
     for number, cells in enumerate(cheats):
-        for aggregator, report in zip(here.aggregators, cheat(here.collection, cells, bytes([number] * 16)), strict=True):
+        for aggregator, report in zip(
+            here.aggregators, cheat(here.collection, cells, bytes([number] * 16)), strict=True
+        ):
             assert aggregator.take(here.collection.id, [report]) == [STORED]
     publication = here.coordinator.publish()
     (batch,) = publication.batches
@@ -298,7 +302,9 @@ def test_terms_that_an_aggregator_does_not_take(world: Make) -> None:
         here.aggregators[0].enter({})
 
 
-@pytest.mark.parametrize("url", ["", "sqlite://", "sqlite:///", "mysql://x/y", "postgresql://", "nonsense", "postgresql://h/d?schema=A;"])
+@pytest.mark.parametrize(
+    "url", ["", "sqlite://", "sqlite:///", "mysql://x/y", "postgresql://", "nonsense", "postgresql://h/d?schema=A;"]
+)
 def test_there_is_no_store_at_any_other_address(url: str) -> None:
     with pytest.raises(ProtocolError, match="no store"):
         Store(url)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from collections_world import World, sqlite_urls, survey
 from scipy.stats import chisquare
 
+from collections_world import World, sqlite_urls, survey
 from epsilons.guarantee import NANO
 from epsilons.local.aggregator import Aggregator
 from epsilons.local.collection import Collection, noise_variance
@@ -88,7 +88,9 @@ def added(folder: Path, kind: type[Aggregator] = Aggregator, neighbors: str = "a
             return np.zeros(size, np.uint64) if self.quiet else super()._noise(terms, level, size)
 
     folder.mkdir()
-    here = World(survey(OPTIONS, {"all": EPSILON}), sqlite_urls(folder, 2), kind=Twin, neighbors=neighbors, entropy=counter())
+    here = World(
+        survey(OPTIONS, {"all": EPSILON}), sqlite_urls(folder, 2), kind=Twin, neighbors=neighbors, entropy=counter()
+    )
     here.send([1] * 5 + [2] * 5)
     here.coordinator.close(1)
     noise = []

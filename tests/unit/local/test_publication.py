@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from collections_world import World, paper_survey, sqlite_urls, survey
 
+from collections_world import World, paper_survey, sqlite_urls, survey
 from epsilons.errors import PlanError, ProtocolError
 from epsilons.local import Collection, Place, Publication
 from epsilons.local.collection import noise_variance
@@ -64,7 +64,9 @@ def test_the_variance_is_the_definitions(scale: float) -> None:
 
 @pytest.mark.parametrize("scales", [((1.0, 1.0),), ((1.0, 0.4), (1.0, 2.0)), ((1.3, 1.0), (0.6, 0.5))])
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
-def test_the_quantile_is_the_brute_force_one_or_barely_more(scales: tuple[tuple[float, float], ...], level: float) -> None:
+def test_the_quantile_is_the_brute_force_one_or_barely_more(
+    scales: tuple[tuple[float, float], ...], level: float
+) -> None:
     draws = 2
     law: dict[float, float] = {0.0: 1.0}
     for weight, scale in scales:

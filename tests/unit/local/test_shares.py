@@ -6,10 +6,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from collections_world import histogram_p_value
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy.stats import chi2_contingency
 
+from collections_world import histogram_p_value
 from epsilons.local import shares
 from epsilons.local.field import P, Words, add, to_words
 from epsilons.local.onehot import Shape
