@@ -30,7 +30,7 @@ OWNERS = 16
 MINIMUM = 10
 
 
-class Lost(Exception):
+class LostError(Exception):
     """A request or its reply that never arrived."""
 
 
@@ -44,14 +44,14 @@ class Shaky:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def ask(*arguments: Any) -> Any:
             if self._draws.random() < self._trouble:
-                raise Lost
+                raise LostError
             if self._draws.random() < self._trouble:
                 self._world.restart(self._place)
             reply = getattr(self._world.aggregators[self._place], name)(*arguments)
             if name in ("check", "collect"):
                 self.sent.setdefault((name, arguments[1]), set()).add(reply)
             if self._draws.random() < self._trouble:
-                raise Lost
+                raise LostError
             return reply
 
         return ask
@@ -120,7 +120,7 @@ def deliver(line: Shaky, collection: bytes, report: Report, draws: np.random.Gen
     for _ in range(int(draws.integers(1, 12))):
         try:
             return bool(line.take(collection, [report]) == [STORED])
-        except Lost:
+        except LostError:
             continue
     return False
 
@@ -145,7 +145,7 @@ def persist(step: Callable[[], Any]) -> Any:
     while True:
         try:
             return step()
-        except Lost:
+        except LostError:
             continue
 
 

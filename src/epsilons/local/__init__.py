@@ -15,7 +15,7 @@ probability.py          exact probabilities
 Through aggregators that need not trust each other:
 
 collection.py           a survey, its aggregators, the terms
-owner.py                an owner's answer as sealed shares;  courier.py, transport.py: their way;  reports.py: their form
+owner.py                an answer as sealed shares;  courier.py, transport.py: their way;  reports.py: their form
 shares.py, sealing.py   additive shares over field.py;  onehot.py: the proof that they are one answer
 aggregator/             an aggregator and its store
 coordinator.py          from terms to a publication

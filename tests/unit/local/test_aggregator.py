@@ -263,7 +263,7 @@ def test_a_coordinator_that_was_interrupted_ends_at_the_same_publication(world: 
     here.send([1] * 30 + [2] * 30, [0, 1] * 30)
     collection = here.collection.id
 
-    class Interrupted(Exception):
+    class StoppedError(Exception):
         pass
 
     for place, step in ((0, "check"), (1, "check"), (0, "collect"), (1, "collect")):
@@ -271,10 +271,10 @@ def test_a_coordinator_that_was_interrupted_ends_at_the_same_publication(world: 
 
         def lost(*arguments: Any, original: Any = original) -> bytes:
             original(*arguments)
-            raise Interrupted
+            raise StoppedError
 
         setattr(here.aggregators[place], step, lost)
-        with pytest.raises(Interrupted):
+        with pytest.raises(StoppedError):
             here.coordinator.publish()
         setattr(here.aggregators[place], step, original)
     publication = here.coordinator.publish()
