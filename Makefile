@@ -7,12 +7,12 @@ py := .venv/bin/python
 ready := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types imports bench bench-local soak docs clean
+.PHONY: help venv demo test lint format types imports bench bench-local bench-collect soak docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 venv: $(ready)  ## set up .venv (again only when pyproject.toml or constraints.txt changed)
 
@@ -62,6 +62,9 @@ bench: $(ready)  ## run the benchmarks
 
 bench-local: $(ready)  ## the local model beside numpy and two packages of PyPI (ARGS=--write renews docs/local.md)
 	$(py) benchmarks/local.py $(ARGS)
+
+bench-collect: $(ready)  ## shares, proofs and HTTP of aggregators (ARGS=--write renews docs/aggregators.md)
+	$(py) benchmarks/collect.py $(ARGS)
 
 soak: $(ready)  ## the long tests
 	$(py) -m pytest -m soak --hypothesis-profile=soak -q $(ARGS)

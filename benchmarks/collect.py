@@ -142,7 +142,15 @@ def measure(quick: bool, notes: Console) -> list[tuple[str, Table]]:
         for batch, connections, count in BATCHES:
             notes.print(f"HTTP, {batch:,} reports a request")
             lines.append(over_http(batch, connections, max(connections, count // share), folder))
-    head = ("options", "bytes an owner", "split", "summed", "split, proved and sealed", "opened and stored", "published")
+    head = (
+        "options",
+        "bytes an owner",
+        "split",
+        "summed",
+        "split, proved and sealed",
+        "opened and stored",
+        "published",
+    )
     return [
         (f"{AGGREGATORS} aggregators; a second of one processor, in owners (published: in shares, checked and added up):", (head, rows)),
         (

@@ -9,7 +9,7 @@ linear functions of its share: the sum of the cells, f(t) and q(t). The report i
     sum = 1   and   f(t)^2 - f(t) = q(t) Z(t).
 
 Sound:   otherwise f^2 - f - qZ is a polynomial other than 0, of degree at most 2N - 2, and t is none of its roots but
-         with probability below 2N/p: 2^-60 for ten options, 2^-49 for ten thousand.
+         with probability below 2N/p: 2^-59 for ten options, 2^-49 for ten thousand.
 Secret:  f(t) = u L(t) + ... with L(t) != 0 unless t^N = 1, so f(t) is uniform for every answer; q(t) follows.
          Each aggregator speaks once, before it hears the others, so no aggregator can steer what another one shows.
 
