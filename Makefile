@@ -7,7 +7,7 @@ py := .venv/bin/python
 ready := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types imports bench bench-ledger bench-local bench-models bench-tables java bench-spark soak docs clean
+.PHONY: help venv demo test lint format types imports bench bench-ledger bench-local bench-models bench-tables java bench-spark bench-collect soak docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
@@ -84,6 +84,8 @@ bench-tables: $(ready)  ## the benchmarks of tables (SIZE=1e8 for one size; seve
 
 bench-spark: $(ready) java  ## Spark beside plain Spark (needs Java)
 	$(py) benchmarks/spark.py $(ARGS)
+bench-collect: $(ready)  ## shares, proofs and HTTP of aggregators (ARGS=--write renews docs/aggregators.md)
+	$(py) benchmarks/collect.py $(ARGS)
 
 soak: $(ready)  ## the long tests
 	$(py) -m pytest -m soak --hypothesis-profile=soak -q $(ARGS)

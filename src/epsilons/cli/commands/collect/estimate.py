@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
+from epsilons.cli.maps import draw_map
 from epsilons.cli.terminal import as_json, notes, print_json, results
 from epsilons.errors import PlanError
 
@@ -41,7 +40,7 @@ def command(answers: str, file: str, level: float, assume: str | None, picture: 
     found = read_answers(answers, survey)
     estimate = found.estimate(**({} if assume is None else {"assume": assume}))
     if picture is not None:
-        _draw(survey, estimate, picture)
+        draw_map(survey, estimate, picture)
     if as_json:
         bad = [{"line": line, "reason": reason} for line, reason in found.bad]
         print_json({"question": survey.question, **estimate.to_dict(level), "bad_rows": bad})
@@ -58,19 +57,3 @@ def _tell_bad(bad: tuple[tuple[int, str], ...]) -> None:
         console.print(f"  line {line}: {reason}", markup=False, soft_wrap=True)
     if len(bad) > _LINES_NAMED:
         console.print(f"  ... and {len(bad) - _LINES_NAMED:,} more (--json lists all)", markup=False)
-
-
-def _draw(survey: Any, estimate: Any, picture: str) -> None:
-    if not survey.places:
-        raise PlanError("The options are no places.", rule="A map needs a survey of places.", hint="leave out --map")
-    from epsilons.local.places import Region, grid_from
-
-    axes = Region.from_labels(grid_from(survey.places), survey.options).heat_map(estimate, title=survey.question)
-    figure: Any = axes.figure
-    try:
-        figure.savefig(picture, dpi=150)
-    except (OSError, ValueError):
-        raise PlanError(
-            "The map cannot be written.", rule="Its name ends in .png, .svg or .pdf.", hint="map.png"
-        ) from None
-    notes().print(f"Map in {picture}.", markup=False)

@@ -1,0 +1,214 @@
+"""Aggregators as processes: kill -9 at named places, real HTTP, the commands of owners and coordinator, the demo."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ledger_servers
+from collections_world import World, dump, sqlite_urls, survey
+from epsilons.ledger.faults import VARIABLE
+from epsilons.local.sealing import KEY_BYTES, OpeningKey
+
+#: One step of an aggregator in a process of its own; what it returns is written to stdout.
+STEP = """
+import pickle, sys
+from epsilons.local.aggregator import Aggregator, Store
+from epsilons.local.sealing import OpeningKey
+url, key, name, arguments = pickle.load(sys.stdin.buffer)
+aggregator = Aggregator(Store(url), OpeningKey.from_bytes(key))
+sys.stdout.buffer.write(pickle.dumps(getattr(aggregator, name)(*arguments)))
+"""
+
+
+def step(here: World, name: str, *arguments: Any, fault: str | None = None) -> Any:
+    """Run one step of the first aggregator elsewhere; with a fault the process is killed there, and None comes back."""
+    environment = {**os.environ, **({VARIABLE: fault} if fault else {})}
+    raw = here.keys[0]._key.private_bytes_raw()
+    assert len(raw) == KEY_BYTES
+    process = subprocess.Popen(
+        [sys.executable, "-c", STEP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(pickle.dumps((here.urls[0], raw, name, arguments)))
+    process.stdin.close()
+    if fault:
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status), "the place was never reached"
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        return None
+    reply = pickle.loads(process.stdout.read())
+    process.stdout.close()
+    assert process.wait() == 0
+    return reply
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def here(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    if request.param == "sqlite":
+        urls = sqlite_urls(tmp_path, 2)
+    else:
+        server = request.getfixturevalue("postgres_server")
+        urls = [ledger_servers.fresh(server) for _ in range(2)]
+    world = World(survey(3, {"all": 0.01}), urls)
+    yield world
+    world.close()
+
+
+def test_killed_at_every_place_nothing_acknowledged_is_lost_and_no_noise_drawn_twice_leaves(here: World) -> None:
+    collection = here.collection.id
+    (reports,) = here.client.reports([1] * 24)
+    before = dump(here.stores[0])
+    # Before the commit nothing is there; after it everything is, and a retry is acknowledged.
+    step(here, "take", collection, reports[0], fault="taking")
+    assert dump(here.stores[0]) == before
+    step(here, "take", collection, reports[0], fault="taken")
+    assert len(dump(here.stores[0])["reports"]) == 24
+    assert set(here.aggregators[0].take(collection, reports[0])) == {"stored"}
+    here.aggregators[1].take(collection, reports[1])
+
+    step(here, "close", collection, 1, fault="closing")
+    assert here.aggregators[0].status(collection)["round"] == 1
+    step(here, "close", collection, 1, fault="closed")
+    nonce = here.aggregators[0].close(collection, 1)
+    assert nonce == step(here, "close", collection, 1)
+
+    ids = here.aggregators[0].present(collection, 0)
+    step(here, "check", collection, 0, bytes(32), ids, fault="checking")
+    assert dump(here.stores[0])["batches"] == []
+    step(here, "check", collection, 0, bytes(32), ids, fault="checked")
+    shown = here.aggregators[0].check(collection, 0, bytes(32), ids)
+
+    step(here, "collect", collection, 0, ids, fault="collecting")
+    # The noise drawn there never left, and the shares are still here.
+    assert here.aggregators[0].accepted(collection, 0) is None
+    assert here.aggregators[0].check(collection, 0, bytes(32), ids) == shown
+    step(here, "collect", collection, 0, ids, fault="collected")
+    stored = dump(here.stores[0])["batches"][0][-1]
+    assert here.aggregators[0].collect(collection, 0, ids) == stored
+    assert step(here, "collect", collection, 0, ids) == stored
+
+
+# Over HTTP ------------------------------------------------------------------------------------------------------------
+
+
+def epsilons(*arguments: str, folder: Path, **more: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "epsilons.cli.app", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300, **more)
+
+
+@contextlib.contextmanager
+def listening(folder: Path, *names: str) -> Iterator[list[str]]:
+    """Aggregators on free ports; their addresses."""
+    started = []
+    try:
+        for name in names:
+            options = ["--store", f"sqlite:///{name}.store", "--key", f"{name}.key", "--token", f"{name}.token"]
+            command = [sys.executable, "-m", "epsilons.cli.app", "collect", "aggregator", *options, "--port", "0"]
+            started.append(
+                subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            )
+        said = [process.stdout.readline().split() for process in started if process.stdout is not None]
+        assert all(len(words) == 2 for words in said)
+        yield [words[0] for words in said]
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+def test_a_collection_by_the_commands_alone(tmp_path: Path) -> None:
+    survey(2, {"standard": 1.0}).save(tmp_path / "exam.toml")
+    with listening(tmp_path, "one", "two") as urls:
+        run = ["collect", "run", "exam.toml", "--minimum", "10", "--json", "--output", "out.json"]
+        for url, name in zip(urls, ("one", "two"), strict=True):
+            run += ["--aggregator", url, "--token", f"{name}.token"]
+        # The coordinator gives up waiting, and goes on in the next run.
+        waiting = subprocess.Popen(
+            [sys.executable, "-m", "epsilons.cli.app", *run, "--until", "11"],
+            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert waiting.stderr is not None
+        assert "epsilons collect send" in waiting.stderr.readline()
+        waiting.kill()
+        waiting.communicate()
+        sent = epsilons(
+            "collect", "send", "exam.toml.collection.json", "--state", "mine", "--answer", "option 1", folder=tmp_path
+        )
+        assert (sent.returncode, sent.stdout) == (0, "Stored by all 2 aggregators.\n"), sent.stderr
+        # The same command again sends the same bytes; an answer given now is not used.
+        again = epsilons("collect", "send", "exam.toml.collection.json", "--state", "mine", folder=tmp_path)
+        assert again.returncode == 0
+        assert "option 1" not in (tmp_path / "mine").read_text()
+        _send_many(tmp_path, 14)
+        done = epsilons(*run, "--until", "15", folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert found["batches"][0]["reports"] == 15
+        assert found["estimate"]["respondents"] == 15
+        assert json.loads((tmp_path / "out.json").read_text())["batches"] == found["batches"]
+        # The same publication again; a late owner is refused; other terms under the same name are, too.
+        assert json.loads(epsilons(*run, folder=tmp_path).stdout)["batches"] == found["batches"]
+        late = epsilons(
+            "collect", "send", "exam.toml.collection.json", "--state", "late", "--answer", "1", folder=tmp_path
+        )
+        assert late.returncode == 8
+        assert "not open" in late.stderr
+        other = epsilons(*run, "--neighbors", "replace", folder=tmp_path)
+        assert other.returncode == 8
+        assert "other terms" in other.stderr
+
+
+def _send_many(folder: Path, owners: int) -> None:
+    from epsilons.local import Collection, Courier, OwnerClient
+
+    collection = Collection.load(folder / "exam.toml.collection.json")
+    courier = Courier(collection)
+    courier.send(OwnerClient(collection).reports([2] * owners)[0])
+    assert [counts["stored"] for counts in courier.finish()] == [owners] * 2
+
+
+def test_an_owner_sends_nothing_to_an_address_with_another_key(tmp_path: Path) -> None:
+    from epsilons.errors import ProtocolError
+    from epsilons.local import Collection, Courier, OwnerClient, Place
+
+    with listening(tmp_path, "one") as (url,):
+        places = [Place(url, str(OpeningKey.fresh().public)) for _ in range(2)]
+        collection = Collection.start(survey(2), places)
+        courier = Courier(collection, patience=5)
+        courier.send(OwnerClient(collection).reports([1])[0])
+        with pytest.raises(ProtocolError, match="another key"):
+            courier.finish()
+
+
+def test_the_demo_with_a_kill_in_the_middle(tmp_path: Path) -> None:
+    done = epsilons("collect", "demo", "--owners", "2000", "--json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["counted"] == found["acknowledged"] == found["owners"] == 2_000
+    assert found["true_error"] < 3 * found["predicted_error"]
+    assert found["covered"] >= 0.8 * found["cells"]
+    assert "kill -9" in done.stderr
+    assert "is back" in done.stderr
+
+
+@pytest.mark.soak
+def test_the_demo_with_a_hundred_thousand_owners(tmp_path: Path) -> None:
+    found = json.loads(epsilons("collect", "demo", "--json", folder=tmp_path).stdout)
+    assert found["counted"] == found["owners"] == 100_000
+    assert found["sending_seconds"] + found["publishing_seconds"] < 120
