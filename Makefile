@@ -7,12 +7,12 @@ py := .venv/bin/python
 ready := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types imports bench soak docs clean
+.PHONY: help venv demo test lint format types imports bench bench-peers soak docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 venv: $(ready)  ## set up .venv (again only when pyproject.toml or constraints.txt changed)
 
@@ -60,6 +60,9 @@ imports: $(ready)  ## import-linter: imports between rooms only go down
 bench: $(ready)  ## run the benchmarks
 	$(py) benchmarks/run.py $(ARGS)
 
+bench-peers: $(ready)  ## measure the peers beside epsilons, each in an environment of its own (half an hour or more)
+	$(py) benchmarks/peers/run.py $(ARGS)
+
 soak: $(ready)  ## the long tests
 	$(py) -m pytest -m soak --hypothesis-profile=soak -q $(ARGS)
 
@@ -67,5 +70,5 @@ docs: $(ready)  ## build the documentation
 	$(py) docs/build.py $(ARGS)
 
 clean:  ## back to a fresh clone: remove .venv, caches and what was built
-	rm -rf .venv build dist docs/_site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .peers build dist docs/_site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
