@@ -120,6 +120,7 @@ def _one_process(
     finally:
         _end(process)
         listener.join()
+        process.stdout.close()
 
 
 def _note(found: dict[str, Any], told: Told, say: Callable[[str], None]) -> None:

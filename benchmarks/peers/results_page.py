@@ -29,7 +29,7 @@ def markdown(measured: Measured, facts: Mapping[str, Any]) -> list[str]:
     for rows in measured.sizes:
         lines += ["", f"### {rows:,} rows", "", *_times(measured, rows), "", *_errors(measured, rows)]
         lines += ["", *_ready(measured, rows), *_reasons(measured, rows)]
-    if measured.personal:
+    if any(figure.library == OURS for figure in measured.personal):
         lines += ["", "### What personalization adds", "", *_personal(measured)]
     return lines
 
@@ -49,7 +49,7 @@ def _circumstances(facts: Mapping[str, Any]) -> str:
 def _verdict(measured: Measured) -> list[str]:
     compared, short = measured.compared, measured.short
     if not compared:
-        return ["No peer was measured, so there is nothing to compare with."]
+        return ["Nothing to compare: that takes epsilons and a peer."]
     if not short:
         return [f"epsilons was at least {AIM} times as fast as every peer in all {len(compared)} comparisons."]
     head = f"epsilons was at least {AIM} times as fast in {len(compared) - len(short)} of {len(compared)} comparisons."
@@ -110,7 +110,8 @@ def _personal(measured: Measured) -> list[str]:
     levels = ", ".join(f"{share:.0%} at {level:g}" for level, share in LEVELS.items())
     lines = [
         f"{rows:,} rows; of the people {levels}. epsilons asks each for what they granted; {peer}, which knows one "
-        f"epsilon for all, must keep to the strictest, {min(LEVELS):g}. Root mean squared error, answers in parentheses.",
+        f"epsilon for all, must keep to the strictest, {min(LEVELS):g}. Root mean squared error; in parentheses: from "
+        "how many answers.",
         "",
         f"| task | epsilons | {peer} | {peer} / epsilons | time of epsilons |",
         "|---|---:|---:|---:|---:|",
