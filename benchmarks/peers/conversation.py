@@ -131,7 +131,7 @@ def _note(found: dict[str, Any], told: Told, say: Callable[[str], None]) -> None
         case "answered":
             task, seconds = found["task"], found["seconds"]
             told.seconds[task], told.answers[task] = seconds, found["answers"]
-            say(f"{task}: {min(seconds):.3g} s, {len(seconds)} answers")
+            say(f"{task}: {min(seconds):.3g} s at best, answers: {len(seconds)}")
         case "failed":
             told.reasons[found["task"]] = found["reason"]
         case "memory":

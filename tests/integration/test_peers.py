@@ -260,3 +260,14 @@ def test_results_go_between_the_markers_and_leave_the_rest(bench: Any, tmp_path:
     (tmp_path / "bare.md").write_text("nothing", encoding="utf-8")
     with pytest.raises(ValueError, match="no place for results"):
         bench.results_page.write_page(tmp_path / "bare.md", ["lost"])
+
+
+def test_the_page_shows_results_with_their_circumstances(bench: Any) -> None:
+    shown = PAGE.read_text(encoding="utf-8").partition(bench.results_page.START)[2].partition(bench.results_page.END)[0]
+    assert re.search(
+        r"Of \d{4}-\d\d-\d\d: epsilons [\d.]+, Python [\d.]+, \d+ cores, epsilon 1 for each answer\.", shown
+    )
+    assert "| library | count | sum | mean | mean by region | median |" in shown
+    assert re.search(r"at least 10 times as fast (in \d+ of \d+|as every peer in all \d+) comparisons", shown)
+    # A reason comes from elsewhere; where this machine keeps its files does not belong on the page.
+    assert not re.search(r"/(tmp|home|root|work|usr)/", shown)
