@@ -7,7 +7,7 @@ py := .venv/bin/python
 ready := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types imports bench bench-ledger bench-local bench-models bench-tables java bench-spark bench-collect soak docs clean
+.PHONY: help venv demo test lint format types imports bench bench-ledger bench-local bench-models bench-tables java bench-spark bench-collect bench-peers soak docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
@@ -87,6 +87,9 @@ bench-spark: $(ready) java  ## Spark beside plain Spark (needs Java)
 bench-collect: $(ready)  ## shares, proofs and HTTP of aggregators (ARGS=--write renews docs/aggregators.md)
 	$(py) benchmarks/collect.py $(ARGS)
 
+bench-peers: $(ready)  ## measure the peers beside epsilons, each in an environment of its own (half an hour or more)
+	$(py) benchmarks/peers/run.py $(ARGS)
+
 soak: $(ready)  ## the long tests
 	$(py) -m pytest -m soak --hypothesis-profile=soak -q $(ARGS)
 
@@ -94,5 +97,5 @@ docs: $(ready)  ## build the documentation
 	$(py) docs/build.py $(ARGS)
 
 clean:  ## back to a fresh clone: remove .venv, caches and what was built
-	rm -rf .venv build dist docs/_site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .peers build dist docs/_site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests -type d -name __pycache__ -prune -exec rm -rf {} +
