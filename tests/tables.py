@@ -104,7 +104,8 @@ WHERE = [
     "b = TRUE",
 ]
 BY: list[dict[str, Sequence[Any]] | None] = [
-    None, None, None, None, {"g": ["a", "b"]}, {"b": [True, False]}, {"k": [0, 1, 2**63 - 1]}, {"g": ["a"], "b": [False, True]},
+    None, None, None, None, {"g": ["a", "b"]}, {"b": [True, False]}, {"k": [0, 1, 2**63 - 1]},
+    {"g": ["a"], "b": [False, True]},
 ]  # fmt: skip
 
 

@@ -92,6 +92,10 @@ class Additive(Statistic):
     farthest: float = math.inf
     #: Whether an answer is an average, which divides by the weight behind it.
     averages: ClassVar[bool] = False
+    #: The root mean square error of an answer that is cut off at either of its ends.
+    astray: float = math.inf
+    #: Where the number of rows is private: how many of a person's are publicly expected to count, in each group.
+    expected_rows: float = 1.0
 
     @property
     @abstractmethod
