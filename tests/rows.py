@@ -132,7 +132,7 @@ class RowPeople:
 
 
 def all_rows(most: int, groups: int, values: Sequence[float]) -> list[Rows]:
-    """Everything that a person with at most so many rows can have: nothing, rows that do not count, all the rest."""
+    """Everything that a person with at most so many rows can have: nothing, rows that do not count, and the rest."""
     alphabet: list[Row] = [(None, 0.0), (0, MISSING), *itertools.product(range(groups), values)]
     return [
         tuple(rows) for count in range(most + 1) for rows in itertools.combinations_with_replacement(alphabet, count)

@@ -24,8 +24,9 @@ class Effect:
 
     `fractions` is the expected weight of a person, level by level; `sampled` says that weights are coins. The weighted
     sum is multiplied by `factor`. With `fills`, the public centre takes the place of what weights leave out. `laplace`
-    are the scales of the noise in the finished answer. Several effects at once are rows of `fractions`, with an array
-    in place of each other number.
+    are the scales of the noise in the finished answer. Where the answer divides by a noisy number of rows, its noise is
+    the last of them, and `denominator` the scale of that noise as a part of the number itself. Several effects at once
+    are rows of `fractions`, with an array in place of each other number.
     """
 
     fractions: NDArray[np.float64]
@@ -33,6 +34,7 @@ class Effect:
     laplace: tuple[Any, ...]
     sampled: bool = False
     fills: bool = False
+    denominator: Any = None
 
     @property
     def multipliers(self) -> NDArray[np.float64]:
@@ -53,14 +55,14 @@ def expected_errors(effect: Effect, statistic: Additive, levels: Levels, moments
     bias = offset * (gaps @ sizes - levels.left_out) ** 2
     luck = moments.variance * (gaps**2 @ sizes + levels.left_out)
     before = (bias + luck) / _divisor(statistic, levels) ** 2 + _coins(effect, statistic, levels, moments)
-    errors: NDArray[np.float64] = np.minimum(np.sqrt(before + noise_variance(effect)), statistic.farthest)
+    errors: NDArray[np.float64] = np.minimum(np.sqrt(before + _noise(effect, statistic)), statistic.farthest)
     return errors
 
 
 def worst_error(effect: Effect, statistic: Additive, levels: Levels) -> float:
     """RMSE for the worst values within bounds, however they relate to preferences."""
     coins = _coins(effect, statistic, levels, _farthest(statistic))
-    worst = math.sqrt(worst_bias(effect, statistic, levels) ** 2 + coins + noise_variance(effect))
+    worst = math.sqrt(worst_bias(effect, statistic, levels) ** 2 + coins + float(_noise(effect, statistic)))
     return min(worst, statistic.farthest)
 
 
@@ -97,6 +99,26 @@ def error_model(
 def noise_variance(effect: Effect) -> Any:
     """Of independent Laplace noises: two squared scales each."""
     return sum(2 * scale**2 for scale in effect.laplace)
+
+
+#: Laplace noise of scale 1 in as many equally likely parts as matter for a mean square.
+_PARTS = (np.arange(1000) + 0.5) / 1000
+_LAPLACE_NODES = np.where(_PARTS < 0.5, np.log(2 * _PARTS), -np.log(2 - 2 * _PARTS))
+
+
+def _noise(effect: Effect, statistic: Additive) -> Any:
+    """The mean square of the noise in an answer, which may be a ratio.
+
+    With the number of rows off by a part t, every noise is divided by 1 + t: few rows now and then cost more than many
+    rows save. An answer that is nothing but noise is cut off at one of its ends.
+    """
+    if effect.denominator is None:
+        return noise_variance(effect)
+    off = np.asarray(effect.denominator)[..., None] * _LAPLACE_NODES
+    before = sum(2 * np.asarray(scale)[..., None] ** 2 for scale in effect.laplace[:-1])
+    rows = np.asarray(effect.laplace[-1])[..., None] * _LAPLACE_NODES
+    square = (before + rows**2) / np.maximum(1 + off, 1e-9) ** 2
+    return (square / (1 + square / statistic.astray**2)).mean(axis=-1)
 
 
 def equivalent_scale(inverse: Any) -> Any:

@@ -260,8 +260,13 @@ class Linear(Mechanism):
         laplace = []
         for part, unit in zip(statistic.parts, statistic.units, strict=True):
             inverse = float(part.share) * rate / (NANO * part.reach[question.neighbors] * self._one)
-            laplace.append(per_person * unit / self._one * accuracy.equivalent_scale(inverse))
-        return accuracy.Effect(fractions, factor, tuple(laplace), self.samples, self.fills_with_centre)
+            scale = accuracy.equivalent_scale(inverse) / self._one
+            laplace.append(per_person * unit * scale)
+        denominator = None
+        if statistic.averages and statistic.private_count:  # the last part is the number of rows
+            denominator = per_person * scale / max(statistic.expected_rows, 1e-9)
+        fills = self.fills_with_centre
+        return accuracy.Effect(fractions, factor, tuple(laplace), self.samples, fills, denominator)
 
     def errors_at(
         self, question: Question, levels: Levels, fractions: NDArray[np.float64], thresholds: NDArray[np.float64]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from epsilons.mechanisms.accuracy import equivalent_scale
-from epsilons.mechanisms.errorbars import half_width
+from epsilons.mechanisms.errorbars import chance_within
 from epsilons.preferences import Levels
 from epsilons.statistics.filtered import FilteredMean
 from epsilons.statistics.question import Question
@@ -26,7 +26,7 @@ from epsilons.statistics.total import STEPS
 if TYPE_CHECKING:
     from epsilons.mechanisms.linear import Linear
 
-_HALVINGS = 40
+_HALVINGS = 20
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class RatioBar:
         away = mean - sum(self.bounds) / 2
         scales = (self.sum_scale, abs(away) * self.rows_scale)
         coarse = abs(away) * self.grid if self.rows_scale < 3 * self.grid else 0.0
-        return abs(self.sum - away * self.rows) <= half_width(scales, normal, confidence) + coarse
+        return chance_within(scales, normal, abs(self.sum - away * self.rows) - coarse) <= confidence
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""

@@ -47,21 +47,37 @@ def quantile_errors(question: Question, levels: Levels, whole: Floats, squares: 
     q = float(statistic.q)
     points, widths, share, density, answer = _stand_in(question, q)
     gap = np.abs(share - q) / 2
-    counted, rows = _counted(question)
-    weight = widths * np.exp(-whole[:, None] * counted / rows * (gap - gap.min()))
-    spread = weight @ (points - answer) ** 2 / weight.sum(axis=1)
-    sampling = q * (1 - q) / density**2 * np.maximum(0.0, squares / whole**2 - 1 / levels.people) / counted
+    per_person, uneven = _counted(question)
+    spread = np.zeros(len(whole))
+    for chance, shift in _luck_nodes(statistic):
+        counted = np.maximum(1 + shift * np.sqrt(squares / whole**2 * uneven), 0.05)
+        weight = widths * np.exp(-(whole * per_person * counted)[:, None] * (gap - gap.min()))
+        spread += chance * (weight @ (points - answer) ** 2 / weight.sum(axis=1))
+    sampling = q * (1 - q) / density**2 * np.maximum(0.0, squares / whole**2 - 1 / levels.people) * uneven
     errors: Floats = np.sqrt(spread + sampling + _grid_rounding(statistic))
     return errors
 
 
-def _counted(question: Question) -> tuple[float, int]:
-    """(rows expected to count per person, by how much a row's weight is below a person's): (1, 1) unless filtered."""
+def _counted(question: Question) -> tuple[float, float]:
+    """(how much of a person's weight is expected to count, the variance of that for one person, relative): (1, 1)
+    unless filtered. People have 1 to m rows, which are alike and count all or none, as `Scope` guesses."""
     statistic = question.statistic
     assert isinstance(statistic, Order)
     if statistic.scope is None:
-        return 1.0, 1
-    return max(statistic.scope.expected, 1e-9), statistic.per_row(question.neighbors)
+        return 1.0, 1.0
+    most = statistic.scope.rows
+    mean, square = (1 + most) / 2, (1 + most) * (1 + 2 * most) / 6
+    per_person = max(statistic.scope.expected, 1e-9) / statistic.per_row(question.neighbors)
+    return per_person, square / mean**2 / max(statistic.scope.fraction, 1e-9)
+
+
+def _luck_nodes(statistic: Order) -> tuple[tuple[float, float], ...]:
+    """(chance, standard deviations off) of how much weight happens to count: few rows cost more than many save."""
+    if statistic.scope is None:
+        return ((1.0, 0.0),)
+    far, near = math.sqrt(5 + math.sqrt(10)), math.sqrt(5 - math.sqrt(10))  # Gauss and Hermite's five points
+    tail, side = (7 - 2 * math.sqrt(10)) / 60, (7 + 2 * math.sqrt(10)) / 60
+    return ((tail, -far), (side, -near), (8 / 15, 0.0), (side, near), (tail, far))
 
 
 def mixed_quantile_error(question: Question, levels: Levels, shares: Floats) -> float:

@@ -32,7 +32,7 @@ from epsilons.mechanisms.ratio import RatioBar, ratio_bars
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Additive, Moments
-from epsilons.statistics.filtered import FilteredMean
+from epsilons.statistics.filtered import FilteredMean, FilteredSum
 from epsilons.statistics.people import People
 from epsilons.statistics.question import ASSUMPTIONS, Question
 
@@ -344,7 +344,7 @@ def _models(mechanism: Mechanism, question: Question, levels: Levels, answer: An
         moments = statistic.moments(question.spread, question.density, question.location)
         bar = mechanism.error_model(question, levels, moments)
         if isinstance(bar, ErrorModel):
-            moments = _seen(statistic, moments, number, bar, levels.people)
+            moments = _seen(statistic, question, number, bar, levels.people)
             bar = mechanism.error_model(question, levels, moments)
         if bar is None:
             return None
@@ -352,7 +352,7 @@ def _models(mechanism: Mechanism, question: Question, levels: Levels, answer: An
     return tuple(bars)
 
 
-def _seen(statistic: Additive, guess: Moments, number: float, bar: ErrorModel, people: int) -> Moments:
+def _seen(statistic: Additive, question: Question, number: float, bar: ErrorModel, people: int) -> Moments:
     """What a released number says about one person's contribution: a better guess than the one before.
 
     A fraction of ones is taken two standard errors nearer to a half than it looks: a few people who happen to agree
@@ -361,8 +361,14 @@ def _seen(statistic: Additive, guess: Moments, number: float, bar: ErrorModel, p
     mean = number * bar.slope + bar.shift
     mean = mean if statistic.averages else mean / people
     if not statistic.counts:
+        guess = statistic.moments(question.spread, question.density, question.location)
         low, high = statistic.extremes()
-        return Moments(min(max(mean, low), high), guess.variance)
+        variance = guess.variance
+        if isinstance(statistic, FilteredSum):
+            # Whether a row counts matters the more, the farther from zero the values are that the sum shows.
+            where = mean / max(statistic.scope.expected, 1e-9)
+            variance = max(variance, statistic.moments(question.spread, question.density, where).variance)
+        return Moments(min(max(mean, low), high), variance)
     doubt = math.hypot(bar.normal, *(math.sqrt(2) * scale for scale in bar.laplace)) / people
     mean = min(max(mean, 0.0), 1.0)
     mean = min(mean + 2 * doubt, 0.5) if mean < 0.5 else max(mean - 2 * doubt, 0.5)

@@ -96,6 +96,10 @@ class Additive(Statistic):
     models: ClassVar[bool] = False
     #: How many of a person's values are multiplied in a cell: shrinking values by s shrinks it by s to this power.
     degree: ClassVar[int] = 1
+    #: The root mean square error of an answer that is cut off at either of its ends.
+    astray: float = math.inf
+    #: Where the number of rows is private: how many of a person's are publicly expected to count, in each group.
+    expected_rows: float = 1.0
 
     @property
     @abstractmethod

@@ -7,6 +7,7 @@ arrays, NaN stands for a row that does not count (one group, one row per person)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -42,6 +43,10 @@ class Filtered(Additive):
     @property
     def private_count(self) -> bool:  # type: ignore[override]
         return True
+
+    @property
+    def expected_rows(self) -> float:  # type: ignore[override]
+        return self.scope.expected
 
     def _check_array(self) -> None:
         """On arrays a scope of one group and one row per person is all there is."""
@@ -297,6 +302,10 @@ class FilteredMean(Filtered):
         return self.bounds[1] - self.bounds[0]
 
     @property
+    def astray(self) -> float:  # type: ignore[override]
+        return math.hypot((self.bounds[1] - self.bounds[0]) / 2, self.off)
+
+    @property
     def units(self) -> tuple[float, ...]:
         expected = max(self.scope.expected, 1e-9)
         return ((self.bounds[1] - self.bounds[0]) / 2 / STEPS / expected, self.off / expected)
@@ -359,6 +368,10 @@ class FilteredVariance(Filtered):
     @property
     def farthest(self) -> float:  # type: ignore[override]
         return self.centred.farthest
+
+    @property
+    def astray(self) -> float:  # type: ignore[override]
+        return self.centred.farthest / math.sqrt(2)
 
     @property
     def units(self) -> tuple[float, ...]:
