@@ -18,6 +18,7 @@ from ledger_servers import MISSING
 
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "benchmarks" / "run.py"
+TABLES = ROOT / "benchmarks" / "tables.py"
 PAGE = ROOT / "docs" / "benchmarks.md"
 FIELDS = {
     "group", "what", "ours", "lowest", "highest", "yardstick", "against", "repetitions", "wall", "limit", "unit",
@@ -25,9 +26,9 @@ FIELDS = {
 }  # fmt: skip
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, program: Path = RUN) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-W", "error", str(RUN), *arguments],
+        [sys.executable, "-W", "error", str(program), *arguments],
         cwd=ROOT,
         env={**os.environ, "COLUMNS": "100"},
         capture_output=True,
@@ -136,3 +137,52 @@ def test_the_ledgers_benchmark_measures_both_back_ends() -> None:
     rows = json.loads(done.stdout)["rows"]
     assert {row["unit"] for row in rows} == {"a second", "s", "ms"}
     assert all(row["sqlite"] > 0 and row["postgresql"] > 0 for row in rows)
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, Any]:
+    done = run("--quick", "--json", program=TABLES)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_tables_are_measured_from_both_sources_with_their_limits(tables: dict[str, Any]) -> None:
+    asked = ("count", "mean", "mean by region", "median")
+    for source in ("Arrow", "Parquet"):
+        rows = {row["what"]: row for row in tables["rows"] if row["group"] == "rows-1000000"}
+        for name in asked:
+            limit = rows[f"{name}, 2,000 people, {source}"]["limit"]
+            most, plus = (2, 0.05) if name == "median" else (1.5, 0.01)
+            assert limit == {"of": "ratio", "most": most, "plus": plus}
+        for name in (*asked[:3], "mean where age >= 40", "histogram of 10 bins"):
+            assert rows[f"{name}, 2,000 people, {source}, no levels"]["limit"] is None
+        assert f"preparation, 2,000 people, {source}" in rows
+    assert {row["group"] for row in tables["rows"]} == {
+        "rows-1000000", "rows-10000000", "levels", "growth", "books", "coins", "table-memory",
+    }  # fmt: skip
+    assert all(set(row) == FIELDS for row in tables["rows"])
+    (coins,) = rows_of(tables, "coins")
+    assert coins["limit"] == {"of": "ours", "most": coins["amount"] / 20_000_000, "plus": 0.0}
+    memory = [row for row in rows_of(tables, "table-memory") if row["limit"]]
+    assert {row["limit"]["most"] for row in memory} == {2}
+    assert len(memory) == 8
+
+
+def test_a_limit_of_a_ratio_may_have_something_on_top() -> None:
+    sys.path.insert(0, str(RUN.parent))
+    try:
+        from timing import Limit, row_of
+    finally:
+        sys.path.remove(str(RUN.parent))
+    for mine, held in ((0.159, True), (0.161, False)):
+        row = row_of("x", [mine, 9.0], [0.1, 9.0], against="y", limit=Limit(1.5, "ratio", 0.01), pick=min)
+        assert row.held is held
+        assert row.ours == mine
+
+
+def test_the_page_has_a_place_for_tables() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert "<!-- tables: written by `make bench-tables ARGS=--write` -->" in text
+    assert "<!-- end of tables -->" in text
