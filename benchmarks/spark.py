@@ -67,7 +67,7 @@ def measure(size: Size) -> Iterator[Row]:
         session = builder.getOrCreate()
         try:
             for rows in (1_000_000, 10_000_000):
-                yield from _of_size(session, size.people(rows), size.repetitions(7), Path(folder))
+                yield from _of_size(session, size.people(rows), size.repetitions(5), Path(folder))
         finally:
             session.stop()
 
@@ -117,7 +117,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.write and options.quick:
         parser.error("--write needs a whole run: leave out --quick")
-    results = [(SPARK, list(measure(Size(options.quick))))]
+    notes, rows = Console(stderr=True), []
+    for row in measure(Size(options.quick)):
+        rows.append(row)
+        notes.print(f"{row.what}: {row.ratio:.2f} times {row.against}", highlight=False)
+    results = [(SPARK, rows)]
     if options.json:
         json.dump(to_document(results, options.quick), sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")
