@@ -7,6 +7,7 @@ second on the clock, with the sender on the same machine.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -175,6 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.write and options.quick:
         parser.error("--write needs a whole run")
     lines = markdown(measure(options.quick, Console(stderr=True)))
+    load = max(1.0, os.getloadavg()[0])
     print("\n".join(lines))
     if options.write:
         text, known = PAGE.read_text(encoding="utf-8"), facts()
@@ -182,7 +184,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _, end, after = rest.partition(END)
         if not (start and end):
             raise ValueError(f"{PAGE.name} has no place for results: {START} ... {END}")
-        told = f"Of {known['date']}: epsilons {known['epsilons']}, Python {known['python']}, {known['cores']} cores."
+        told = (
+            f"Of {known['date']}: epsilons {known['epsilons']}, Python {known['python']}, {known['cores']} cores, "
+            f"which {load:.0f} processes shared on average."
+        )
         PAGE.write_text("\n".join([before + start, "", told, "", *lines, end + after]), encoding="utf-8")
     return 0
 
