@@ -22,7 +22,7 @@ from rich.console import Console
 
 from epsilons.local import Collection, Coordinator, HttpAggregator, OwnerClient, Place, Survey
 from epsilons.local.aggregator import Aggregator, Store
-from epsilons.local.field import add, total
+from epsilons.local.field import total
 from epsilons.local.reports import Report, write_reports
 from epsilons.local.sealing import ID_BYTES, OpeningKey, purpose
 from epsilons.local.shares import explicit_place, split, uniform_words
@@ -63,7 +63,7 @@ def one_process(options: int, owners: int, folder: Path) -> Sequence[str]:
     vectors = collection.shape.prove(truths[:1], uniform_words(system(), 1))
     splits = rate(owners, lambda: _split(collection, vectors[0], owners))
     rows = uniform_words(system(), owners * collection.shape.words).reshape(owners, -1)
-    sums = rate(owners, lambda: add(total(rows), total(rows)))
+    sums = rate(owners, lambda: total(rows))
     made: list[list[Report]] = []
     seals = rate(owners, lambda: made.extend(OwnerClient(collection).reports(truths)[0]))
     stored = rate(owners, lambda: _take(aggregators[0], collection.id, made[0]))

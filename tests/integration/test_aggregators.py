@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ledger_servers
@@ -288,6 +289,45 @@ def test_the_demo_with_a_kill_in_the_middle(tmp_path: Path) -> None:
     assert found["covered"] >= 0.8 * found["cells"]
     assert "kill -9" in done.stderr
     assert "is back" in done.stderr
+
+
+@pytest.mark.soak
+def test_killed_again_and_again_while_owners_send(tmp_path: Path) -> None:
+    """kill -9 at whatever moment it happens to be; in the end everybody is counted once."""
+    from epsilons.demo.collecting import Process
+    from epsilons.local import Collection, Coordinator, Courier, HttpAggregator, OwnerClient
+
+    processes = [Process(tmp_path, number) for number in range(2)]
+    owners, kills, draws = 10_000, 0, np.random.default_rng(11)
+    try:
+        for process in processes:
+            process.start()
+        places = [process.place() for process in processes]
+        collection = Collection.start(survey(4), places)
+        remotes = [HttpAggregator(p.url, token=q.token) for p, q in zip(places, processes, strict=True)]
+        coordinator = Coordinator(collection, remotes)
+        coordinator.enter()
+        client, courier = OwnerClient(collection), Courier(collection)
+        truths = np.arange(owners) % 5
+        for start in range(0, owners, 200):
+            courier.send(client.reports(truths[start : start + 200])[0])
+            if draws.random() < 0.5:
+                victim = processes[int(draws.integers(2))]
+                time.sleep(float(draws.random()) * 0.05)
+                victim.kill()
+                victim.start()
+                victim.place()
+                kills += 1
+        assert [counts["stored"] for counts in courier.finish()] == [owners] * 2
+        (batch,) = coordinator.publish().batches
+        assert batch.reports == owners
+        assert batch.sums == ((owners // 5,) * 4,)
+        assert kills > 10
+        for remote in remotes:
+            remote.shut()
+    finally:
+        for process in processes:
+            process.kill()
 
 
 @pytest.mark.soak
