@@ -7,6 +7,7 @@ second on the clock, with the sender on the same machine.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from rich.console import Console
 
 from epsilons.local import Collection, Coordinator, HttpAggregator, OwnerClient, Place, Survey
 from epsilons.local.aggregator import Aggregator, Store
-from epsilons.local.field import add, total
+from epsilons.local.field import total
 from epsilons.local.reports import Report, write_reports
 from epsilons.local.sealing import ID_BYTES, OpeningKey, purpose
 from epsilons.local.shares import explicit_place, split, uniform_words
@@ -62,7 +63,7 @@ def one_process(options: int, owners: int, folder: Path) -> Sequence[str]:
     vectors = collection.shape.prove(truths[:1], uniform_words(system(), 1))
     splits = rate(owners, lambda: _split(collection, vectors[0], owners))
     rows = uniform_words(system(), owners * collection.shape.words).reshape(owners, -1)
-    sums = rate(owners, lambda: add(total(rows), total(rows)))
+    sums = rate(owners, lambda: total(rows))
     made: list[list[Report]] = []
     seals = rate(owners, lambda: made.extend(OwnerClient(collection).reports(truths)[0]))
     stored = rate(owners, lambda: _take(aggregators[0], collection.id, made[0]))
@@ -175,6 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.write and options.quick:
         parser.error("--write needs a whole run")
     lines = markdown(measure(options.quick, Console(stderr=True)))
+    load = max(1.0, os.getloadavg()[0])
     print("\n".join(lines))
     if options.write:
         text, known = PAGE.read_text(encoding="utf-8"), facts()
@@ -182,7 +184,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _, end, after = rest.partition(END)
         if not (start and end):
             raise ValueError(f"{PAGE.name} has no place for results: {START} ... {END}")
-        told = f"Of {known['date']}: epsilons {known['epsilons']}, Python {known['python']}, {known['cores']} cores."
+        told = (
+            f"Of {known['date']}: epsilons {known['epsilons']}, Python {known['python']}, {known['cores']} cores, "
+            f"which {load:.0f} processes shared on average."
+        )
         PAGE.write_text("\n".join([before + start, "", told, "", *lines, end + after]), encoding="utf-8")
     return 0
 

@@ -9,14 +9,17 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ledger_servers
-from collections_world import World, dump, sqlite_urls, survey
+from collections_world import World, dump, paper_survey, sqlite_urls, survey
+from epsilons.errors import ProtocolError
 from epsilons.ledger.faults import VARIABLE
 from epsilons.local.sealing import KEY_BYTES, OpeningKey
 
@@ -111,13 +114,13 @@ def epsilons(*arguments: str, folder: Path, **more: Any) -> subprocess.Completed
 
 
 @contextlib.contextmanager
-def listening(folder: Path, *names: str) -> Iterator[list[str]]:
+def listening(folder: Path, *names: str, options: tuple[str, ...] = ()) -> Iterator[list[str]]:
     """Aggregators on free ports; their addresses."""
     started = []
     try:
         for name in names:
-            options = ["--store", f"sqlite:///{name}.store", "--key", f"{name}.key", "--token", f"{name}.token"]
-            command = [sys.executable, "-m", "epsilons.cli.app", "collect", "aggregator", *options, "--port", "0"]
+            own = ["--store", f"sqlite:///{name}.store", "--key", f"{name}.key", "--token", f"{name}.token"]
+            command = [sys.executable, "-m", "epsilons.cli.app", "collect", "aggregator", *own, *options, "--port", "0"]
             started.append(
                 subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             )
@@ -183,8 +186,89 @@ def _send_many(folder: Path, owners: int) -> None:
     assert [counts["stored"] for counts in courier.finish()] == [owners] * 2
 
 
+def test_the_papers_two_rounds_by_the_commands(tmp_path: Path) -> None:
+    from epsilons.local import Collection, Courier, HttpAggregator, OwnerClient
+
+    paper_survey(2).save(tmp_path / "exam.toml")
+    with listening(tmp_path, "one", "two") as urls:
+        run = ["collect", "run", "exam.toml", "--minimum", "10", "--until", "12"]
+        for url, name in zip(urls, ("one", "two"), strict=True):
+            run += ["--aggregator", url, "--token", f"{name}.token"]
+        coordinator = subprocess.Popen(
+            [sys.executable, "-m", "epsilons.cli.app", *run],
+            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert coordinator.stderr is not None
+        coordinator.stderr.readline()
+        send = ["collect", "send", "exam.toml.collection.json", "--state", "mine"]
+        early = epsilons(*send, "--round", "2", folder=tmp_path)
+        assert early.returncode == 8
+        assert epsilons(*send, "--answer", "option 2", folder=tmp_path).returncode == 0
+        collection = Collection.load(tmp_path / "exam.toml.collection.json")
+        first, second = OwnerClient(collection).reports([1] * 12)
+        token = (tmp_path / "one.token").read_text().strip()
+        aggregator = HttpAggregator(urls[0], token=token)
+        for number, reports in enumerate((first, second), 1):
+            while aggregator.status(collection.id)["round"] < number:
+                time.sleep(0.1)
+            if number == 2:
+                assert epsilons(*send, "--round", "2", folder=tmp_path).returncode == 0
+            courier = Courier(collection)
+            # One owner of round one never comes back.
+            courier.send([some[: len(some) - number + 1] for some in reports])
+            courier.finish()
+        aggregator.shut()
+        said, _ = coordinator.communicate(timeout=120)
+        assert coordinator.returncode == 0
+        assert "Collected by Sampling Privacy (paper 3)." in said
+        assert "Estimated from 12 owners" in said
+        assert "round two alone" in said
+        assert "infinite" in said
+
+
+def test_over_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from epsilons.local import HttpAggregator
+
+    certificate, key = _self_signed(tmp_path)
+    secure = ("--certificate", certificate, "--certificate-key", key)
+    with listening(tmp_path, "one", options=secure) as (url,):
+        assert url.startswith("https://")
+        with pytest.raises(ProtocolError):
+            HttpAggregator(url, patience=0.1).key()
+        monkeypatch.setenv("SSL_CERT_FILE", certificate)
+        aggregator = HttpAggregator(url, patience=20)
+        assert len(aggregator.key()) == 64
+        aggregator.shut()
+
+
+def _self_signed(folder: Path) -> tuple[str, str]:
+    """A certificate for this machine, and its key."""
+    import datetime
+    import ipaddress
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "an aggregator")])
+    now = datetime.datetime.now(datetime.UTC)
+    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder(name, name, private.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(address, critical=False)
+        .sign(private, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    plain = private.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (folder / "certificate.pem").write_bytes(made.public_bytes(pem))
+    (folder / "certificate.key").write_bytes(plain)
+    return str(folder / "certificate.pem"), str(folder / "certificate.key")
+
+
 def test_an_owner_sends_nothing_to_an_address_with_another_key(tmp_path: Path) -> None:
-    from epsilons.errors import ProtocolError
     from epsilons.local import Collection, Courier, OwnerClient, Place
 
     with listening(tmp_path, "one") as (url,):
@@ -205,6 +289,45 @@ def test_the_demo_with_a_kill_in_the_middle(tmp_path: Path) -> None:
     assert found["covered"] >= 0.8 * found["cells"]
     assert "kill -9" in done.stderr
     assert "is back" in done.stderr
+
+
+@pytest.mark.soak
+def test_killed_again_and_again_while_owners_send(tmp_path: Path) -> None:
+    """kill -9 at whatever moment it happens to be; in the end everybody is counted once."""
+    from epsilons.demo.collecting import Process
+    from epsilons.local import Collection, Coordinator, Courier, HttpAggregator, OwnerClient
+
+    processes = [Process(tmp_path, number) for number in range(2)]
+    owners, kills, draws = 10_000, 0, np.random.default_rng(11)
+    try:
+        for process in processes:
+            process.start()
+        places = [process.place() for process in processes]
+        collection = Collection.start(survey(4), places)
+        remotes = [HttpAggregator(p.url, token=q.token) for p, q in zip(places, processes, strict=True)]
+        coordinator = Coordinator(collection, remotes)
+        coordinator.enter()
+        client, courier = OwnerClient(collection), Courier(collection)
+        truths = np.arange(owners) % 5
+        for start in range(0, owners, 200):
+            courier.send(client.reports(truths[start : start + 200])[0])
+            if draws.random() < 0.5:
+                victim = processes[int(draws.integers(2))]
+                time.sleep(float(draws.random()) * 0.05)
+                victim.kill()
+                victim.start()
+                victim.place()
+                kills += 1
+        assert [counts["stored"] for counts in courier.finish()] == [owners] * 2
+        (batch,) = coordinator.publish().batches
+        assert batch.reports == owners
+        assert batch.sums == ((owners // 5,) * 4,)
+        assert kills > 10
+        for remote in remotes:
+            remote.shut()
+    finally:
+        for process in processes:
+            process.kill()
 
 
 @pytest.mark.soak

@@ -74,7 +74,7 @@ def play(folder: Path, seed: int, kind: type[Aggregator] = Aggregator) -> tuple[
     paper = bool(draws.random() < 0.3)
     labels = options(OWNERS)
     if paper:
-        # Everybody but one in a thousand is sampled, so round two shows who was counted.
+        # Everybody but one in a thousand is sampled, so the rounds' difference shows who was counted.
         question = Survey("Who?", labels, SamplingPrivacy(OWNERS, "0.999"))
     else:
         question = Survey("Who?", labels, None, {"one": NO_NOISE, "two": NO_NOISE})
@@ -154,7 +154,10 @@ def check(here: World, publication: Publication, everywhere: set[int], anywhere:
     counted: Counter[int] = Counter()
     for batch in publication.published:
         assert batch.reports >= MINIMUM
-        row = batch.sums[-1][1:] if here.collection.two_rounds else batch.sums[0]
+        row = batch.sums[0]
+        if here.collection.two_rounds:
+            # Whoever is not sampled says the same twice: the difference is the sampled owners' truths.
+            row = tuple(two - one for one, two in zip(*batch.sums, strict=True))[1:]
         assert set(row) <= {0, 1}, "somebody was counted twice, or a cheater was counted"
         counted.update({owner: count for owner, count in enumerate(row, 1) if count})
     assert max(counted.values(), default=0) <= 1
@@ -163,7 +166,7 @@ def check(here: World, publication: Publication, everywhere: set[int], anywhere:
     if whole and not here.collection.two_rounds:
         assert everywhere <= set(counted), "an answer was lost that everyone acknowledged"
     if whole and here.collection.two_rounds:
-        # One in a thousand is not sampled and hides; all are added up.
+        # One in a thousand is not sampled and does not show; all are added up.
         assert len(everywhere) <= publication.batches[0].reports
         assert len(everywhere - set(counted)) <= 2
     return sum(batch.reports for batch in publication.published)

@@ -34,26 +34,34 @@ class HttpAggregator:
 
     def key(self) -> str:
         """The key that owners seal to, as the aggregator itself says."""
-        document = json.loads(self._ask("GET", "/v1/key"))
-        return str(document["key"])
+        return str(_entry(self._ask("GET", "/v1/key"), "key", str))
 
     def enter(self, document: Any) -> bytes:
         """Take part in a collection."""
         from epsilons.local.collection import Collection
 
         collection = Collection.from_dict(document).id
-        reply = json.loads(self._ask("PUT", _path(collection), json.dumps(document).encode()))
-        return bytes.fromhex(reply["id"])
+        reply = self._ask("PUT", _path(collection), json.dumps(document).encode())
+        if _entry(reply, "id", str) != collection.hex():
+            raise ProtocolError("An aggregator understood other terms.", rule="One id everywhere.")
+        return collection
 
     def status(self, collection: bytes) -> dict[str, Any]:
         """The open round and how many reports it has."""
-        found: dict[str, Any] = json.loads(self._ask("GET", _path(collection)))
-        return found
+        reply = self._ask("GET", _path(collection))
+        counts = _entry(reply, "reports", dict)
+        if not all(isinstance(count, int) for count in counts.values()):
+            raise _unusable()
+        return {"round": _entry(reply, "round", int), "rounds": _entry(reply, "rounds", int), "reports": counts}
 
     def take(self, collection: bytes, offered: Sequence[Report]) -> list[str]:
         """What became of each report; it is durable there when this returns."""
         body = self._ask("POST", f"{_path(collection)}/reports", write_reports(offered), outcomes=True)
-        refused = {item["id"]: str(item["reason"]) for item in json.loads(body)["refused"]}
+        listed = _entry(body, "refused", list)
+        try:
+            refused = {str(item["id"]): str(item["reason"]) for item in listed}
+        except (KeyError, TypeError):
+            raise _unusable() from None
         return [refused.get(report.id.hex(), STORED) for report in offered]
 
     def close(self, collection: bytes, round_number: int) -> bytes:
@@ -105,7 +113,7 @@ class HttpAggregator:
             title, detail = str(document["title"]), str(document.get("detail", ""))
         except (ValueError, KeyError, TypeError):
             document, title, detail = {}, f"An aggregator refused with status {status}.", ""
-        if outcomes and "refused" in document:
+        if outcomes and isinstance(document, dict) and "refused" in document:
             return reply
         raise ProtocolError(title, rule=detail)
 
@@ -119,6 +127,21 @@ class HttpAggregator:
         if reply.getheader("Connection") == "close":
             self.shut()
         return reply.status, content
+
+
+def _entry(body: bytes, name: str, kind: type) -> Any:
+    """One entry of a JSON reply, from somebody who need not be honest."""
+    try:
+        found = json.loads(body)[name]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _unusable() from None
+    if not isinstance(found, kind):
+        raise _unusable()
+    return found
+
+
+def _unusable() -> ProtocolError:
+    return ProtocolError("An aggregator's reply is not usable.", hint="ask whoever runs it")
 
 
 def _path(collection: bytes) -> str:

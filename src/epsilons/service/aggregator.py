@@ -91,7 +91,10 @@ class AggregatorApp:
         headers = {name.lower(): value for name, value in scope["headers"]}
         if route.token and not self._is_coordinator(headers):
             return _problem(401, "This is for the coordinator.", "Authorization: Bearer and the token.")
-        body = await _read(receive, headers, route.most)
+        try:
+            body = await _read(receive, headers, route.most)
+        except _GoneError:
+            return _problem(400, "The request ended too early.")
         if body is None:
             return _problem(413, "The request is too large.", f"At most {route.most:,} bytes.")
         try:
@@ -110,6 +113,10 @@ class AggregatorApp:
         return hmac.compare_digest(said, b"Bearer " + self._token.encode())
 
 
+class _GoneError(Exception):
+    """The sender went away in the middle of a request: half a list of ids must not pass for a list."""
+
+
 async def _read(receive: Receive, headers: dict[bytes, bytes], most: int) -> bytes | None:
     """The body; None as soon as it is known to be too large."""
     told = headers.get(b"content-length", b"0")
@@ -118,6 +125,8 @@ async def _read(receive: Receive, headers: dict[bytes, bytes], most: int) -> byt
     parts, size = [], 0
     while True:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _GoneError
         part = message.get("body", b"")
         size += len(part)
         if size > most:

@@ -171,6 +171,8 @@ def test_one_challenge_and_one_sum_for_each_batch(world: Make) -> None:
     ids = aggregator.present(collection, 0)
     listed = split_ids(ids)
     assert listed is not None
+    shares = [row[-1] for row in dump(here.stores[0])["reports"]]
+    assert all(len(share) >= 32 for share in shares)
     fewer = join_ids(listed[:-1])
     with pytest.raises(OutOfOrderError, match="not checked"):
         aggregator.collect(collection, 0, ids)
@@ -188,10 +190,16 @@ def test_one_challenge_and_one_sum_for_each_batch(world: Make) -> None:
     here.restart(0)
     assert here.aggregators[0].collect(collection, 0, fewer) == sums
     assert here.aggregators[0].accepted(collection, 0) == fewer
-    # The shares are gone, the ids stay.
+    # The shares are gone, from the file as well; the ids stay.
     rows = dump(here.stores[0])["reports"]
     assert len(rows) == 30
     assert all(row[-1] is None for row in rows)
+    if here.urls[0].startswith("sqlite"):
+        file = Path(here.urls[0].removeprefix("sqlite:///"))
+        log = Path(f"{file}-wal")
+        kept = file.read_bytes() + (log.read_bytes() if log.exists() else b"")
+        assert listed[0] in kept
+        assert not any(share in kept for share in shares)
 
 
 def test_malformed_lists_are_refused(world: Make) -> None:

@@ -26,14 +26,15 @@ class Client:
 
     async def ask(
         self, method: str, path: str, body: bytes = b"", token: str | None = TOKEN, parts: list[bytes] | None = None,
-        headers: list[tuple[bytes, bytes]] | None = None,
+        headers: list[tuple[bytes, bytes]] | None = None, gone: bool = False,
     ) -> tuple[int, dict[str, str], bytes]:  # fmt: skip
         sent: list[Any] = []
         waiting = parts or [body]
-        queue = [
-            {"type": "http.request", "body": part, "more_body": number < len(waiting) - 1}
+        queue: list[Any] = [
+            {"type": "http.request", "body": part, "more_body": number < len(waiting) - 1 or gone}
             for number, part in enumerate(waiting)
         ]
+        queue += [{"type": "http.disconnect"}] if gone else []
 
         async def receive() -> Any:
             return queue.pop(0)
@@ -189,6 +190,17 @@ def test_out_of_order(tmp_path: Path) -> None:
     late = world.client.reports([1])[0][0]
     refused(world, client("POST", path(world, "/reports"), write_reports(late)), 409, before)
     world.close()
+
+
+def test_a_request_that_ends_too_early_is_none(here: tuple[World, Client]) -> None:
+    """Half a list of ids would use up the one challenge of its batch."""
+    world, client = here
+    world.send([1] * 24)
+    world.coordinator.close(1)
+    before = dump(world.stores[0])
+    ids = world.aggregators[0].present(world.collection.id, 0)
+    reply = client("POST", path(world, "/levels/0/check"), bytes(32) + ids[: 16 * 12], gone=True)
+    refused(world, reply, 400, before)
 
 
 def test_a_failure_says_nothing_of_its_cause(here: tuple[World, Client], monkeypatch: pytest.MonkeyPatch) -> None:

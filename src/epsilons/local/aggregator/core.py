@@ -235,6 +235,7 @@ class Aggregator:
             connection.execute(update(reports).where(here).values(share=None))
             reach("collecting")
         reach("collected")
+        self._store.forget()
         return answer
 
     def _noise(self, terms: Collection, level: int, size: int) -> Words:

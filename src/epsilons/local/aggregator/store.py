@@ -125,6 +125,16 @@ class Store:
         with _one_voice(), self._engine.execution_options(**options).begin() as connection:
             yield connection
 
+    def forget(self) -> None:
+        """Overwrite what was erased where it may remain: SQLite's log. PostgreSQL keeps it until its vacuum."""
+        if self._schema is None:
+            with _one_voice():
+                connection = self._engine.raw_connection()
+                try:
+                    connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
+                finally:
+                    connection.close()
+
     def close(self) -> None:
         """Let go of the connections."""
         self._engine.dispose()

@@ -10,7 +10,7 @@ import click
 
 @click.group()
 def command() -> None:
-    """Ask people directly: they randomize their own answers, you estimate from many of them."""
+    """Ask people directly: they randomize their own answers, or share them among aggregators; you estimate."""
 
 
 for _module in pkgutil.iter_modules(__path__):
