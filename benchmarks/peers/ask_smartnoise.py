@@ -25,6 +25,8 @@ query would cost at epsilon 1, and the query gets the part of epsilon with which
 
 from __future__ import annotations
 
+from functools import cache
+
 import pandas as pd
 import snsql
 from answering import HIGH, LOW, Ask, Job, answer
@@ -42,10 +44,13 @@ def load(job: Job) -> dict[str, Ask | str]:
     facts = {"row_privacy": True, "max_ids": 1, "sample_max_ids": False, "censor_dims": False}
     metadata = {"": {"people": {"people": {**facts, **columns}}}}
 
+    @cache
+    def reader_at(epsilon: float) -> snsql.sql.PrivateReader:
+        return snsql.from_df(frame, privacy=snsql.Privacy(epsilon=epsilon, delta=DELTA), metadata=metadata)
+
     def prepare(query: str) -> snsql.sql.PrivateReader:
-        trial = snsql.from_df(frame, privacy=snsql.Privacy(epsilon=1.0, delta=DELTA), metadata=metadata)
-        cost, _ = trial.get_privacy_cost(query)
-        return snsql.from_df(frame, privacy=snsql.Privacy(epsilon=job.epsilon / cost, delta=DELTA), metadata=metadata)
+        cost, _ = reader_at(1.0).get_privacy_cost(query)
+        return reader_at(job.epsilon / float(cost))
 
     def number(expression: str) -> Ask:
         query = f"SELECT {expression} AS answer FROM people.people"

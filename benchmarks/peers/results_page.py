@@ -37,7 +37,7 @@ def markdown(measured: Measured, facts: Mapping[str, Any]) -> list[str]:
 def _circumstances(facts: Mapping[str, Any]) -> str:
     line = (
         f"Of {facts['date']}: epsilons {facts['epsilons']}, Python {facts['python']}, {facts['cores']} cores, "
-        f"epsilon {facts['epsilon']:g} for each answer. "
+        f"epsilon {facts['epsilon']:g} for each answer, {facts['seconds']:g} s for repeating each. "
         f"Load of the machine at the start {facts['load'][0]:.1f}, at the end {facts['load'][1]:.1f}."
     )
     # The load at the end is mostly the last library's own.

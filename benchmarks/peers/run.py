@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     before = os.getloadavg()[0]
     measured = bench.measure(chosen, sizes)
-    facts = {**_facts(), "load": [before, os.getloadavg()[0]]}
+    facts = {**_facts(), "seconds": bench.seconds, "load": [before, os.getloadavg()[0]]}
     if options.json:
         document = {"format": FORMAT, "quick": options.quick, **facts, "aim": AIM, **asdict(measured)}
         json.dump(document, sys.stdout, indent=2, allow_nan=False)
