@@ -48,6 +48,8 @@ class Books:
     releases: int
     entries: int
     same_again: bool
+    #: After each release, what every group has spent of its grants, as a part.
+    spending: tuple[tuple[float, ...], ...]
 
 
 def read_books(population: Population, people: eps.Dataset, mean: eps.Release) -> Books:
@@ -69,4 +71,17 @@ def read_books(population: Population, people: eps.Dataset, mean: eps.Release) -
                 (min(more), max(more)),
             )
         )
-    return Books(left, tuple(groups), len(people.history()), recount.entries, again.value == mean.value)
+    spending = _spending(population, people)
+    return Books(left, tuple(groups), len(spending), recount.entries, again.value == mean.value, spending)
+
+
+def _spending(population: Population, people: eps.Dataset) -> tuple[tuple[float, ...], ...]:
+    """Charges are by grant; a group's part is the average over its people."""
+    spent, steps = np.zeros(len(GROUPS)), []
+    for past in people.history():
+        charged = past.epsilons
+        for place in range(len(GROUPS)):
+            granted = population.epsilons[population.groups == place].tolist()
+            spent[place] += np.mean([charged.get(epsilon, 0.0) / epsilon for epsilon in granted])
+        steps.append(tuple(spent.tolist()))
+    return tuple(steps)

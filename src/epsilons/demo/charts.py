@@ -161,6 +161,28 @@ def chart_consent(one: Answered) -> tuple[str, str]:
         return to_svg(axes, "consent", words), words
 
 
+def chart_spending(books: Books) -> tuple[str, str]:
+    """What every group had spent of its grants after each release."""
+    last = ", ".join(f"{g.name} {100 * part:.0f}%" for g, part in zip(books.groups, books.spending[-1], strict=True))
+    words = f"Steps of what people spent of their grants, release by release. After the last one: {last}."
+    with page_style():
+        axes = new_axes(8, 2.9)
+        numbers = range(len(books.spending) + 1)
+        for place, group in enumerate(books.groups):
+            parts = [0.0, *(100 * step[place] for step in books.spending)]
+            # Groups often spend in step; lines of falling width stay visible under each other.
+            width = 1.5 + 1.5 * (len(books.groups) - 1 - place)
+            axes.step(numbers, parts, where="post", color=SHADES[place], linewidth=width, label=group.name)
+        axes.set_xlim(0, len(books.spending) + 0.2)
+        axes.set_ylim(0, 105)
+        axes.yaxis.set_major_formatter("{x:.0f}%")
+        axes.locator_params(axis="x", integer=True)
+        axes.set_xlabel("release")
+        axes.set_ylabel("spent of the grant")
+        axes.legend(loc="upper left")
+        return to_svg(axes, "spending", words), words
+
+
 def chart_left(books: Books) -> tuple[str, str]:
     """What every group has left of its grants."""
     listed = "; ".join(

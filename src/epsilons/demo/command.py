@@ -75,12 +75,15 @@ def _run(notes: Console, out: Path) -> tuple[Population, tuple[Answered, ...], B
         steps = progress.add_task("Loading wages", total=len(QUESTIONS) + 2)
         population = load_population()
         answered: list[Answered] = []
-        # The ledger is a file, as it would be for real, but one that goes with the demo.
-        with tempfile.TemporaryDirectory() as folder, population.dataset(f"sqlite:///{folder}/wages.ledger") as people:
-            for one in ask_all(population, people):
-                progress.update(steps, advance=1, description=one.asked.words)
-                answered.append(one)
-            books = read_books(population, people, answered[1].best.release)
+        # The ledger is a file, as it would be for real, but one that goes with the demo: so no head of it is kept.
+        with tempfile.TemporaryDirectory() as folder:
+            ledger = eps.ledger.open(f"sqlite:///{folder}/wages.ledger", anchor=False)
+            with population.dataset(ledger) as people:
+                for one in ask_all(population, people):
+                    progress.update(steps, advance=1, description=one.asked.words)
+                    answered.append(one)
+                books = read_books(population, people, answered[1].best.release)
+            ledger.close()
         progress.update(steps, advance=1, description="Drawing pictures")
         # Imported here: matplotlib is an extra, and takes a while to load. What it has to say about its caches on a
         # fresh machine is no note of ours.

@@ -40,6 +40,7 @@ def to_document(people: Population, answered: tuple[Answered, ...], books: Books
             "releases": books.releases,
             "entries": books.entries,
             "same_question_again_is_free": books.same_again,
+            "spending": [list(step) for step in books.spending],
             "levels": [{"granted": granted, "left": left} for granted, left in books.levels.items()],
             "groups": [
                 {

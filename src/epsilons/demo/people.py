@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import epsilons as eps
+from epsilons.ledger.book import Ledger
 
 #: The year of the paper. It makes up preferences only; noise always comes from the operating system.
 PREFERENCE_SEED = 2015
@@ -65,7 +66,7 @@ class Population:
         values: NDArray[Any] = self.table[name].to_numpy()
         return values
 
-    def dataset(self, ledger: str | None) -> eps.Dataset:
+    def dataset(self, ledger: Ledger | None) -> eps.Dataset:
         """The table with ids and preferences as columns of it, and a ledger."""
         frame = self.table.assign(id=range(1, len(self) + 1), epsilon=self.epsilons)
         return eps.Dataset(

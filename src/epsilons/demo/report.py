@@ -154,7 +154,8 @@ def _left(books: Books) -> str:
         [g.name, f"{g.people:,}", f"{g.granted:.3f}", f"{g.spent:.3f}", f"{g.left:.3f}", g.more] for g in books.groups
     ]
     text = f"{words.LEFT.format(releases=books.releases)} {words.AGAIN.format(entries=books.entries)}"
-    return _section("left", "What is left", text, _figure(charts.chart_left(books)) + _table(head, rows))
+    figures = _figure(charts.chart_spending(books)) + _figure(charts.chart_left(books))
+    return _section("left", "What is left", text, figures + _table(head, rows))
 
 
 def _promise(answered: tuple[Answered, ...]) -> str:
