@@ -27,8 +27,8 @@ def wages(**columns: Any) -> pa.Table:
     return pa.table(made | columns)
 
 
-def dataset(table: Any = None, **options: Any) -> eps.Dataset:
+def dataset(source: Any = None, **options: Any) -> eps.Dataset:
     """A dataset of it, by the column of epsilons unless told otherwise, on one thread."""
     options.setdefault("preferences", eps.Preferences.from_column("epsilon"))
     options.setdefault("person", "id")
-    return eps.Dataset(wages() if table is None else table, threads=1, **options)
+    return eps.Dataset(wages() if source is None else source, threads=1, **options)

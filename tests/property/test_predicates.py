@@ -1,6 +1,6 @@
 """Conditions: what is in the language means what it says, and nothing else gets through.
 
-The short form tries 1,000 hostile texts, the long one (soak) 10,000, with an engine behind them.
+The short form tries thousands of hostile texts, the long one (soak) 10,000, with an engine and a dataset behind them.
 """
 
 import math
@@ -17,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
+import epsilons as eps
 from epsilons.engines.base import SOURCE, Schema
 from epsilons.engines.conditions import LONGEST, parse
 from epsilons.engines.duckdb import DuckDB
-from epsilons.errors import PlanError
+from epsilons.errors import DataError, PlanError
 
 FIXED = "The condition is not one that can be asked. Columns against literals of their type"
 
@@ -412,3 +413,71 @@ def test_any_text_at_all(engine: DuckDB, text: str) -> None:
 def test_nothing_is_read_before_the_check() -> None:
     with pytest.raises(PlanError):
         parse("age = 1", Schema([]))
+
+
+# Through a dataset ---------------------------------------------------------------------------------------------------
+
+
+def attack_dataset(seed: int, number: int) -> tuple[int, int]:
+    """The same texts as conditions of a question: (refused, answered). Everyone is public, so no budget ends it.
+
+    Every query that reaches the engine reads the one prepared table, and whatever is refused is refused before the
+    ledger hears of it.
+    """
+    table = TABLE.append_column("id", pa.array([f"p{place}" for place in range(6)]))
+    people = eps.Dataset(table, person="id", preferences=eps.PUBLIC, threads=1)
+    queries: list[exp.Query] = []
+    run = people._engine.run
+    people._engine.run = lambda tree: (queries.append(tree), run(tree))[1]  # type: ignore[method-assign]
+    refused = answered = 0
+    for text in hostile_texts(seed, number):
+        before, message = len(queries), None
+        try:
+            value = people.count(where=text).value
+        except PlanError as error:
+            message = str(error)
+        if message is None:
+            assert 0 <= value <= 6
+            answered += 1
+        else:
+            assert message.startswith(FIXED), text
+            assert len(queries) == before
+            refused += 1
+    prepared = people._preparation.prepared.name
+    for tree in queries:
+        assert [found.name for found in tree.find_all(exp.Table)] == [prepared]
+        assert not tree.find(exp.Subquery)
+    assert len(people.history()) == len(queries) <= answered
+    people.close()
+    return refused, answered
+
+
+def test_three_thousand_hostile_conditions_of_a_dataset() -> None:
+    refused, answered = attack_dataset(21, 3_000)
+    assert refused > 500
+    assert answered > 20
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(22, 32))
+def test_ten_thousand_hostile_conditions_of_a_dataset(seed: int) -> None:
+    assert min(attack_dataset(seed, 1_000)) > 20
+
+
+def test_the_injection_corpus_has_one_message_in_every_place_of_a_question() -> None:
+    """As a condition it is refused; as a column, a key or a category it is only a word that nothing is called."""
+    table = TABLE.append_column("id", pa.array([f"p{place}" for place in range(6)]))
+    people = eps.Dataset(table, person="id", preferences=eps.PUBLIC, threads=1)
+    for text in HOSTILE:
+        with pytest.raises(PlanError) as caught:
+            people.mean("wage", bounds=(0, 1), where=text)
+        assert str(caught.value).startswith(FIXED)
+        if text in ROWS:
+            continue
+        with pytest.raises(DataError, match="There is no column"):
+            people.mean(text, bounds=(0, 1))
+    texts = [text for text in HOSTILE if not (text in ROWS["union"] or "\x00" in text or "\ud800" in text)]
+    words = [text for text in texts if len(text) <= 10_000]
+    assert set(people.count(by={"union": words}).value.values()) == {0}
+    assert set(people.histogram("union", categories=words).value.values()) == {0}
+    people.close()

@@ -1,0 +1,334 @@
+"""What a question may use of everybody's budget, who is left out, and which questions are the same."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import epsilons as eps
+from epsilons.errors import BudgetExceeded, PlanError
+from epsilons.ledger.base import Allowance, Cohort
+from epsilons.mechanisms.base import create
+from epsilons.preferences import LADDER, Levels, roster_of
+from epsilons.release.answer import make_release
+from epsilons.release.sketch import Sketch, Spendable
+from epsilons.statistics.base import Additive
+from epsilons.statistics.count import Count
+from epsilons.statistics.filtered import FilteredCount
+from epsilons.statistics.people import ArrayPeople
+from epsilons.statistics.question import Question
+from epsilons.statistics.scope import Scope
+from epsilons.statistics.total import Mean, Sum
+from epsilons.testing import seeded
+from wages import dataset, wages
+
+ALL = {0.5: 0.5, 1.0: 1.0, 4.0: 4.0}
+
+
+def left(people: eps.Dataset) -> dict[float, float]:
+    return people.remaining().epsilons
+
+
+# --- share ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_share_is_at_most_that_part_of_every_grant() -> None:
+    people = dataset()
+    release = people.count(share=0.25, mechanism="stretching")
+    assert release.charges == {0.5: 0.125, 1.0: 0.25, 4.0: 1.0}
+    assert left(people) == {0.5: 0.375, 1.0: 0.75, 4.0: 3.0}
+    assert release.guarantee.epsilons == release.charges
+    again = people.count(share=0.25, mechanism="minimum")
+    assert again.charges == {0.5: 0.125, 1.0: 0.125, 4.0: 0.125}
+
+
+def test_everybody_pays_whether_or_not_they_match() -> None:
+    people = dataset()
+    release = people.count(where="age > 200", mechanism="stretching")
+    assert release.charges == {0.5: 0.05, 1.0: 0.1, 4.0: 0.4}
+
+
+def test_what_is_left_is_used_up_and_less_than_a_hundredth_is_not() -> None:
+    """Tightened from 1 to .505 after .5 was spent: .005 are left of .0505 asked, which is used; .0005 are not."""
+    for tightened, used in ((0.505, True), (0.5001, False)):
+        people = dataset(wages(epsilon=np.full(60, 1.0)))
+        people.count(share=0.5, mechanism="minimum")
+        people.set_preferences({"person 0": tightened})
+        release = people.count(share=0.1, mechanism="threshold", threshold="max")
+        assert release.charges[1.0] == 0.1
+        assert release.charges[tightened] == 0.0  # a threshold leaves out whoever has less
+        release = people.count(share=0.1, mechanism="stretching")
+        assert (release.charges[tightened] > 0) is used
+        assert left(people)[tightened] == pytest.approx(0 if used else 0.0001)
+
+
+def test_budget_is_exceeded_only_when_nobody_finite_has_anything_left() -> None:
+    people = dataset(wages(epsilon=[math.inf] * 20 + [0.5] * 20 + [1.0] * 20))
+    people.count(share=1.0, mechanism="minimum")
+    assert left(people) == {0.5: 0.0, 1.0: 0.5}
+    release = people.mean("wage", bounds=(0, 100), share=1.0, mechanism="minimum")
+    assert release.charges == {0.5: 0.0, 1.0: 0.5, math.inf: 0.0}
+    assert left(people) == {0.5: 0.0, 1.0: 0.0}
+    for ask in (people.count, lambda: people.plan("count")):
+        with pytest.raises(BudgetExceeded):
+            ask()
+    assert len(people.history()) == 2
+
+
+def test_everyone_public_is_answered_exactly_and_marked_so() -> None:
+    table = wages(epsilon=np.full(60, math.inf))
+    people = dataset(table)
+    release = people.count(where="age >= 40")
+    assert release.value == sum(age.as_py() >= 40 for age in table["age"])
+    assert release.mechanism == "exact"
+    by_region = people.median("wage", bounds=(0, 100), step=1, by={"region": ["north", "south", "west"]})
+    for place in ("north", "south"):
+        values = sorted(
+            wage
+            for wage, region in zip(table["wage"].to_pylist(), table["region"].to_pylist(), strict=True)
+            if region == place
+        )
+        assert by_region.value[place] == math.floor(values[len(values) // 2] + 0.5)
+    assert by_region.value["west"] == 50  # nobody is there: the centre
+    assert left(people) == {}
+    assert len(people.history()) == 2
+    with pytest.raises(PlanError, match="nothing to plan"):
+        people.plan("count")
+
+
+# --- who is left out ------------------------------------------------------------------------------------------------
+
+
+def exhausted(seed: int = 1, **columns: Any) -> eps.Dataset:
+    """Sixty people, of whom those at 0.5 have nothing left."""
+    people = dataset(wages(**columns))
+    people.count(share=1.0, mechanism="minimum", entropy=seeded(seed))
+    return people
+
+
+def test_counts_and_sums_still_speak_of_the_whole_roster() -> None:
+    people = exhausted(wage=np.full(60, 60.0))
+    count = people.count(where="wage = 60", share=0.4, mechanism="weighted", density=1.0)
+    assert count.value == pytest.approx(60, abs=6 * count.error)
+    assert count.value > 45  # forty are looked at
+    total = people.sum("wage", bounds=(0, 100), share=0.4, mechanism="weighted", missing="center")
+    assert abs(total.value - 3600) < 6 * total.error
+    low, high = count.interval(0.999)
+    assert low <= 60 <= high
+    assert count.charges[0.5] == 0.0
+
+
+class Used(ArrayPeople):
+    """The people who have something left, among others who have not."""
+
+    @property
+    def levels(self) -> Levels:
+        return replace(self.roster.levels, left_out=LEFT_OUT)
+
+
+LEFT_OUT = 200
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ["weighted", "minimum", "sample", "robust"])
+@pytest.mark.parametrize("statistic", [Count(), Sum((0.0, 2.0)), Mean((0.0, 2.0))], ids=lambda s: s.name)
+def test_errors_count_those_who_are_left_out(name: str, statistic: Additive) -> None:
+    """Half of the people have nothing left: predicted and measured errors agree, and the interval holds."""
+    random, entropy, runs = np.random.default_rng(8), seeded(8), 250
+    roster, mechanism = roster_of([1.0] * 100 + [4.0] * 100), create(name)
+    question = Question(statistic, density=0.5, spread=0.5, location=0.5)
+    squares, hits = [], 0
+    for _ in range(runs):
+        values = random.integers(0, 2, 200 + LEFT_OUT).astype(float)
+        release = make_release(mechanism, question, Used(values[:200], roster), entropy, "")
+        truth = values.mean() if statistic.averages else values.sum()
+        squares.append((release.value - truth) ** 2)
+        low, high = release.interval(0.95)
+        hits += low - 1e-9 <= truth <= high + 1e-9
+    assert math.sqrt(np.mean(squares)) == pytest.approx(release.error, rel=0.25)
+    assert hits >= 0.9 * runs
+
+
+def test_withdrawn_people_are_not_asked_about() -> None:
+    people = dataset()
+    people.withdraw([f"person {place}" for place in range(20)])
+    release = people.count(share=1.0, mechanism="minimum")
+    assert set(release.charges) == {1.0, 4.0}
+    assert people.describe().people == 40
+    assert release.value == pytest.approx(40, abs=25)
+
+
+# --- error ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("statistic", "column", "error", "more"),
+    [
+        ("count", None, 6.0, {"where": "age > 40"}),
+        ("mean", "wage", 5.0, {"bounds": (0, 100), "missing": "center"}),
+        ("mean", "wage", 15.0, {"bounds": (0, 100), "by": {"region": ["north", "south"]}, "mechanism": "minimum"}),
+        ("median", "wage", 12.0, {"bounds": (0, 100), "spread": 10}),
+    ],
+)
+def test_an_error_takes_the_smallest_share_that_reaches_it(
+    statistic: str, column: str | None, error: float, more: dict[str, Any]
+) -> None:
+    people = dataset()
+    plan = people.plan(statistic, column, error=error, **more)
+    given = [] if column is None else [column]
+    release = getattr(people, statistic)(*given, error=error, **more)
+    assert release.error <= error
+    assert release.error == pytest.approx(error, rel=0.02) or "mechanism" not in more
+    share = plan.of_grants
+    assert 0 < share < 1
+    smaller = people.plan(statistic, column, share=float(share * Fraction(95, 100)), **more)
+    rows = [
+        row.error
+        for row in smaller.rows
+        if row.error is not None and row.mechanism == more.get("mechanism", row.mechanism)
+    ]
+    assert min(rows) > error
+
+
+def test_an_error_out_of_reach_is_refused_with_what_is_in_reach() -> None:
+    people = dataset()
+    with pytest.raises(PlanError, match="out of reach") as caught:
+        people.mean("wage", bounds=(0, 100), error=0.001)
+    assert "All that everybody has left gives" in str(caught.value)
+    with pytest.raises(PlanError, match="No error can be predicted"):
+        people.max("wage", bounds=(0, 100), error=1)
+    assert left(people) == ALL
+
+
+def test_a_plan_shows_charges_by_grant_and_costs_nothing() -> None:
+    people = dataset()
+    plan = people.plan("mean", "wage", bounds=(0, 100), share=0.2)
+    assert all(set(row.charges) == {0.5, 1.0, 4.0} for row in plan.rows)
+    assert all(row.charges[granted] <= 0.2 * granted + 1e-9 for row in plan.rows for granted in row.charges)
+    best = people.mean("wage", bounds=(0, 100), share=0.2)
+    assert best.mechanism == plan.best.mechanism
+    assert best.charges == plan.best.charges
+    assert best.error == plan.best.error
+
+
+# --- the same question ----------------------------------------------------------------------------------------------
+
+BASE: dict[str, Any] = {"bounds": (0, 100), "where": "age >= 40", "share": 0.01}
+OTHER: list[dict[str, Any]] = [
+    {"bounds": (0, 101)}, {"where": "age > 40"}, {"where": None}, {"share": 0.02}, {"by": {"region": ["north"]}},
+    {"by": {"region": ["south"]}}, {"by": {"region": ["north", "south"]}}, {"mechanism": "minimum"},
+    {"mechanism": "threshold", "threshold": "mean"}, {"mechanism": "threshold", "threshold": "max"},
+    {"mechanism": "threshold", "rescale": True}, {"assume": "nothing"}, {"spread": 10}, {"density": 0.3},
+    {"location": 40}, {"missing": "exclude", "where": None, "by": {"union": ["yes"]}}, {"fresh": True},
+    {"entropy": seeded(1)}, {"share": None, "error": 30},
+]  # fmt: skip
+SAME: list[dict[str, Any]] = [
+    {"bounds": [0.0, 100.0]}, {"bounds": np.array([0, 100])}, {"where": "  AGE>=40 "}, {"where": '"age" >= 40'},
+    {"where": "(age >= 40)"}, {"where": "NOT age < 40"}, {"share": 0.0100}, {"share": Fraction(1, 100)},
+    {"mechanism": "auto"}, {"assume": "unrelated"}, {"missing": None}, {"by": None},
+]  # fmt: skip
+
+
+def test_every_argument_that_matters_makes_another_question() -> None:
+    people = dataset()
+    people.mean("wage", **BASE)
+    for place, other in enumerate(OTHER):
+        people.mean("wage", **{**BASE, **other})
+        assert len(people.history()) == place + 2, other
+    people.mean("age", **BASE)
+    people.sum("wage", **BASE)
+    assert len(people.history()) == len(OTHER) + 3
+
+
+@pytest.mark.parametrize("spelling", SAME, ids=str)
+def test_another_spelling_is_the_same_question(spelling: dict[str, Any]) -> None:
+    people = dataset()
+    first = people.mean("wage", **BASE)
+    again = people.mean("WAGE" if spelling.get("assume") else "wage", **{**BASE, **spelling})
+    assert (len(people.history()), again == first) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"spread": 10}, {"spread": 10.0}),
+        ({"spread": 10}, {"spread": np.float32(10)}),
+        ({"location": 50}, {"location": np.int64(50)}),
+        ({"mechanism": "threshold", "threshold": 0.01}, {"mechanism": "threshold", "threshold": np.float64(0.01)}),
+        ({"share": None, "error": 40}, {"share": None, "error": np.float64(40)}),
+    ],
+)
+def test_one_number_in_two_types_is_the_same_question(one: dict[str, Any], other: dict[str, Any]) -> None:
+    people = dataset()
+    assert people.mean("wage", **{**BASE, **one}) == people.mean("wage", **{**BASE, **other})
+    assert len(people.history()) == 1
+
+
+def test_the_roster_the_version_and_the_person_belong_to_a_question() -> None:
+    people = dataset(version="1")
+    people.count(share=0.01)
+    people.set_preferences({"person 1": 0.3})
+    people.count(share=0.01)
+    assert len(people.history()) == 2
+    table = wages().append_column("boss", wages()["id"].combine_chunks().take(np.arange(59, -1, -1)))
+    ledger = eps.ledger.open()
+    for person, version in (("id", "1"), ("boss", "1"), ("id", "2"), ("id", "1")):
+        dataset(table, person=person, version=version, ledger=ledger, preferences=1.0).count(share=0.01)
+    assert len(ledger.history()) == 3
+
+
+# --- sketches -------------------------------------------------------------------------------------------------------
+
+
+def cohort(number: int, granted: int | None, people: int = 10, state: str = "active") -> Cohort:
+    return Cohort(number, granted, 0, 0, people, state)
+
+
+def test_cohorts_with_the_same_allowance_are_one_level() -> None:
+    cohorts = [
+        cohort(1, 10),
+        cohort(2, 20),
+        cohort(3, 30),
+        cohort(4, None),
+        cohort(5, 40),
+        cohort(6, 0, 5, "withdrawn"),
+    ]
+    allowance = Allowance(1, Fraction(1), {1: 10, 2: 20, 3: 10}, (4,))
+    spendable = Spendable.of(allowance, cohorts, {1e-8: "strict"})
+    assert spendable.levels.grants == (10, 20, None)
+    assert spendable.levels.sizes == (20, 10, 10)
+    assert spendable.levels.left_out == 10  # cohort 5; whoever withdrew is not asked about
+    assert spendable.levels.names[1e-8] == "strict or 3e-08"
+    assert spendable.places([4, 5, 1, 6]).tolist() == [2, -1, 0, -1]
+    assert spendable.paid([3, 0, None]) == {1: 3, 3: 3}
+    assert spendable.by_grant([3, 0, None]) == {10: 3, 20: 0, 30: 3, 40: 0, None: None}
+
+
+def test_more_than_256_allowances_go_down_to_the_ladder() -> None:
+    cohorts = [cohort(place, 10**8 + place * 10**6) for place in range(1, 301)]
+    allowance = Allowance(1, Fraction(1), {c.id: c.granted or 0 for c in cohorts}, ())
+    spendable = Spendable.of(allowance, cohorts, {})
+    assert len(spendable.levels.grants) <= 256
+    assert set(spendable.levels.grants) <= set(LADDER)
+    assert all((spendable.levels.grants[spendable.place[c.id]] or 0) <= (c.granted or 0) for c in cohorts)
+    assert 0 < spendable.levels.rounding_loss < 0.04
+    assert sum(spendable.levels.sizes) == 3000
+
+
+def test_a_sketch_survives_the_ledger() -> None:
+    cohorts = [cohort(1, 10**8), cohort(2, 10**9), cohort(3, None), cohort(4, 10**9, 7)]
+    spendable = Spendable.of(Allowance(1, Fraction(1), {1: 10**8, 2: 10**8}, (3,)), cohorts, {})
+    question = Question(FilteredCount(Scope()))
+    for mechanism in (create("threshold", threshold="mean", rescale=True), create("weighted"), None):
+        sketch = Sketch(mechanism, "because", question, spendable)
+        # Later everybody has moved; the grants of cohorts stay, and so does the sketch.
+        later = [cohort(c.id, c.granted, 0) for c in cohorts] + [cohort(9, 5, 37)]
+        back = Sketch.from_text(sketch.to_text("count"), question, later, {})
+        assert back == sketch
+        assert back.charges == sketch.charges
+        assert back.spendable.levels.left_out == 7
