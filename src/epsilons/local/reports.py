@@ -16,7 +16,7 @@ from epsilons.local.sealing import ID_BYTES
 _HEAD = struct.Struct(f"<{ID_BYTES}sBBI")
 HEAD_BYTES = _HEAD.size
 
-#: In one request. What is refused is listed in the reply, so tiny reports without number would cost more than they weigh.
+#: In one request. What is refused is listed in the reply, so countless tiny reports would cost more than they weigh.
 MOST_REPORTS = 10_000
 
 STORED = "stored"
