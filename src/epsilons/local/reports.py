@@ -53,7 +53,8 @@ def write_reports(reports: Iterable[Report]) -> bytes:
 
 def read_reports(body: bytes) -> list[Report] | None:
     """The inverse of `write_reports`; None if the body is anything else, or more reports than one request may carry."""
-    reports, start = [], 0
+    reports: list[Report] = []
+    start = 0
     while start < len(body):
         if start + HEAD_BYTES > len(body) or len(reports) == MOST_REPORTS:
             return None

@@ -150,8 +150,11 @@ def test_every_blind_gives_another_value_so_f_is_exactly_uniform() -> None:
 
 @pytest.mark.parametrize("cells", [2, 5, 12])
 def test_all_but_one_see_the_very_same_for_another_answer_and_blind(cells: int) -> None:
-    """The view of all but one aggregator, made without the answer: take any, and for every other answer there is exactly
-    one blind, and one share of the missing aggregator, with which the others hold and hear the same, word for word."""
+    """The view of all but one aggregator, made without the answer.
+
+    Take any view: for every other answer there is exactly one blind, and one share of the missing aggregator, so that
+    the others hold and hear the same, word for word.
+    """
     shape = Shape(cells)
     query, entropy = shape.query(b"some challenge"), seeded(30)
     inverse = pow(int(query.lagrange[-1]), -1, P)
