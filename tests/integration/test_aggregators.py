@@ -159,6 +159,10 @@ def test_a_collection_by_the_commands_alone(tmp_path: Path) -> None:
         assert again.returncode == 0
         assert "option 1" not in (tmp_path / "mine").read_text()
         _send_many(tmp_path, 14)
+        # Nothing closes unless somebody says so.
+        status = json.loads(epsilons(*run, folder=tmp_path).stdout)
+        assert status["open"] is True
+        assert [state["reports"] for state in status["aggregators"]] == [{"standard": 15}] * 2
         done = epsilons(*run, "--until", "15", folder=tmp_path)
         assert done.returncode == 0, done.stderr
         found = json.loads(done.stdout)
@@ -281,7 +285,7 @@ def test_an_owner_sends_nothing_to_an_address_with_another_key(tmp_path: Path) -
 
 
 def test_the_demo_with_a_kill_in_the_middle(tmp_path: Path) -> None:
-    done = epsilons("collect", "demo", "--owners", "2000", "--json", folder=tmp_path)
+    done = epsilons("collect", "demo", "--owners", "2000", "--json", "--map", "map.png", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["counted"] == found["acknowledged"] == found["owners"] == 2_000
@@ -289,6 +293,7 @@ def test_the_demo_with_a_kill_in_the_middle(tmp_path: Path) -> None:
     assert found["covered"] >= 0.8 * found["cells"]
     assert "kill -9" in done.stderr
     assert "is back" in done.stderr
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.soak

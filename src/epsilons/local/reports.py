@@ -16,6 +16,9 @@ from epsilons.local.sealing import ID_BYTES
 _HEAD = struct.Struct(f"<{ID_BYTES}sBBI")
 HEAD_BYTES = _HEAD.size
 
+#: In one request. What is refused is listed in the reply, so countless tiny reports would cost more than they weigh.
+MOST_REPORTS = 10_000
+
 STORED = "stored"
 #: Why a report is refused; nothing of it is kept.
 UNREADABLE = "unreadable"
@@ -49,10 +52,11 @@ def write_reports(reports: Iterable[Report]) -> bytes:
 
 
 def read_reports(body: bytes) -> list[Report] | None:
-    """The inverse of `write_reports`; None if the body is anything else."""
-    reports, start = [], 0
+    """The inverse of `write_reports`; None if the body is anything else, or more reports than one request may carry."""
+    reports: list[Report] = []
+    start = 0
     while start < len(body):
-        if start + HEAD_BYTES > len(body):
+        if start + HEAD_BYTES > len(body) or len(reports) == MOST_REPORTS:
             return None
         report, round_number, level, length = _HEAD.unpack_from(body, start)
         start += HEAD_BYTES

@@ -25,7 +25,7 @@ from typing import Any
 
 from epsilons.errors import EpsilonsError
 from epsilons.local.aggregator.core import CHALLENGE_BYTES, Aggregator
-from epsilons.local.reports import REASONS, STORED, read_reports
+from epsilons.local.reports import MOST_REPORTS, REASONS, STORED, read_reports
 from epsilons.service.intake import Intake
 from epsilons.service.problems import MEDIA_TYPE, problem, problem_of
 
@@ -172,7 +172,9 @@ async def _take(app: AggregatorApp, parts: list[str], body: bytes) -> Reply:
     reports = read_reports(body)
     if not reports:
         return _problem(
-            400, "This is no list of reports.", "Reports one after the other, each with its head and length."
+            400,
+            "This is no list of reports.",
+            f"At most {MOST_REPORTS:,} reports one after the other, each with its head and length.",
         )
     outcomes = await app.intake.take(bytes.fromhex(parts[0]), reports)
     refused = [

@@ -148,6 +148,31 @@ def test_every_blind_gives_another_value_so_f_is_exactly_uniform() -> None:
         assert int(query.lagrange[-1]) != 0
 
 
+@pytest.mark.parametrize("cells", [2, 5, 12])
+def test_all_but_one_see_the_very_same_for_another_answer_and_blind(cells: int) -> None:
+    """The view of all but one aggregator, made without the answer.
+
+    Take any view: for every other answer there is exactly one blind, and one share of the missing aggregator, so that
+    the others hold and hear the same, word for word.
+    """
+    shape = Shape(cells)
+    query, entropy = shape.query(b"some challenge"), seeded(30)
+    inverse = pow(int(query.lagrange[-1]), -1, P)
+    blind = int(uniform_words(entropy, 1)[0])
+    others = uniform_words(entropy, shape.words)
+    views = set()
+    for answer in range(cells):
+        # f(t) = u L(t) + L_answer(t) is kept as it is for answer 0.
+        moved = blind + (int(query.lagrange[0]) - int(query.lagrange[answer])) * inverse
+        (row,) = shape.prove(np.array([answer]), to_words([moved]))
+        missing = sub(row, others)
+        views.add((others.tobytes(), query.show(missing[None, :]).tobytes()))
+    assert len(views) == 1
+    # A planted proof without a blind of its own: answers show.
+    rows = shape.prove(np.arange(cells), to_words([blind] * cells))
+    assert len({query.show(sub(row, others)[None, :]).tobytes() for row in rows}) == cells
+
+
 def test_a_query_is_a_value() -> None:
     assert dataclasses.is_dataclass(Shape(3).query(b"x"))
     assert Shape(10_001).words == 10_001 + 1 + 10_240

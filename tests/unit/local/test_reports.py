@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epsilons.local.reports import Report, join_ids, read_reports, split_ids, write_reports
+from epsilons.local.reports import MOST_REPORTS, Report, join_ids, read_reports, split_ids, write_reports
 
 report = st.builds(
     Report, st.binary(min_size=16, max_size=16), st.integers(0, 255), st.integers(0, 255), st.binary(max_size=90)
@@ -21,6 +21,12 @@ def test_what_is_cut_off_is_no_report(reports: list[Report], data: st.DataObject
     cut = data.draw(st.integers(1, len(body) - 1))
     found = read_reports(body[:-cut])
     assert found is None or (len(found) < len(reports) and found == reports[: len(found)])
+
+
+def test_a_request_carries_only_so_many() -> None:
+    one = Report(bytes(16), 1, 0, b"")
+    assert len(read_reports(write_reports([one] * MOST_REPORTS)) or ()) == MOST_REPORTS
+    assert read_reports(write_reports([one] * (MOST_REPORTS + 1))) is None
 
 
 @given(st.binary(max_size=200))

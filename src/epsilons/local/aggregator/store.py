@@ -35,6 +35,7 @@ from epsilons.local.aggregator.refusals import UnavailableError
 
 FORMAT = 1
 PATIENCE_SECONDS = 60
+_SECONDS_TO_FORGET = 2
 _SCHEMA = "aggregator"
 
 metadata = MetaData()
@@ -131,7 +132,12 @@ class Store:
             with _one_voice():
                 connection = self._engine.raw_connection()
                 try:
-                    connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
+                    cursor = connection.cursor()
+                    # Not for long: whoever reads meanwhile is not kept waiting, and the next checkpoint does it, too.
+                    cursor.execute(f"PRAGMA busy_timeout = {_SECONDS_TO_FORGET * 1000}")
+                    cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                    cursor.execute(f"PRAGMA busy_timeout = {PATIENCE_SECONDS * 1000}")
+                    cursor.close()
                 finally:
                     connection.close()
 

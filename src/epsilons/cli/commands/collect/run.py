@@ -43,6 +43,7 @@ _POLL_SECONDS = 0.5
 )
 @click.option("--until", type=click.IntRange(1), help="Close a round when every aggregator has so many reports.")
 @click.option("--seconds", type=float, help="Close a round after so many seconds at the latest.")
+@click.option("--close", is_flag=True, help="Close every round now and publish.")
 @click.option(
     "--assume",
     type=click.Choice(["unrelated", "nothing"]),
@@ -62,6 +63,7 @@ def command(
     terms: str | None,
     until: int | None,
     seconds: float | None,
+    close: bool,
     assume: str,
     output: str | None,
     picture: str | None,
@@ -70,12 +72,14 @@ def command(
     """Drive a collection: make the terms known, wait for owners, close, check, add up, publish.
 
     The first run writes the file that owners send with. Interrupt it whenever you like; the same command goes on where
-    things stand. Without --until and --seconds it closes at once and publishes.
+    things stand. Without --until, --seconds and --close it opens the collection and says how many reports there are.
 
     Example:
 
-      epsilons collect run exam.toml --aggregator http://127.0.0.1:8701 --token one.token
-      --aggregator http://127.0.0.1:8702 --token two.token --until 1000
+    \b
+      epsilons collect run exam.toml --until 1000 \\
+          --aggregator http://127.0.0.1:8701 --token one.token \\
+          --aggregator http://127.0.0.1:8702 --token two.token
     """
     from epsilons.local.coordinator import Coordinator
     from epsilons.local.sealing import read_secret
@@ -96,6 +100,9 @@ def command(
         for number in range(1, collection.rounds + 1):
             _wait(coordinator, number, until, seconds)
             coordinator.close(number)
+    elif not close and any(state["round"] <= collection.rounds for state in coordinator.status()):
+        _say_status(coordinator, as_json)
+        return
     publication = coordinator.publish()
     if output is not None:
         _write(output, publication)
@@ -133,6 +140,16 @@ def _wait(coordinator: Coordinator, number: int, until: int | None, seconds: flo
             if (until is not None and least >= until) or (give_up is not None and time.monotonic() > give_up):
                 return
             time.sleep(_POLL_SECONDS)
+
+
+def _say_status(coordinator: Coordinator, as_json: bool) -> None:
+    states = coordinator.status()
+    if as_json:
+        print_json({"open": True, "aggregators": states})
+        return
+    for place, state in zip(coordinator.collection.aggregators, states, strict=True):
+        counts = ", ".join(f"{count:,} at {level}" for level, count in state["reports"].items())
+        results().print(f"{place.url}: round {state['round']}: {counts}", markup=False, soft_wrap=True)
 
 
 def _write(output: str, publication: Publication) -> None:

@@ -35,7 +35,7 @@ def command(
 
     Example:
 
-      epsilons collect send exam.collection.json --answer yes --level standard
+      epsilons collect send exam.toml.collection.json --answer yes --level open
     """
     from epsilons.local.collection import Collection
     from epsilons.local.courier import Courier
