@@ -104,22 +104,22 @@ def _reasons(measured: Measured, rows: int) -> list[str]:
 
 
 def _personal(measured: Measured) -> list[str]:
-    ours = {figure.task: figure for figure in measured.personal if figure.library == OURS}
-    theirs = {figure.task: figure for figure in measured.personal if figure.library != OURS}
-    rows, peer = measured.personal[0].rows, next((figure.library for figure in theirs.values()), "a peer")
+    ours = {(figure.rows, figure.task): figure for figure in measured.personal if figure.library == OURS}
+    theirs = {(figure.rows, figure.task): figure for figure in measured.personal if figure.library != OURS}
+    peer = next((figure.library for figure in theirs.values()), "a peer")
     levels = ", ".join(f"{share:.0%} at {level:g}" for level, share in LEVELS.items())
     lines = [
-        f"{rows:,} rows; of the people {levels}. epsilons asks each for what they granted; {peer}, which knows one "
-        f"epsilon for all, must keep to the strictest, {min(LEVELS):g}. Root mean squared error; in parentheses: from "
-        "how many answers.",
+        f"Of the people {levels}. epsilons asks each for what they granted; {peer}, which knows one epsilon for all, "
+        f"must keep to the strictest, {min(LEVELS):g}. Root mean squared error; in parentheses: from how many answers.",
         "",
-        f"| task | epsilons | {peer} | {peer} / epsilons | time of epsilons |",
-        "|---|---:|---:|---:|---:|",
+        f"| rows | task | epsilons | {peer} | {peer} / epsilons | time of epsilons |",
+        "|---:|---|---:|---:|---:|---:|",
     ]
-    for task, figure in ours.items():
-        other = theirs.get(task)
+    for (rows, task), figure in ours.items():
+        other = theirs.get((rows, task))
         better = "" if other is None or not (other.error and figure.error) else f"{other.error / figure.error:.2g}×"
-        lines.append(f"| {task} | {_error(figure)} | {_error(other)} | {better} | {_duration(figure.seconds)} |")
+        cells = [task, _error(figure), _error(other), better, _duration(figure.seconds)]
+        lines.append(_line(f"{rows:,}", cells))
     return lines
 
 

@@ -58,11 +58,12 @@ def test_epsilons_alone_answers_everything_and_makes_no_environment(tmp_path: Pa
     done = run(tmp_path, "--quick", "--only", "epsilons", "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert [figure["task"] for figure in document["figures"]] == TASKS
-    assert [figure["task"] for figure in document["personal"]] == TASKS
+    assert [(figure["rows"], figure["task"]) for figure in document["figures"]] == [(2_000, task) for task in TASKS]
+    assert [(figure["rows"], figure["task"]) for figure in document["personal"]] == [
+        (rows, task) for rows in (1_000, 2_000) for task in TASKS
+    ]
     for figure in (*document["figures"], *document["personal"]):
         assert figure["library"] == "epsilons"
-        assert figure["rows"] == 2_000
         assert figure["reason"] is None
         assert figure["seconds"] > 0
         assert figure["answers"] >= 2
@@ -241,7 +242,7 @@ def test_the_page_shows_ratios_and_says_where_the_aim_is_missed(bench: Any) -> N
     assert "| slow | 1.4 (9) | 140 (9) | 0.1 (9) | not asked | none |" in text
     assert "| slow | 1.2 | 2.5 s | 3 MB |" in text
     assert "- slow, median: `it has / none`" in text
-    assert "| count | 10 (9) | 28 (9) | 2.8× | 20 ms |" in text
+    assert "| 1,000 | count | 10 (9) | 28 (9) | 2.8× | 20 ms |" in text
     assert "busy" not in text
     busy = {**FACTS, "load": [9.0, 2.0]}
     assert "The machine was busy" in "\n".join(bench.results_page.markdown(measured(bench), busy))
