@@ -112,6 +112,10 @@ class Engine(Protocol):
         """The local files that are read, by absolute paths; none for anything else."""
 
     @property
+    def embedded(self) -> bool:
+        """Whether it works in this very process, where a number per row may be handed over without leaving it."""
+
+    @property
     def joins(self) -> bool:
         """Whether `SOURCE` may be read more than once, and together with what `keep` and `add` made known.
 

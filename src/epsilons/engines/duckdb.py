@@ -158,6 +158,10 @@ class DuckDB:
         return self._files
 
     @property
+    def embedded(self) -> bool:
+        return True
+
+    @property
     def joins(self) -> bool:
         """A user's relation lives on its own connection, where nothing of ours is known."""
         return self._relation is None

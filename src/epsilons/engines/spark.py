@@ -116,6 +116,11 @@ class Spark:
         return ()
 
     @property
+    def embedded(self) -> bool:
+        """The driver holds only summaries."""
+        return False
+
+    @property
     def joins(self) -> bool:
         """The second reading of a frame may give other rows than the first."""
         return False
