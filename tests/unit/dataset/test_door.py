@@ -300,6 +300,8 @@ def test_history_has_the_question_in_words_and_no_plan() -> None:
 #: Which files may hand a query to an engine, and what for.
 READERS = {
     "engines/duckdb.py": "the engine itself",
+    "dataset/applying.py": "a sample's rows for an algorithm, inside the door",
+    "statistics/model_queries.py": "the sums of a model, for whoever is allowed to ask",
     "dataset/wishes.py": "preferences, which are public",
     "dataset/preparation.py": "the copy, inside the engine",
     "statistics/queries.py": "summaries, for whoever is allowed to ask",
@@ -336,22 +338,26 @@ def _knows_engines(file: Path) -> bool:
 
 
 def test_summaries_are_asked_for_in_one_place_that_only_the_door_calls() -> None:
-    """queries.tally and the like <- TablePeople <- Dataset._answer.read <- pass_through, and no other way."""
+    """queries.tally and the like <- TablePeople <- read <- pass_through, and no other way."""
     files = {str(file.relative_to(SOURCE)): file for file in SOURCE.rglob("*.py")}
     room = "epsilons.statistics.queries"
     summaries = {f"{room}.{name}" for name in ("tally", "cells", "count_people")} | {room}
+    summaries.add("epsilons.statistics.model_queries.moments")
     asking = {name for name, file in files.items() if imported(file) & summaries}
     assert asking == {"dataset/people.py"}
     making = {name for name, file in files.items() if "epsilons.dataset.people.TablePeople" in imported(file)}
-    assert making == {"dataset/table.py"}
-
-    tree = ast.parse(files["dataset/table.py"].read_text())
-    answer = function(tree, "_answer")
-    (made,) = called(tree, "TablePeople")
-    assert made in set(ast.walk(function(answer, "read")))
-    (door,) = called(tree, "pass_through")
-    (used,) = [node for node in ast.walk(answer) if isinstance(node, ast.Name) and node.id == "read"]
-    assert used in door.args
+    assert making == {"dataset/table.py", "dataset/applying.py"}
+    for name, asker in (("dataset/table.py", "_answer"), ("dataset/applying.py", "apply_through")):
+        tree = ast.parse(files[name].read_text())
+        answer = function(tree, asker)
+        (made,) = called(tree, "TablePeople")
+        assert made in set(ast.walk(function(answer, "read")))
+        (door,) = called(tree, "pass_through")
+        (used,) = [node for node in ast.walk(answer) if isinstance(node, ast.Name) and node.id == "read"]
+        assert used in door.args
+    rows = ast.parse(files["dataset/applying.py"].read_text())
+    (taken,) = called(rows, "_rows")
+    assert taken in set(ast.walk(function(function(rows, "apply_through"), "read")))
 
 
 def function(tree: ast.AST, name: str) -> ast.FunctionDef:
@@ -376,8 +382,20 @@ def test_every_method_that_answers_goes_through_the_door(method: str, spy: Spy) 
         "max": (("wage",), {"bounds": (0, 100)}),
         "kth_largest": (("wage", 2), {"bounds": (0, 100)}),
         "histogram": (("union",), {"categories": ["yes"]}),
+        "linear_regression": (("wage", ["age"]), {"bounds": {"wage": (0, 100), "age": (0, 100)}}),
+        "logistic_regression": (("union", ["age"]), {"bounds": {"age": (0, 100)}, "classes": ("no", "yes")}),
+        "apply": ((lambda data, epsilon: len(data),), {"columns": ["age"]}),
+        "sql": (("SELECT COUNT(*) FROM people",), {}),
     }
-    free = {"plan": ("count",), "describe": (), "remaining": (), "history": (), "close": ()}
+    free = {
+        "plan": ("count",),
+        "describe": (),
+        "remaining": (),
+        "history": (),
+        "close": (),
+        "batch": (),
+        "key": ("age", "3"),
+    }
     #: Wishes are public, and read again; who stands where is joined to the copy.
     roster = {"set_preferences": ({"person 1": 0.2},), "withdraw": (["person 1"],), "sync_preferences": ()}
     people = dataset()
@@ -394,7 +412,7 @@ def test_every_method_that_answers_goes_through_the_door(method: str, spy: Spy) 
             getattr(people, method)(*roster[method])
             assert done.count("run") <= 1
         else:
-            assert method == "ledger"
+            assert method in ("ledger", "from_toml")
 
 
 def test_budgets_end_in_one_refusal(spy: Spy) -> None:
