@@ -13,7 +13,8 @@
 """diffprivlib: its tools on numpy arrays. It imports only with scikit-learn 1.6.
 
 Its mean and median take the number of rows as public; so does the mean by region, where it is the number in each
-region. It has no groups, so each region's rows are picked by numpy, with the whole epsilon for each region.
+region. Its count never passes the length of the array, which is public too then. It has no groups, so each region's
+rows are picked by numpy, with the whole epsilon for each region.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
 """PipelineDP: the local backend on a list of rows, Laplace noise, public partitions.
 
 That nobody has more than one row is taken as given (`contribution_bounds_already_enforced`), which spares it the
-counting of everyone's rows and more than halves its time.
+counting of everyone's rows and about half of its time.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@
 # ///
 """Tumult Analytics: a session on a local Spark, the table cached there, one row added or removed, pure epsilon.
 
-Spark shuffles into as many parts as there are cores instead of its 200, which would cost it most of its time here.
+Spark shuffles into as many parts as there are cores instead of its usual 200, which are meant for clusters.
 """
 
 from __future__ import annotations

@@ -274,7 +274,7 @@ def test_results_go_between_the_markers_and_leave_the_rest(bench: Any, tmp_path:
 def test_the_page_shows_results_with_their_circumstances(bench: Any) -> None:
     shown = PAGE.read_text(encoding="utf-8").partition(bench.results_page.START)[2].partition(bench.results_page.END)[0]
     assert re.search(
-        r"Of \d{4}-\d\d-\d\d: epsilons [\d.]+, Python [\d.]+, \d+ cores, epsilon 1 for each answer\.", shown
+        r"Of \d{4}-\d\d-\d\d: epsilons [\d.]+, Python [\d.]+, \d+ cores, epsilon 1 for each answer, ", shown
     )
     assert "| library | count | sum | mean | mean by region | median |" in shown
     assert re.search(r"at least 10 times as fast (in \d+ of \d+|as every peer in all \d+) comparisons", shown)
