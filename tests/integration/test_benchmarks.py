@@ -83,7 +83,7 @@ def test_the_limits_are_as_promised(document: dict[str, Any]) -> None:
     assert limits("tallied") == {None}
     assert limits("medians") == {("ratio", 20), ("ratio", 10), None}
     assert limits("memory") == {("ratio", 4)}
-    assert limits("models") == {("ratio", 2)}
+    assert limits("models") == {("ratio", 2), ("ratio", 1.5)}
     assert limits("noise") == {None}
     assert limits("plans") == {("ours", 0.05)}
 
