@@ -69,12 +69,12 @@ def test_a_question_that_is_killed_is_charged_once_and_answered_when_asked_again
 def test_processes_that_ask_the_same_at_once_get_the_same_bytes(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'wages.ledger'}"
     with dataset(ledger=address, version="1") as people:
-        children = [process(address) for _ in range(3)]
+        children = [process(address) for _ in range(2)]
         told: list[Any] = []
         for child in children:
             out, _ = child.communicate(timeout=120)
             assert child.returncode == 0
             told.append(json.loads(out))
-        assert told[0] == told[1] == told[2]
+        assert told[0] == told[1]
         assert len(people.history()) == 1
         assert people.mean("wage", bounds=(0, 100), where="age >= 30", share=0.1).to_dict() == told[0]

@@ -105,11 +105,9 @@ LABELS: dict[int, tuple[str, ...] | None] = {0: None, 2: ("a", "b")}
 #: Person 0 has anything; the others have one of these.
 OTHERS: list[tuple[Rows, ...]] = [
     ((), ()),
-    (((0, 0.0),), ()),
     (((0, 0.0), (0, 3.0)), ((0, 3.0),)),
     (((0, 1.0), (0, 1.0)), ((0, 2.0), (0, 2.0))),
     (((0, 0.0), (1, 0.0)), ((0, 3.0), (1, 3.0))),
-    (((0, 0.0),), ((1, 3.0), (None, 0.0))),
 ]
 EPSILONS = (1.0, 0.4, math.inf)
 #: Many rows at the ends make one answer nearly certain, so that a loss shows in full.
