@@ -50,23 +50,23 @@ def numbers(value: Any) -> list[float]:
 
 #: (statistic, mechanism, rows, groups, fraction, runs): heavy tails need more of them.
 PREDICTED = [
-    ("rows", "minimum", 1, 1, 0.3, 300),
+    ("rows", "minimum", 1, 1, 0.3, 200),
     ("rows", "sample", 3, 4, 0.2, 100),
-    ("rows", "weighted", 3, 1, 0.3, 300),
+    ("rows", "weighted", 3, 1, 0.3, 200),
     ("rows", "robust", 3, 4, 0.2, 100),
     ("people", "weighted", 3, 4, 0.2, 150),
     ("people", "stretching", 1, 1, 0.3, 100),
     ("sum", "threshold", 3, 1, 0.3, 100),
-    ("sum", "weighted", 1, 1, 0.3, 300),
+    ("sum", "weighted", 1, 1, 0.3, 200),
     ("sum", "weighted", 3, 4, 0.2, 150),
-    ("sum", "robust", 1, 1, 0.3, 300),
-    ("mean", "minimum", 3, 1, 0.3, 250),
+    ("sum", "robust", 1, 1, 0.3, 200),
+    ("mean", "minimum", 3, 1, 0.3, 200),
     ("mean", "threshold", 3, 4, 0.2, 150),
     ("mean", "sample", 1, 4, 0.2, 150),
-    ("mean", "stretching", 1, 1, 0.3, 300),
-    ("mean", "weighted", 3, 1, 0.5, 300),
+    ("mean", "stretching", 1, 1, 0.3, 200),
+    ("mean", "weighted", 3, 1, 0.5, 200),
     ("mean", "weighted", 1, 4, 0.2, 150),
-    ("median", "threshold", 3, 1, 0.3, 300),
+    ("median", "threshold", 3, 1, 0.3, 200),
     ("median", "sample", 1, 1, 0.8, 200),
     ("median", "weighted", 3, 1, 0.8, 200),
     ("median", "weighted", 3, 4, 0.2, 100),
@@ -175,10 +175,10 @@ def test_means_are_covered_without_guesses_under_replace_and_for_the_population(
 
 
 @pytest.mark.parametrize("name", ["rows", "sum"])
-@pytest.mark.parametrize("mechanism", ["minimum", "threshold", "sample", "weighted", "robust"])
-@pytest.mark.parametrize(("rows", "fraction"), [(1, 0.5), (3, 0.05), (1, 0.0)])
+@pytest.mark.parametrize("mechanism", ["threshold", "sample", "weighted", "robust"])
+@pytest.mark.parametrize(("rows", "fraction"), [(1, 0.5), (3, 0.05)])
 def test_counts_and_sums_are_covered(name: str, mechanism: str, rows: int, fraction: float) -> None:
-    assert coverage(name, mechanism, rows, fraction, 150, told=fraction > 0) >= 0.9
+    assert coverage(name, mechanism, rows, fraction, 120) >= 0.9
 
 
 def test_bars_from_small_scales_would_be_caught() -> None:

@@ -18,6 +18,7 @@ from sqlglot import exp
 
 import epsilons as eps
 from epsilons.dataset.preparation import COHORT, PERSON
+from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError, LedgerError
 from tables import Bench, hostile_record
 from wages import dataset, wages
@@ -338,3 +339,41 @@ def test_pandas_with_another_index_and_untyped_columns() -> None:
     people = dataset(frame, types={"wage": "float"})
     assert people.mean("wage", bounds=(0, 100), share=1.0).value == pytest.approx(50, abs=30)
     assert isinstance(frame, pd.DataFrame)
+
+
+# --- trees ----------------------------------------------------------------------------------------------------------
+
+SUMMARIES = (exp.Case, exp.If, exp.Floor, exp.Least, exp.Greatest, exp.Cast, exp.Sum, exp.Count, exp.IsNan)
+PREPARING = (exp.SHA2, exp.ConcatWs, exp.RowNumber, exp.Min)
+
+
+def test_trees_use_only_what_every_engine_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Preferences, preparation, samples and every filtered question; written out for either engine."""
+    preparing: list[exp.Query] = []
+    asking: list[exp.Query] = []
+    seen = preparing
+    run, keep = DuckDB.run, DuckDB.keep
+    monkeypatch.setattr(DuckDB, "run", lambda self, tree: (seen.append(tree), run(self, tree))[1])
+    monkeypatch.setattr(DuckDB, "keep", lambda self, name, tree: (seen.append(tree), keep(self, name, tree))[1])
+    table = many_rows().slice(0, 300)
+    people = dataset(table, rows_per_person=1)
+    people.set_preferences({0: 0.1})
+    dataset(table, rows_per_person=2, preferences=eps.Preferences({}, default=1.0))
+    seen = asking
+    by = {"region": ["north", "é"]}
+    for more in ({}, {"by": by}, {"where": "wage > 3 AND when >= '2000-01-01'"}, {"mechanism": "sample"}):
+        people.sum("wage", bounds=(0, 100), share=0.01, **more)
+        people.mean("wage", bounds=(0, 100), share=0.01, **more)
+        people.variance("wage", bounds=(0, 100), share=0.01, **more)
+        people.median("wage", bounds=(0, 100), step=1, share=0.01, **more)
+        people.histogram("wage", edges=[0, 50, 100], share=0.01, **more)
+        people.count(share=0.01, **more)
+    assert len(asking) == 24
+    for tree in (*preparing, *asking):
+        allowed = SUMMARIES if any(tree is one for one in asking) else (*SUMMARIES, *PREPARING)
+        functions = [node for node in tree.find_all(exp.Func) if not isinstance(node, (exp.And, exp.Or))]
+        assert {type(node) for node in functions} <= set(allowed)
+        for dialect in ("duckdb", "spark"):
+            text = tree.sql(dialect)
+            assert "TRY_CAST" not in text
+            assert "NULLIF" not in text
