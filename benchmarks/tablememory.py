@@ -21,7 +21,7 @@ from memory import high_water
 from pyarrow import parquet
 from tablespeed import ARROW, FEW, PARQUET
 from timing import Group, Limit, Row, Size, row_of
-from wages import QUESTIONS, Plain, make_file, open_dataset
+from wage_table import QUESTIONS, Plain, make_file, open_dataset
 
 _ASKED = tuple(asked for asked in QUESTIONS if asked.limit is not None)
 _RESET = Path("/proc/self/clear_refs")

@@ -12,7 +12,7 @@ import numpy as np
 from pyarrow import parquet
 from rosters import generator
 from timing import Group, Limit, Row, Size, again, seconds, time_by_turns, time_row
-from wages import QUESTIONS, Asked, Plain, make_file, open_dataset
+from wage_table import QUESTIONS, Asked, Plain, make_file, open_dataset
 
 import epsilons as eps
 from epsilons.noise.coins import keep_people
