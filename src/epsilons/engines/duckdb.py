@@ -99,7 +99,7 @@ class DuckDB:
         settings |= {"threads": threads} if threads else {}
         settings |= {"memory_limit": memory} if memory else {}
         connection = duckdb.connect(":memory:", config=settings)
-        # Copies are packed when they are complete: a third of the memory, and words become quick to group by.
+        # Copies are packed when they are complete: less than half the memory, and words become quick to group by.
         connection.execute(f"ATTACH ':memory:' AS {_COPIES} (COMPRESS)")
         connection.execute(f"USE {_COPIES}")
         if isinstance(located, Files):
