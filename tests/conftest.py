@@ -1,7 +1,9 @@
 """What every test shares: the markers are declared in pyproject.toml, the random inputs are set here."""
 
 import os
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 # Figures are drawn to files; a machine without a screen must not matter.
@@ -13,3 +15,18 @@ settings.register_profile("quick", deadline=None, derandomize=True)
 # The long run looks for new inputs, and prints the blob that repeats a failure.
 settings.register_profile("soak", deadline=None, max_examples=2_000, print_blob=True)
 settings.load_profile("quick")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
+    """All tests of Spark go to one worker, so that Spark starts once; every other test goes wherever there is room.
+
+    The mark `xdist_group` would say this, but xdist 3.8 has no effect with it under pytest 9.2, and says nothing.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneSpark(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if "test_spark.py::" in nodeid else nodeid
+
+    return OneSpark(config, log)

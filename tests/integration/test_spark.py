@@ -46,7 +46,7 @@ from spark_session import missing, start
 
 if reason := missing():
     pytest.skip(reason, allow_module_level=True)
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.integration
 
 FIXED = "The table could not be read."
 LEVELS = 3
