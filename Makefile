@@ -41,8 +41,7 @@ demo: $(ready)  ## show what the library does
 	@$(py) -m epsilons.demo $(ARGS)
 
 test: lint types imports java  ## lint, types, imports, then all tests but the long ones (ARGS=... goes to pytest)
-	@# Tests of one group (those that share one Spark) go to one worker.
-	$(py) -m pytest -n 2 --dist loadgroup -q $(ARGS)
+	$(py) -m pytest -n 2 -q $(ARGS)
 
 lint: $(ready)  ## ruff: rules and format
 	$(py) -m ruff check .

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -32,3 +33,18 @@ def postgres_server() -> Iterator[str]:
         pytest.skip(ledger_servers.MISSING)
     with ledger_servers.running() as server:
         yield server
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
+    """All tests of Spark go to one worker, so that Spark starts once; every other test goes wherever there is room.
+
+    The mark `xdist_group` would say this, but xdist 3.8 has no effect with it under pytest 9.2, and says nothing.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneSpark(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if "test_spark.py::" in nodeid else nodeid
+
+    return OneSpark(config, log)

@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import uuid
 from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
@@ -46,7 +45,7 @@ from spark_session import missing, start
 
 if reason := missing():
     pytest.skip(reason, allow_module_level=True)
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.integration
 
 FIXED = "The table could not be read."
 LEVELS = 3
@@ -295,9 +294,18 @@ QUESTIONS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 
 def answers(source: Any, monkeypatch: pytest.MonkeyPatch, rows: int, person: str = "id", ask: Any = None) -> list[Any]:
     """Everything a table says with frozen noise, under a ledger whose salt is always the same."""
-    monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=77))
-    with eps.Dataset(source, person=person, preferences=NAMED, rows_per_person=rows, version="1") as people:
+    ledger = salted()
+    with eps.Dataset(
+        source, person=person, preferences=NAMED, rows_per_person=rows, version="1", ledger=ledger
+    ) as people:
         return [asked(people, question, seed) for seed, question in enumerate(ask or QUESTIONS)]
+
+
+def salted() -> Any:
+    """A ledger with a fixed salt: which rows stay and who is sampled depends on it."""
+    ledger = eps.ledger.open()
+    ledger.salt = bytes(16)
+    return ledger
 
 
 def asked(people: eps.Dataset, question: tuple[str, tuple[Any, ...], dict[str, Any]], seed: int) -> Any:
@@ -316,11 +324,13 @@ def test_answers_are_the_same(spark: Any, monkeypatch: pytest.MonkeyPatch, rows:
     assert answers(TABLE, monkeypatch, rows, person, ask) != one
 
 
-def test_changes_of_mind_reach_the_rows(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=78))
+def test_changes_of_mind_reach_the_rows(spark: Any) -> None:
     found = []
     for source in (TABLE, spark.createDataFrame(TABLE)):
-        with eps.Dataset(source, person="id", preferences=NAMED, rows_per_person=2, version="1") as people:
+        ledger = salted()
+        with eps.Dataset(
+            source, person="id", preferences=NAMED, rows_per_person=2, version="1", ledger=ledger
+        ) as people:
             people.set_preferences({"🙂": 0.1, "ü": 0.25})
             people.withdraw(["person 3", "u\u0308"])
             found.append([asked(people, QUESTIONS[0], 5), people.remaining().epsilons, str(people.describe().levels)])

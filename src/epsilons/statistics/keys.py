@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -76,6 +77,20 @@ class Keys:
                 query = query.join(exp.Values(expressions=rows, alias=alias), on=same, copy=False)
         return query
 
+    def compare(self, query: exp.Select) -> exp.Select:
+        """The same without lists, for engines to which a joined list is a job of its own: words become their places."""
+        for kind, known, listed in zip(self.columns, self._known, self._lists, strict=True):
+            if kind.family == TEXT:
+                words = {literal(word, kind): place for word, place in known.items()}
+                ifs = [
+                    exp.If(this=exp.EQ(this=column(kind.name), expression=w), true=whole(p)) for w, p in words.items()
+                ]
+                place = exp.Case(ifs=ifs) if ifs else exp.null()
+                query = query.transform(partial(_replaced, listed, place))
+                among = exp.In(this=column(kind.name), expressions=[word.copy() for word in words])
+                query = query.where(among if words else exp.false(), copy=False)
+        return query
+
     def conditions(self) -> list[exp.Expr]:
         """What the rows of the groups meet, where no list of words says it."""
         trees: list[exp.Expr] = []
@@ -115,6 +130,10 @@ class Keys:
         if len(set(held)) < len(held):
             raise PlanError("Keys repeat.", rule="Every row is in one group.", hint=_KEYS_HINT)
         return {value: place for place, value in enumerate(known) if value is not None}
+
+
+def _replaced(name: str, tree: exp.Expr, node: exp.Expr) -> exp.Expr:
+    return tree.copy() if isinstance(node, exp.Column) and node.name == name else node
 
 
 def integers(values: Any, default: int = 0) -> NDArray[np.int64]:

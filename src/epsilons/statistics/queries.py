@@ -271,7 +271,7 @@ def _query(prepared: Prepared, shape: _Shape, where: Predicate | None, by: Keys 
         conditions += keys.conditions()
     tree = _from(prepared, outputs, conditions)
     for keys in joined:
-        tree = keys.join(tree)
+        tree = keys.join(tree) if prepared.engine.embedded else keys.compare(tree)
     return tree.group_by(*(exp.Literal.number(place + 1) for place in range(len(groups))), copy=False)
 
 
