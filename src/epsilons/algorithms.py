@@ -84,7 +84,7 @@ def run(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
             return algorithm.run(sample, epsilon)
     except _RefusalError:  # ours, about public facts; whatever else is raised may carry data, also as one of our errors
         raise
-    except Exception as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         leaks = isinstance(error, _leak_warnings())
     if leaks:
         raise PlanError(

@@ -71,6 +71,7 @@ _COMMON = (
     click.option("--spread", type=float, help="Public guess of the standard deviation."),
     click.option("--density", type=float, help="Public guess of the part of people who count."),
     click.option("--location", type=float, help="Public guess of the mean."),
+    click.option("--analyst", help="Who asks, for quotas (fairness only; budgets are everybody's)."),
 )
 
 

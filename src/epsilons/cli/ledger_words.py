@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from epsilons.errors import LedgerError
 from epsilons.guarantee import to_epsilon
+from epsilons.release.sketch import asked_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -101,7 +102,7 @@ def release(past: Past) -> dict[str, Any]:
         "release": past.number,
         "at": past.at,
         "kind": past.kind,
-        "description": past.description,
+        "description": asked_of(past.description),
         "state": past.state,
         "analyst": past.analyst,
         "charges": [{"epsilon": granted, "charged": charged} for granted, charged in past.epsilons.items()],

@@ -164,7 +164,7 @@ Build = Callable[[Wording, Over], Statistic]
 
 
 def _count(asked: Wording, over: Over) -> Statistic:
-    of = ("rows" if over.scope.rows > 1 else "people") if asked.of is None else asked.of
+    of = "people" if asked.of is None else asked.of
     return FilteredCount(over.scope, of) if asked.column is None or not over.fixed else Count()
 
 

@@ -39,6 +39,7 @@ class Options(TypedDict, total=False):
     location: float | None
     privacy: str
     fresh: bool
+    analyst: str | None
     entropy: Entropy | None
 
 
@@ -56,6 +57,8 @@ class Manner:
     location: float | None
     privacy: str
     fresh: bool
+    #: Who asks: for quotas, which are for fairness only. The answer is the same whoever asks.
+    analyst: str | None
     entropy: Entropy | None
 
     @classmethod
@@ -90,6 +93,7 @@ class Manner:
             location=check_guess("location", given.get("location")),
             privacy=privacy,
             fresh=bool(given.get("fresh", False)),
+            analyst=given.get("analyst"),
             entropy=given.get("entropy"),
         )
 

@@ -14,13 +14,15 @@ from epsilons.dataset.preparation import Preparation, prepare, renew
 from epsilons.dataset.wishes import Asked, as_ids, check_person, grants_of, read_table, read_wishes
 from epsilons.engines.base import OTHER, Engine
 from epsilons.engines.opening import open_table
-from epsilons.errors import PreferenceError
+from epsilons.errors import LedgerError, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.base import ACTIVE, WITHDRAWN, Cohort, Enrolment
 from epsilons.ledger.book import Ledger
 from epsilons.ledger.identity import digests
 from epsilons.preferences import Preferences
 
+#: People looked up one by one before all of them are.
+_A_FEW = 8
 _NOBODY = np.empty((0, 16), np.uint8)
 
 
@@ -36,6 +38,9 @@ class Registry:
         if isinstance(ledger, str):
             self._address = ledger.split("@")[-1]
         self.ledger = ledger if isinstance(ledger, Ledger) else ledgers.open(ledger)
+        if self._own:
+            # Whoever edited a balance or an answer is found out before anybody is charged by it.
+            self.ledger.verify()
         self._salt = self.ledger.salt
         self._asked: Asked | None = None
         self._digests = _NOBODY
@@ -65,7 +70,30 @@ class Registry:
     def enroll(self) -> Enrolment:
         """Newcomers join, stricter wishes hold at once, looser ones wait."""
         asked = self._read()
+        self._refuse_strangers()
         return self.ledger.enroll(self._digests, asked.nano)
+
+    def _refuse_strangers(self) -> None:
+        """A table none of whose people the ledger knows would give the same people, named otherwise, new budgets."""
+        if not any(cohort.people for cohort in self.ledger.cohorts()) or self._is_known(_A_FEW):
+            return
+        known = np.ascontiguousarray(self.ledger.members().digests).view("S16").reshape(-1)
+        if not np.isin(np.ascontiguousarray(self._digests).view("S16").reshape(-1), known).any():
+            raise LedgerError(
+                "This ledger knows nobody of this table.",
+                rule="A ledger is for one group of people; 1 and '1' are two people.",
+                hint='types={"id": "int"} for ids in a CSV file, or a ledger of its own for other people',
+            )
+
+    def _is_known(self, few: int) -> bool:
+        """Whether any of the first few people has an account: a quick look, before all of them are compared."""
+        for digest in self._digests[:few]:
+            try:
+                self.ledger.statement(digest.tobytes())
+            except LedgerError:
+                continue
+            return True
+        return False
 
     def sync(self) -> Enrolment:
         """The table's wishes as they stand now, in both directions."""

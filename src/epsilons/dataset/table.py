@@ -89,6 +89,7 @@ class Dataset:
     ) -> None:
         started = time.perf_counter()
         self._lock = threading.RLock()
+        self._closed = False
         self._engine = open_table(source, engine, types=types, table=table, threads=threads, memory=memory)
         schema = self._engine.schema
         known = {schema.number(name).name: check_bounds(pair, "column") for name, pair in (bounds or {}).items()}
@@ -207,6 +208,8 @@ class Dataset:
         so that the same question is known again; without a name every run is asked anew and charged. The result must
         survive JSON (numbers, words, lists, dicts); that the algorithm failed is a result too.
         """
+        if isinstance(columns, (str, bytes)):
+            raise PlanError("Columns are given as a list.", hint=f'columns=["{columns!s}"]')
         asked = Applied(algorithm, tuple(columns), target, name, where, threshold, private_under)
         manner = Manner.of({"share": share, "fresh": fresh, "entropy": entropy})
         with self._lock:
@@ -332,6 +335,7 @@ class Dataset:
     def close(self) -> None:
         """Let go of the table, and of the ledger if it was opened here."""
         with self._lock:
+            self._closed = True
             self._engine.close()
             self._registry.close()
 
@@ -381,7 +385,7 @@ class Dataset:
         key = question_key(
             self._terms, self._version.label, preparation.epoch, meaning.identity(), manner.identity(), manner.fresh
         )
-        request = Request(key, preparation.epoch, question.statistic.name, meaning.words, individual)
+        request = Request(key, preparation.epoch, question.statistic.name, meaning.words, individual, manner.analyst)
 
         known: list[Cohort] = []
 
@@ -428,6 +432,8 @@ class Dataset:
 
     def _refresh(self) -> None:
         """After people changed their minds, here or elsewhere, the rows get their new cohorts."""
+        if self._closed:
+            raise DataError("This dataset is closed.", rule="Nothing is charged for a table that cannot be read.")
         self._preparation = self._registry.renewed(self._preparation)
 
 

@@ -236,7 +236,7 @@ def _unknown(engine: Engine, kind: Column, known: list[str]) -> list[str]:
         .order_by(exp.Literal.number(1))
         .limit(5)
     )
-    return [repr(name)[1:41] for name in engine.run(query)["name"].to_pylist()]
+    return [repr(name)[1:-1][:40] for name in engine.run(query)["name"].to_pylist()]
 
 
 def _alike(ids: pa.Array, in_data: pa.Array, person: Column) -> tuple[pa.Array, pa.Array]:

@@ -113,7 +113,11 @@ class Anchor:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError):
-            raise LedgerError("This ledger's head cannot be read.", hint="the file named by anchor=") from None
+            raise LedgerError(
+                f"This ledger's head, {self._path}, cannot be read.",
+                rule="Without it nobody can tell whether an older copy was put back.",
+                hint="put the file back, or move it away and run epsilons ledger adopt",
+            ) from None
 
     def _write(self, head: Head) -> None:
         beside = self._path.with_name(self._path.name + ".new")

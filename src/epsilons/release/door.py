@@ -26,6 +26,7 @@ class Request:
     kind: str
     asked: str
     individual: bool = False
+    analyst: str | None = None
 
 
 def pass_through(
@@ -58,6 +59,7 @@ def _reserve(ledger: Ledger, request: Request, sketch: Sketch) -> Reservation:
         kind=request.kind,
         description=sketch.to_text(request.asked),
         individual=request.individual,
+        analyst=request.analyst,
     )
 
 

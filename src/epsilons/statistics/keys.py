@@ -86,9 +86,10 @@ class Keys:
                     exp.If(this=exp.EQ(this=column(kind.name), expression=w), true=whole(p)) for w, p in words.items()
                 ]
                 place = exp.Case(ifs=ifs) if ifs else exp.null()
-                query = query.transform(partial(_replaced, listed, place))
+                moved = query.transform(partial(_replaced, listed, place))
+                assert isinstance(moved, exp.Select)
                 among = exp.In(this=column(kind.name), expressions=[word.copy() for word in words])
-                query = query.where(among if words else exp.false(), copy=False)
+                query = moved.where(among if words else exp.false(), copy=False)
         return query
 
     def conditions(self) -> list[exp.Expr]:

@@ -99,10 +99,13 @@ def command(
     if until is not None or seconds is not None:
         for number in range(1, collection.rounds + 1):
             _wait(coordinator, number, until, seconds)
+            _refuse_too_few(coordinator, number)
             coordinator.close(number)
     elif not close and any(state["round"] <= collection.rounds for state in coordinator.status()):
         _say_status(coordinator, as_json)
         return
+    elif close:
+        _refuse_too_few(coordinator, 1)
     publication = coordinator.publish()
     if output is not None:
         _write(output, publication)
@@ -140,6 +143,18 @@ def _wait(coordinator: Coordinator, number: int, until: int | None, seconds: flo
             if (until is not None and least >= until) or (give_up is not None and time.monotonic() > give_up):
                 return
             time.sleep(_POLL_SECONDS)
+
+
+def _refuse_too_few(coordinator: Coordinator, number: int) -> None:
+    """A round that is closed stays closed, so it is not closed while no level has its minimum."""
+    minimum = coordinator.collection.minimum
+    for state in coordinator.status():
+        if state["round"] <= number and max(state["reports"].values()) < minimum:
+            raise ProtocolError(
+                "No level has its minimum yet; the round stays open.",
+                rule=f"At least {minimum} reports of a level; a closed round cannot be opened again.",
+                hint="more owners, then the same command",
+            )
 
 
 def _say_status(coordinator: Coordinator, as_json: bool) -> None:
