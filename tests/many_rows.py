@@ -14,7 +14,7 @@ from epsilons.preferences import Levels, Roster
 from epsilons.statistics.base import Additive
 from epsilons.statistics.filtered import FilteredCount, FilteredMean, FilteredSum, FilteredVariance
 from epsilons.statistics.order import Order, SortedCells
-from epsilons.statistics.people import ArrayPeople
+from epsilons.statistics.people import keep_people
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class ManyRows:
     cells = sampled_cells = grouped_cells  # type: ignore[assignment]
 
     def _sample(self, chances: Sequence[int], entropy: Entropy) -> ManyRows:
-        kept = ArrayPeople(np.zeros(len(self.roster.codes)), self.roster)._sample(chances, entropy)[self.person]
+        kept = keep_people(self.roster, chances, entropy)[self.person]
         return replace(self, person=self.person[kept], group=self.group[kept], value=self.value[kept])
 
     def truth(self, statistic: Any) -> list[float]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypedDict
 
+from epsilons.dataset.asking import Wording
 from epsilons.errors import PlanError
 from epsilons.mechanisms.base import Settings
 from epsilons.noise.entropy import Entropy
@@ -134,3 +135,22 @@ def _plain(value: Any) -> bool | float | str:
         return check_real(value)
     except TypeError:
         return repr(value)
+
+
+#: Options that say which rows; the others say how they are answered.
+ROWS = ("where", "by", "missing")
+_WORDS = ("bounds", "step", "q", "k", "edges", "categories", "outside", "of", *ROWS)
+
+
+def known(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same options, none of which is strange."""
+    strange = sorted(set(options) - set(Options.__annotations__))
+    if strange:
+        raise PlanError(f"A question takes no {strange[0]!r}.", hint=", ".join(Options.__annotations__))
+    return options
+
+
+def divided(statistic: str, column: str | None, given: Mapping[str, Any]) -> tuple[Wording, Mapping[str, Any]]:
+    """A plan's arguments: those that say what is asked, and those that say how."""
+    wording = Wording(statistic, column, **{name: given[name] for name in _WORDS if name in given})
+    return wording, known({name: value for name, value in given.items() if name not in _WORDS})

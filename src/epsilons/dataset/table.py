@@ -21,7 +21,7 @@ from epsilons.dataset.asking import Meaning, Terms, Wording, understand
 from epsilons.dataset.batch import Batch
 from epsilons.dataset.description import Description
 from epsilons.dataset.identity import question_key
-from epsilons.dataset.options import DEFAULT_SHARE, Manner, Options
+from epsilons.dataset.options import DEFAULT_SHARE, ROWS, Manner, Options, divided, known
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.registry import Registry
 from epsilons.dataset.spending import reaching, sketch_of, spendable_at
@@ -226,7 +226,7 @@ class Dataset:
 
         `arguments` are those of the statistic's method.
         """
-        wording, options = _divided(statistic, column, arguments)
+        wording, options = divided(statistic, column, arguments)
         manner = Manner.of(options)
         with self._lock:
             self._refresh()
@@ -356,11 +356,11 @@ class Dataset:
     # One question ---------------------------------------------------------------------------------------------------
 
     def _ask(self, wording: Wording, options: Options) -> Release:
-        wording = replace(wording, **{name: options[name] for name in _ROWS if name in options})  # type: ignore[literal-required]
+        wording = replace(wording, **{name: options[name] for name in ROWS if name in options})  # type: ignore[literal-required]
         return self._pass(options, lambda: wording)
 
     def _pass(self, options: Options, asked: Callable[[], Wording | Meaning]) -> Release:
-        manner = Manner.of(_known(options))
+        manner = Manner.of(known(options))
         with self._lock:
             return self._until_it_fits(lambda: self._answer(asked(), manner))
 
@@ -435,23 +435,6 @@ class Dataset:
         if self._closed:
             raise DataError("This dataset is closed.", rule="Nothing is charged for a table that cannot be read.")
         self._preparation = self._registry.renewed(self._preparation)
-
-
-_ROWS = ("where", "by", "missing")
-_WORDS = ("bounds", "step", "q", "k", "edges", "categories", "outside", "of", *_ROWS)
-
-
-def _known(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    strange = sorted(set(options) - set(Options.__annotations__))
-    if strange:
-        raise PlanError(f"A question takes no {strange[0]!r}.", hint=", ".join(Options.__annotations__))
-    return options
-
-
-def _divided(statistic: str, column: str | None, given: Mapping[str, Any]) -> tuple[Wording, Mapping[str, Any]]:
-    """A plan's arguments: those that say what is asked, and those that say how."""
-    wording = Wording(statistic, column, **{name: given[name] for name in _WORDS if name in given})
-    return wording, _known({name: value for name, value in given.items() if name not in _WORDS})
 
 
 def _listed(complete: Any) -> Sequence[str]:
