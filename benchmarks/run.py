@@ -38,18 +38,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--write needs a whole run: leave out --quick and --only")
     chosen = [GROUPS[name] for name in options.only or GROUPS]
     results = measure(chosen, Size(options.quick))
-    if options.json:
-        json.dump(to_document(results, options.quick), sys.stdout, indent=2, allow_nan=False)
+    show(results, options.json, options.quick)
+    if options.write:
+        write_results(PAGE, results)
+        Console(stderr=True).print(f"Written to docs/{PAGE.name}.")
+    return 0
+
+
+def show(results: Results, as_json: bool, quick: bool) -> None:
+    """The results on stdout: one JSON document, or tables."""
+    if as_json:
+        json.dump(to_document(results, quick), sys.stdout, indent=2, allow_nan=False)
         sys.stdout.write("\n")
     else:
         if isinstance(sys.stdout, TextIOWrapper):
             # A terminal that knows no multiplication sign shows a question mark rather than an error.
             sys.stdout.reconfigure(errors="replace")
-        print_tables(Console(highlight=False), results, options.quick)
-    if options.write:
-        write_results(PAGE, results)
-        Console(stderr=True).print(f"Written to docs/{PAGE.name}.")
-    return 0
+        print_tables(Console(highlight=False), results, quick)
 
 
 def _parser() -> argparse.ArgumentParser:

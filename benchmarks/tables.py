@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
-from io import TextIOWrapper
 
-from report import TABLES_END, TABLES_START, print_tables, to_document, write_results
+from report import TABLES_END, TABLES_START, write_results
 from rich.console import Console
-from run import PAGE, measure
+from run import PAGE, measure, show
 from tablememory import memory_group
 from tablespeed import Tables
 from timing import Size
@@ -34,13 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         parser.error(f"no group {unknown[0]!r}: {', '.join(listed)}")
     results = measure([listed[name] for name in options.only or listed], Size(options.quick))
-    if options.json:
-        json.dump(to_document(results, options.quick), sys.stdout, indent=2, allow_nan=False)
-        sys.stdout.write("\n")
-    else:
-        if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(errors="replace")
-        print_tables(Console(highlight=False), results, options.quick)
+    show(results, options.json, options.quick)
     if options.write:
         write_results(PAGE, results, (TABLES_START, TABLES_END))
         Console(stderr=True).print(f"Written to docs/{PAGE.name}.")

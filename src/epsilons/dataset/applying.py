@@ -136,7 +136,9 @@ def apply_through(
     fresh = manner.fresh or asked.name is None
     key = question_key(terms, version, preparation.epoch, identity, manner.identity(), fresh)
     words = f"{recipe.name} of {', '.join(columns)}" + ("" if where is None else f" where {where.text}")
-    return pass_through(ledger, Request(key, preparation.epoch, "apply", words), plan, resume, read)
+    return pass_through(
+        ledger, Request(key, preparation.epoch, "apply", words, analyst=manner.analyst), plan, resume, read
+    )
 
 
 def _threshold(text: str) -> int:

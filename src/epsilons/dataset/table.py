@@ -199,6 +199,7 @@ class Dataset:
         share: float = DEFAULT_SHARE,
         private_under: str | None = None,
         fresh: bool = False,
+        analyst: str | None = None,
         entropy: Entropy | None = None,
     ) -> Release:
         """Any private algorithm made personal by Sample: run on a random sample of people, likelier the more open.
@@ -211,7 +212,7 @@ class Dataset:
         if isinstance(columns, (str, bytes)):
             raise PlanError("Columns are given as a list.", hint=f'columns=["{columns!s}"]')
         asked = Applied(algorithm, tuple(columns), target, name, where, threshold, private_under)
-        manner = Manner.of({"share": share, "fresh": fresh, "entropy": entropy})
+        manner = Manner.of({"share": share, "fresh": fresh, "analyst": analyst, "entropy": entropy})
         with self._lock:
             return self._until_it_fits(lambda: self._apply(asked, manner))
 

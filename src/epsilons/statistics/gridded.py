@@ -141,16 +141,9 @@ class CountedCells(SortedCells):
         return int(self._ends[np.searchsorted(self.runs, cell << LEVEL_BITS)])
 
     def position_of_weight(self, weights: list[int], target: Fraction) -> int:
-        rows = self._prefixes
-        low, high = 0, len(rows) - 1
-        while low < high:
-            middle = (low + high + 1) // 2
-            if weigh(rows[middle], weights) > target:
-                high = middle - 1
-            else:
-                low = middle
-        passed = weigh(rows[low], weights)
-        for run in range(low * STRIDE, len(self.runs)):
+        row = self._row_of_weight(weights, target)
+        passed = weigh(self._prefixes[row], weights)
+        for run in range(row * STRIDE, len(self.runs)):
             weight = weights[int(self.runs[run]) & ((1 << LEVEL_BITS) - 1)]
             whole = weight * int(self.counts[run])
             if passed + whole > target:

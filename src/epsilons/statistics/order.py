@@ -200,18 +200,22 @@ class SortedCells:
         """The position of the first entry at or right of a grid point."""
         return int(np.searchsorted(self.keys, cell << LEVEL_BITS))
 
-    def position_of_weight(self, weights: list[int], target: Fraction) -> int:
-        """The first position at which the weight of all entries up to and including it passes `target`."""
-        rows = self._prefixes
-        low, high = 0, len(rows) - 1
+    def _row_of_weight(self, weights: list[int], target: Fraction) -> int:
+        """The last row of prefixes whose weight does not pass `target`."""
+        low, high = 0, len(self._prefixes) - 1
         while low < high:
             middle = (low + high + 1) // 2
-            if weigh(rows[middle], weights) > target:
+            if weigh(self._prefixes[middle], weights) > target:
                 high = middle - 1
             else:
                 low = middle
-        start = low * STRIDE
-        rest = math.floor(target) - weigh(rows[low], weights)
+        return low
+
+    def position_of_weight(self, weights: list[int], target: Fraction) -> int:
+        """The first position at which the weight of all entries up to and including it passes `target`."""
+        row = self._row_of_weight(weights, target)
+        start = row * STRIDE
+        rest = math.floor(target) - weigh(self._prefixes[row], weights)
         inside = np.cumsum(np.array(weights, np.int64)[self.codes(start, start + STRIDE)])
         found = int(np.count_nonzero(inside <= min(rest, int(np.iinfo(np.int64).max))))
         return min(start + found, len(self.keys) - 1)
