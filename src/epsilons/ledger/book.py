@@ -10,6 +10,7 @@ import hashlib
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -45,6 +46,8 @@ from epsilons.ledger.opening import Clock, Place, now, words
 # Numbers of releases and sizes only: never a digest, a key, a description or an answer.
 _log = logging.getLogger("epsilons.ledger")
 
+_LAST_NUMBER = select(func.max(tables.reservations.c.number))
+_ADD_RESERVATION = insert(tables.reservations)
 _MOST = 2**62
 _PAGE = 1000
 
@@ -83,7 +86,7 @@ class Ledger:
             if self._anchor is not None:
                 self._anchor.check(connection, self.id)
             yield connection
-            mine, _ = journal.head(connection)
+            mine = 0 if self._anchor is None else journal.head(connection)[0]
             reach(inside)
         if self._anchor is not None:
             with self._database.read() as connection:
@@ -229,7 +232,7 @@ class Ledger:
                 )
             if reading.epoch(connection) != epoch:
                 raise moved()
-            last = connection.execute(select(func.max(tables.reservations.c.number))).scalar_one()
+            last = connection.execute(_LAST_NUMBER).scalar_one()
             number = (last or 0) + 1
             at = self._time()
             about = {
@@ -242,7 +245,7 @@ class Ledger:
             line = {**about, "key": wished.hex(), "charges": sorted(paid.items())}
             seq, _ = journal.append(connection, "reserve", at, line)
             row = {**about, "key": wished, "state": RESERVED, "seq": seq, "at": at}
-            connection.execute(insert(tables.reservations), row)
+            connection.execute(_ADD_RESERVATION, row)
         _log.info("release %d: charged to %d cohorts", number, len(paid))
         return Reservation(number, RESERVED, epoch, paid, description)
 
@@ -259,7 +262,8 @@ class Ledger:
                 charging.set_state(connection, which, TOUCHED)
                 charging.settle(connection, which, spend=True)
                 journal.append(connection, "touch", self._time(), {"number": which})
-            return reading.numbered(connection, which)
+                return replace(held, state=TOUCHED)
+            return held
 
     def refund(self, number: int) -> None:
         """Give a charge back before any data was read for it; afterwards that is refused."""

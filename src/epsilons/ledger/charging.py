@@ -1,18 +1,43 @@
-"""The statements that move money: each is one guarded UPDATE inside a transaction that `book` opens."""
+"""The statements that move money: each is one guarded UPDATE inside a transaction that `book` opens.
+
+They are written down once: building a statement takes longer than running it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from epsilons.ledger import reading, tables
 from epsilons.ledger.base import ACTIVE, Terms, moved
 
+_groups, _paid, _past = tables.cohorts, tables.charges, tables.reservations
+
+_TERMS = select(tables.ledger)
+_ADD_CHARGES = insert(_paid)
+_mine = _paid.c.number == bindparam("which")
+_concerned = _groups.c.id.in_(select(_paid.c.cohort).where(_mine))
+_nano = select(_paid.c.nano).where(_mine, _paid.c.cohort == _groups.c.id).scalar_subquery()
+_CHARGE_ALL_THAT_FITS = (
+    update(_groups)
+    .where(
+        _concerned,
+        _groups.c.state == ACTIVE,
+        _groups.c.granted.is_not(None),
+        _groups.c.spent + _groups.c.reserved + _nano <= _groups.c.granted,
+    )
+    .values(reserved=_groups.c.reserved + _nano)
+)
+_GIVE_BACK = update(_groups).where(_concerned).values(reserved=_groups.c.reserved - _nano)
+_SPEND = _GIVE_BACK.values(spent=_groups.c.spent + _nano)
+_SET_STATE = update(_past).where(_past.c.number == bindparam("which")).values(state=bindparam("now"))
+_SET_STATE_AND_ANSWER = _SET_STATE.values(answer=bindparam("content"))
+
 
 def terms(connection: Connection) -> Terms | None:
     """What was settled, or None."""
-    about = connection.execute(select(tables.ledger)).one()
+    about = connection.execute(_TERMS).one()
     if about.neighbors is None:
         return None
     return Terms(about.neighbors, about.rows_per_person, bool(about.allow_individual))
@@ -29,35 +54,19 @@ def charge(connection: Connection, number: int, paid: Mapping[int, int]) -> None
     if not paid:
         return
     rows = [{"number": number, "cohort": cohort, "nano": nano, "carried": 0} for cohort, nano in paid.items()]
-    connection.execute(insert(tables.charges), rows)
-    cohorts, charges = tables.cohorts, tables.charges
-    mine = charges.c.number == number
-    nano = select(charges.c.nano).where(mine, charges.c.cohort == cohorts.c.id).scalar_subquery()
-    guarded = (
-        update(cohorts)
-        .where(
-            cohorts.c.id.in_(select(charges.c.cohort).where(mine)),
-            cohorts.c.state == ACTIVE,
-            cohorts.c.granted.is_not(None),
-            cohorts.c.spent + cohorts.c.reserved + nano <= cohorts.c.granted,
-        )
-        .values(reserved=cohorts.c.reserved + nano)
-    )
-    if connection.execute(guarded).rowcount != len(paid):
+    connection.execute(_ADD_CHARGES, rows)
+    if connection.execute(_CHARGE_ALL_THAT_FITS, {"which": number}).rowcount != len(paid):
         raise moved()
 
 
 def settle(connection: Connection, number: int, *, spend: bool) -> None:
     """What was reserved is spent or given back, also where people took it along."""
-    cohorts, charges = tables.cohorts, tables.charges
-    mine = charges.c.number == number
-    nano = select(charges.c.nano).where(mine, charges.c.cohort == cohorts.c.id).scalar_subquery()
-    values = {"reserved": cohorts.c.reserved - nano} | ({"spent": cohorts.c.spent + nano} if spend else {})
-    connection.execute(update(cohorts).where(cohorts.c.id.in_(select(charges.c.cohort).where(mine))).values(**values))
+    connection.execute(_SPEND if spend else _GIVE_BACK, {"which": number})
 
 
 def set_state(connection: Connection, number: int, state: str, answer: bytes | None = None) -> None:
     """What became of a reservation."""
-    past = tables.reservations
-    values = {"state": state} | ({} if answer is None else {"answer": answer})
-    connection.execute(update(past).where(past.c.number == number).values(**values))
+    if answer is None:
+        connection.execute(_SET_STATE, {"which": number, "now": state})
+    else:
+        connection.execute(_SET_STATE_AND_ANSWER, {"which": number, "now": state, "content": answer})

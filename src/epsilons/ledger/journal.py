@@ -18,6 +18,9 @@ from epsilons.ledger import tables
 
 START = "0" * 64
 
+_NEWEST = select(tables.journal.c.seq, tables.journal.c.hash).order_by(tables.journal.c.seq.desc()).limit(1)
+_ADD = insert(tables.journal)
+
 
 def canonical(body: Mapping[str, Any]) -> str:
     """One text for one content."""
@@ -31,8 +34,7 @@ def chained(previous: str, seq: int, kind: str, at: str, body: str) -> str:
 
 def head(connection: Connection) -> tuple[int, str]:
     """The last line's number and hash."""
-    newest = select(tables.journal.c.seq, tables.journal.c.hash).order_by(tables.journal.c.seq.desc()).limit(1)
-    row = connection.execute(newest).one_or_none()
+    row = connection.execute(_NEWEST).one_or_none()
     return (0, START) if row is None else (row.seq, row.hash)
 
 
@@ -52,5 +54,5 @@ def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) 
     words = canonical(body)
     line = {"seq": seq + 1, "kind": kind, "at": at, "body": words}
     line["hash"] = chained(previous, seq + 1, kind, at, words)
-    connection.execute(insert(tables.journal), line)
+    connection.execute(_ADD, line)
     return seq + 1, str(line["hash"])
