@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from epsilons.dataset.preparation import Preparation
 from epsilons.engines.predicate import Predicate
-from epsilons.noise.coins import keep_people
+from epsilons.noise.coins import ALWAYS, keep_people
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
 from epsilons.statistics import queries
@@ -48,6 +48,8 @@ class TablePeople:
     def sampled_tally(self, statistic: Additive, chances: Sequence[int], entropy: Entropy) -> list[NDArray[np.int64]]:
         if statistic.counts:
             return [thin(part, chances, entropy) for part in self.tally(statistic)]
+        if min(chances) >= ALWAYS:  # grants alone say so: everyone who is used is certain to be in
+            return self.tally(statistic)
         with self.sampled(chances, entropy) as sampled:
             return self._tally(statistic, sampled)
 
@@ -67,6 +69,8 @@ class TablePeople:
         return [self._everyone(cells) for cells in found]
 
     def grouped_sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
+        if min(chances) >= ALWAYS:  # grants alone say so: everyone who is used is certain to be in
+            return self._cells(statistic, self.preparation.prepared)
         with self.sampled(chances, entropy) as sampled:
             return self._cells(statistic, sampled)
 

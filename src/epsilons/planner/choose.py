@@ -14,6 +14,11 @@ from epsilons.statistics.question import ASSUMPTIONS, Question
 #: Where no error can be predicted: Sample keeps the most people at one epsilon; without any assumption PE does.
 UNPREDICTED = {"unrelated": "sample", "nothing": "exponential"}
 
+#: Where several do equally well, as where everyone granted the same: the plainest, and coins only where they help.
+_PLAINEST, _LAST = "minimum", "sample"
+#: Errors that agree in so many digits are the same: the rest is rounding.
+_DIGITS = 9
+
 DEFAULTS = Settings()
 
 
@@ -29,15 +34,17 @@ def rank_mechanisms(question: Question, levels: Levels, settings: Settings = DEF
 def _best(question: Question, levels: Levels, settings: Settings) -> tuple[Mechanism, str]:
     """The first row of the plan and why, without the charges and words of all the others."""
 
-    def place(mechanism: Mechanism) -> tuple[float, bool, str]:
+    def place(mechanism: Mechanism) -> tuple[float, int, str]:
         return _place(_judge(mechanism, question, levels), mechanism.name, question)
 
     best = min(candidates(question, levels, settings), key=place)
     return best, _why(best, question, levels)
 
 
-def _place(error: float, name: str, question: Question) -> tuple[float, bool, str]:
-    return error, name != UNPREDICTED[question.assume], name
+def _place(error: float, name: str, question: Question) -> tuple[float, int, str]:
+    if math.isinf(error):
+        return error, int(name != UNPREDICTED[question.assume]), name
+    return float(f"{error:.{_DIGITS}g}"), (name != _PLAINEST) + (name == _LAST), name
 
 
 def _judge(mechanism: Mechanism, question: Question, levels: Levels) -> float:
