@@ -6,7 +6,7 @@ commit, and once it has ended the change survives a crash. `read` sees one consi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
@@ -33,10 +33,10 @@ class Database(Protocol):
     def make_room(self, connection: Connection) -> None:
         """Get ready for the tables of a new ledger."""
 
-    def insert_many(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+    def insert_many(self, connection: Connection, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
         """Rows with a value for every column, in the table's order."""
 
-    def assign_cohorts(self, connection: Connection, pairs: Sequence[tuple[int, bytes]]) -> None:
+    def assign_cohorts(self, connection: Connection, pairs: Iterable[tuple[int, bytes]]) -> None:
         """Let every person (the second) stand in a cohort (the first)."""
 
     def close(self) -> None:
@@ -55,8 +55,25 @@ def one_voice() -> Iterator[None]:
                 rule="What was charged stays charged.",
                 hint="ask again: a question that was charged resumes at no further charge",
             ) from None
-        raise LedgerError(
-            "The ledger's database refused or could not be reached; nothing was changed.",
-            rule="A change is made as a whole or not at all.",
-            hint="check that the database exists, is writable and is not held by a long transaction",
-        ) from None
+        raise _refused() from None
+
+
+@contextmanager
+def past_the_toolkit(connection: Connection, cursor: Any = None) -> Iterator[Any]:
+    """A cursor of the driver, for millions of rows: the toolkit's own rows take three times as long. Same voice."""
+    driver: Any = connection.dialect.loaded_dbapi
+    cursor = connection.connection.cursor() if cursor is None else cursor
+    try:
+        yield cursor
+    except driver.Error:
+        raise _refused() from None
+    finally:
+        cursor.close()
+
+
+def _refused() -> LedgerError:
+    return LedgerError(
+        "The ledger's database refused or could not be reached; nothing was changed.",
+        rule="A change is made as a whole or not at all.",
+        hint="check that the database exists, is writable and is not held by a long transaction",
+    )

@@ -97,9 +97,9 @@ def _hashed(contents: Iterable[bytes], salt: bytes, tag: bytes = b"") -> Digests
     """Copying a hash that has taken in salt and tag is quicker than starting anew."""
     start = hashlib.blake2b(tag, digest_size=DIGEST_BYTES, key=salt, person=PERSONALISATION)
     copy = start.copy
-    done = []
+    done = bytearray()
     for content in contents:
         one = copy()
         one.update(content)
-        done.append(one.digest())
-    return np.frombuffer(b"".join(done), np.uint8).reshape(-1, DIGEST_BYTES)
+        done += one.digest()
+    return np.frombuffer(done, np.uint8).reshape(-1, DIGEST_BYTES)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,7 +19,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.schema import CreateSchema
 
 from epsilons.errors import LedgerError
-from epsilons.ledger.database import one_voice
+from epsilons.ledger.database import one_voice, past_the_toolkit
 
 #: How long a writer waits for its turn before it gives up, and how long it may stand still inside a change: less, so
 #: that those who wait outlast one who hangs.
@@ -54,12 +54,11 @@ class Postgres:
 
     def _start(self) -> Engine:
         try:
-            import psycopg
+            import psycopg  # noqa: F401
         except ImportError:
             raise LedgerError(
                 "A ledger in PostgreSQL needs psycopg.", hint="pip install 'epsilons[postgres]'"
             ) from None
-        self._driver_error = psycopg.Error
         # Values are never part of an error's text or of a log line.
         engine = create_engine(
             self._url,
@@ -105,38 +104,27 @@ class Postgres:
         if connection.exec_driver_sql(there, {"schema": self._schema}).one_or_none() is None:
             connection.execute(CreateSchema(self._schema))
 
-    def insert_many(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+    def insert_many(self, connection: Connection, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
         """By COPY: a million rows in a few seconds."""
-        if rows:
-            self._copy(connection, f'"{self._schema}".{table.name}', rows)
+        _copy(connection, f'"{self._schema}".{table.name}', rows)
 
-    def assign_cohorts(self, connection: Connection, pairs: Sequence[tuple[int, bytes]]) -> None:
+    def assign_cohorts(self, connection: Connection, pairs: Iterable[tuple[int, bytes]]) -> None:
         """By COPY to one side, then one UPDATE."""
-        if pairs:
-            connection.exec_driver_sql("CREATE TEMPORARY TABLE wished (cohort bigint, digest bytea) ON COMMIT DROP")
-            self._copy(connection, "wished", pairs)
-            connection.exec_driver_sql(
-                f'UPDATE "{self._schema}".people SET cohort = wished.cohort FROM wished '
-                "WHERE people.digest = wished.digest"
-            )
-
-    def _copy(self, connection: Connection, target: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        cursor = connection.connection.cursor()
-        try:
-            with cursor.copy(f"COPY {target} FROM STDIN") as copy:
-                for row in rows:
-                    copy.write_row(row)
-        except self._driver_error:
-            raise LedgerError(
-                "The ledger's database refused; nothing was changed.",
-                rule="A change is made as a whole or not at all.",
-            ) from None
-        finally:
-            cursor.close()
+        connection.exec_driver_sql("CREATE TEMPORARY TABLE wished (cohort bigint, digest bytea) ON COMMIT DROP")
+        _copy(connection, "wished", pairs)
+        connection.exec_driver_sql(
+            f'UPDATE "{self._schema}".people SET cohort = wished.cohort FROM wished WHERE people.digest = wished.digest'
+        )
 
     def close(self) -> None:
         """Let go of the connections."""
         self._engine.dispose()
+
+
+def _copy(connection: Connection, target: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    with past_the_toolkit(connection) as cursor, cursor.copy(f"COPY {target} FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
 
 
 def _parts(url: str) -> tuple[URL, str]:

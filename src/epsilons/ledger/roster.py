@@ -7,7 +7,8 @@ is made if there is none. A cohort's grant never changes, so the history shows t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +19,7 @@ from sqlalchemy import Connection, bindparam, select, update
 from epsilons.ledger import journal, tables
 from epsilons.ledger.base import ACTIVE, RESERVED, WITHDRAWN, Enrolment
 from epsilons.ledger.border import DIGEST_BYTES, PUBLIC_CODE, Sorted
-from epsilons.ledger.database import Database
+from epsilons.ledger.database import Database, past_the_toolkit
 
 #: How a wish to withdraw is written beside grants; nobody's grant is 0.
 WITHDRAW_CODE = 0
@@ -30,6 +31,8 @@ Policy = Callable[[Codes, Codes], Mask]
 
 # Below this many people their rows are looked up one by one; above, one pass over everybody is faster.
 _FEW = 500
+# Rows that are objects at one time.
+_PART = 1 << 14
 
 
 def openness(codes: Codes) -> Codes:
@@ -135,10 +138,10 @@ def set_digest(people: Sorted) -> str:
     return hashlib.sha256(np.sort(people).tobytes()).hexdigest()
 
 
-def as_bytes(people: Sorted) -> list[bytes]:
-    """The digests one by one, trailing zero bytes included."""
+def one_by_one(people: Sorted) -> Iterator[bytes]:
+    """The digests, trailing zero bytes included; never all of them as objects, which take four times the room."""
     raw = people.tobytes()
-    return [raw[at : at + DIGEST_BYTES] for at in range(0, len(raw), DIGEST_BYTES)]
+    return (raw[at : at + DIGEST_BYTES] for at in range(0, len(raw), DIGEST_BYTES))
 
 
 def change(
@@ -173,17 +176,14 @@ def change(
     joined, joined_to = _grouped(newcomers, np.zeros(len(newcomers), np.int64), wishes[~found], books, fresh=True)
     moved, moved_to = _grouped(movers, standing[moving], wished[moving], books, fresh=False)
 
-    database.insert_many(
-        connection,
-        tables.people,
-        [(digest, cohort, seq) for digest, cohort in zip(as_bytes(newcomers), joined_to.tolist(), strict=True)],
-    )
-    listed, targets = as_bytes(movers), moved_to.tolist()
-    database.assign_cohorts(connection, list(zip(targets, listed, strict=True)))
-    origins = standing[moving].tolist()
-    database.insert_many(
-        connection, tables.moves, [(d, seq, o, t) for d, o, t in zip(listed, origins, targets, strict=True)]
-    )
+    if joined:
+        arrivals = zip(one_by_one(newcomers), joined_to.tolist(), strict=True)
+        database.insert_many(connection, tables.people, ((digest, cohort, seq) for digest, cohort in arrivals))
+    if moved:
+        targets = moved_to.tolist()
+        database.assign_cohorts(connection, zip(targets, one_by_one(movers), strict=True))
+        steps = zip(one_by_one(movers), standing[moving].tolist(), targets, strict=True)
+        database.insert_many(connection, tables.moves, ((digest, seq, *step) for digest, *step in steps))
     carried = _write_cohorts(database, connection, books, joined, moved)
     connection.execute(update(tables.ledger).values(epoch=epoch + 1))
     body = {
@@ -201,7 +201,7 @@ def _standing(connection: Connection, people: Sorted) -> tuple[Mask, Codes]:
     """Who is known, and the cohort of everyone who is (in the order of `people`)."""
     query = select(tables.people.c.digest, tables.people.c.cohort)
     if len(people) <= _FEW:
-        query = query.where(tables.people.c.digest.in_(as_bytes(people)))
+        query = query.where(tables.people.c.digest.in_(list(one_by_one(people))))
     known, cohorts = read_members(connection, query)
     order = np.argsort(known)
     known, cohorts = known[order], cohorts[order]
@@ -213,10 +213,13 @@ def _standing(connection: Connection, people: Sorted) -> tuple[Mask, Codes]:
 
 
 def read_members(connection: Connection, query: Any) -> tuple[Sorted, Codes]:
-    """Rows of (digest, number) as two arrays."""
-    rows = connection.execute(query).all()
-    digests = np.frombuffer(b"".join([row[0] for row in rows]), dtype=f"S{DIGEST_BYTES}")
-    return digests, np.fromiter((row[1] for row in rows), dtype=np.int64, count=len(rows))
+    """Rows of (digest, number) as two arrays; part by part, since all rows as objects take ten times the room."""
+    digests, numbers = bytearray(), [np.empty(0, np.int64)]
+    with closing(connection.execute(query)) as found, past_the_toolkit(connection, found.cursor) as cursor:
+        while rows := cursor.fetchmany(_PART):
+            digests += b"".join([row[0] for row in rows])
+            numbers.append(np.fromiter((row[1] for row in rows), dtype=np.int64, count=len(rows)))
+    return np.frombuffer(digests, dtype=f"S{DIGEST_BYTES}"), np.concatenate(numbers)
 
 
 def _grouped(

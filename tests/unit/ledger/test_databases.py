@@ -46,6 +46,28 @@ def test_the_tables_themselves_refuse_an_overspend(ledger: Ledger, change: str) 
     ledger.verify()
 
 
+def test_a_row_that_does_not_fit_is_refused_in_our_words(ledger: Ledger) -> None:
+    rows = [(b"secret" + bytes(10), 1, 1), (b"other" + bytes(11), "many", 1)]
+    with pytest.raises(LedgerError, match="nothing was changed") as refusal, ledger._database.write() as connection:
+        ledger._database.insert_many(connection, tables.people, iter(rows))
+    assert "secret" not in str(refusal.value)
+    assert "many" not in str(refusal.value)
+    assert len(ledger.members().cohorts) == 0
+
+
+def test_members_are_read_in_parts_of_any_size(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    everybody = [person(f"person {number}") for number in range(10)]
+    grants = [nano("1"), nano("2")] * 5
+    ledger.enroll(everybody, grants)
+    granted = {cohort.id: cohort.granted for cohort in ledger.cohorts()}
+    for part in (1, 3, 5, 10, 11):
+        monkeypatch.setattr("epsilons.ledger.roster._PART", part)
+        found = ledger.members()
+        pairs = zip(found.digests, found.cohorts.tolist(), strict=True)
+        read = {digest.tobytes(): granted[cohort] for digest, cohort in pairs}
+        assert read == dict(zip(everybody, grants, strict=True))
+
+
 def test_an_exception_takes_everything_back(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger.enroll([person("ann")], [nano("1")])
 
