@@ -266,7 +266,7 @@ class Dataset:
 
     def batch(self, share: float = DEFAULT_SHARE) -> Batch:
         """Several questions for one share, split where the error is least: `with people.batch(share=.2) as ask:`."""
-        return Batch(self, share)
+        return Batch(self, share, self._terms)
 
     def sql(
         self,
@@ -280,12 +280,11 @@ class Dataset:
         """The part of SQL that maps to the statistics; several aggregates split one share.
 
         `bounds` are those of the columns, `keys` the groups of the columns of GROUP BY. Other options are those of
-        every statistic (`assume`, `missing`, ...).
+        every statistic (`assume`, `missing`, ...). A batch shows the plan first: `ask.sql(...)`, then `ask.plan()`.
         """
-        from epsilons.dataset.sql import read_query
-
-        wanted = read_query(query, self._terms.schema, self._registry.person)
-        return wanted.ask(self, share, bounds or {}, keys or {}, options)
+        batch = self.batch(share)
+        batch.sql(query, bounds=bounds, keys=keys, **options)
+        return batch.ask()
 
     def describe(self) -> Description:
         """Columns, people per level, bounds known, the ledger's state. Public facts; no charge."""
