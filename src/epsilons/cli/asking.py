@@ -10,7 +10,8 @@ import click
 
 from epsilons.cli.answering import charged_once, show_release
 from epsilons.cli.terminal import as_json, notes, print_json, results
-from epsilons.errors import PlanError
+from epsilons.cli.wording import reworded
+from epsilons.errors import EpsilonsError, PlanError
 
 if TYPE_CHECKING:
     from epsilons.dataset import Dataset
@@ -118,7 +119,10 @@ def open_dataset(path: str) -> Dataset:
     with console.status(f"Preparing {path}"):
         from epsilons.dataset import Dataset
 
-        return Dataset.from_toml(path)
+        try:
+            return Dataset.from_toml(path)
+        except EpsilonsError as error:
+            raise reworded(error, in_file=True) from None
 
 
 def arguments(given: dict[str, Any], people: Dataset) -> dict[str, Any]:
@@ -154,18 +158,31 @@ def keys(column: str, listed: str, people: Dataset) -> list[Any]:
         except ValueError:
             raise PlanError(f"The keys of {column!r} are not a JSON list.", hint=f'{column}=["a,b","c"]') from None
         return found
-    return [people.key(column, word) for word in listed.split(",")]
+    words = listed.split(",")
+    if not all(words):
+        raise PlanError(
+            f"A key of {column!r} is empty.",
+            rule="Keys stand with commas between them; an empty word is a key in a JSON list only.",
+            hint=f'{column}=north,south, or {column}=["north",""]',
+        )
+    return [people.key(column, word) for word in words]
 
 
 def column_bounds(given: tuple[str, ...]) -> dict[str, tuple[float, float]]:
     """`wage=0,100`, for several columns."""
     found = {}
     for text in given:
-        name, _, pair = text.partition("=")
+        name, _, pair = text.rpartition("=")
         try:
             low, high = (float(part) for part in pair.split(","))
         except ValueError:
             raise PlanError(f"{text!r} is not a column with bounds.", hint="--bounds wage=0,100") from None
+        if not low < high:
+            raise PlanError(
+                f"The bounds of {name!r} are reversed or empty.",
+                rule="The lower bound comes first.",
+                hint=f"--bounds {name}={high:g},{low:g}" if low > high else f"--bounds {name}=0,100",
+            )
         found[name] = (low, high)
     return found
 

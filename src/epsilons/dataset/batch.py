@@ -223,7 +223,7 @@ class Batch:
 
         schema = self._terms.schema
         wanted = read_query(query, schema, self._terms.person)
-        known = {schema.find(name).name: pair for name, pair in (bounds or {}).items()}
+        known = {**self._terms.bounds, **{schema.find(name).name: pair for name, pair in (bounds or {}).items()}}
         listed = {schema.find(name).name: values for name, values in (keys or {}).items()}
         return wanted.note_down(self, known, listed, options)
 

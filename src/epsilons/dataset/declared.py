@@ -118,7 +118,15 @@ def _address(ledger: Any, here: Path) -> str | None:
 def _pair(name: str, pair: Any) -> tuple[float, float]:
     if not isinstance(pair, list) or len(pair) != 2:
         raise DataError(f"The bounds of {name!r} are not a pair.", hint=f"{name} = [0, 100]")
-    return pair[0], pair[1]
+    low, high = pair
+    if not all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in pair):
+        raise DataError(f"The bounds of {name!r} are not numbers.", hint=f"{name} = [0, 100]")
+    if not low < high:
+        hint = f"{name} = [{high:g}, {low:g}]" if low > high else f"{name} = [0, 100]"
+        raise DataError(
+            f"The bounds of {name!r} are reversed or empty.", rule="The lower bound comes first.", hint=hint
+        )
+    return low, high
 
 
 def _preferences(declared: Any, here: Path) -> Preferences:

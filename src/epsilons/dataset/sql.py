@@ -98,7 +98,13 @@ class Wanted:
         noted = []
         for one in self.aggregates:
             arguments: dict[str, Any] = dict(one.arguments)
-            if one.column is not None and one.column in bounds and one.statistic != "count":
+            if one.column is not None and one.statistic != "count":
+                if one.column not in bounds:
+                    raise PlanError(
+                        f"A {one.statistic} of {one.column!r} needs bounds.",
+                        rule="Bounds are public facts; reading them from the data would leak it.",
+                        hint=f'bounds={{"{one.column}": (0, 100)}}',
+                    )
                 arguments["bounds"] = bounds[one.column]
             where = self._where(one)
             column = () if one.column is None or one.present else (one.column,)
@@ -233,6 +239,8 @@ def _outputs(
             labels[column] = name or labels[column]
             continue
         one = _aggregate(tree, schema, person)
+        if one.column is not None and not one.present:
+            schema.number(one.column)
         found.append(replace(one, name=name or _called(one)))
     if not found:
         raise _unsupported("no aggregate at all")
