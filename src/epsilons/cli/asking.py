@@ -53,9 +53,7 @@ class Numbers(click.ParamType[list[float]]):
 
 bounds = click.option("--bounds", type=Pair(), help="Public bounds of the column; those of the file unless given.")
 step = click.option("--step", type=float, help="Distance between possible answers (65,536 steps unless given).")
-missing = click.option(
-    "--missing", type=click.Choice(["exclude", "center"]), help="What to do with missing values."
-)
+missing = click.option("--missing", type=click.Choice(["exclude", "center"]), help="What to do with missing values.")
 mechanism = click.option("--mechanism", default="auto", show_default=True, help="Which mechanism answers.")
 assume = click.option("--assume", type=click.Choice(["unrelated", "nothing"]), help="About preferences and values.")
 analyst = click.option("--analyst", help="Who asks, for quotas (fairness only; budgets are everybody's).")

@@ -32,7 +32,12 @@ _ARGUMENT = re.compile(rf"(?<![\w-])({'|'.join(sorted(_FLAGS | _IN_FILE | _PREFE
 _CALLS = (
     (re.compile(r"eps\.Preferences\.from_levels\([^{]*\{[^}]*\}\)"), "levels = { strict = 0.05, open = 1 }"),
     (re.compile(r'eps\.Preferences\.from_column\("(\w+)"\)'), r'column="\1"'),
-    (re.compile(r"eps\.Preferences\(\.\.\., (.*?)\)"), r"\1"),
+    (
+        re.compile(r"eps\.Preferences\(\.\.\., default=.*?\)"),
+        "a default under [preferences]: the name of a level, or an epsilon where there are no levels; "
+        "if the column holds names, levels = { strict = 0.05, open = 1 }",
+    ),
+    (re.compile(r'^("sqlite:.*") or None$'), r"ledger = one of \1, or no ledger at all"),
     (re.compile(r"eps\.PUBLIC"), '"public"'),
     (
         re.compile(r"eps\.histogram\(values, epsilons, (edges=\[.*?\])\)"),
@@ -54,6 +59,9 @@ _CALLS = (
 def reworded(error: EpsilonsError, in_file: bool = False) -> EpsilonsError:
     """The same error in the words of the command line; `in_file`: what is wrong stands in the dataset file."""
     hint = error.hint
+    untyped = re.match(r"Column '(.+)' holds text", error.what)
+    if untyped is not None:
+        hint = hint.replace("types={...}", f"types={{{untyped[1]!r}: 'float'}}")
     for call, words in _CALLS:
         hint = call.sub(words, hint)
     hint = _ARGUMENT.sub(lambda found: _argument(found, in_file), hint)
@@ -74,7 +82,8 @@ def _argument(found: re.Match[str], in_file: bool) -> str:
     value = _read(written)
     if name in _TABLES:
         if isinstance(value, dict):
-            return "; ".join(f"{key} = {_toml(repr(one))}" for key, one in value.items()) + f" under [{name}]"
+            lines = (f"{_key(key)} = {_toml(repr(one))}" for key, one in value.items())
+            return "; ".join(lines) + f" under [{name}]"
         return f"[{name}]"
     return name if written is None else f"{name} = {_toml(written)}"
 
@@ -99,6 +108,10 @@ def _typed(written: str | None) -> str:
 
 def _joined(value: Any) -> str:
     return ",".join(str(one) for one in value) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
 
 
 def _toml(written: str | None) -> str:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.asking import Terms
 from epsilons.dataset.description import Level
+from epsilons.dataset.spending import NothingToPlanError
 from epsilons.display import html_table, show, text_table
 from epsilons.errors import PlanError
 from epsilons.planner.plan import check_share
@@ -38,9 +39,7 @@ _HEAD = ("question", "share", "error", "mechanism")
 class Pending:
     """A question of a batch. After the batch it is its release: `.value`, `.error`, `.interval()` and the rest."""
 
-    def __init__(
-        self, name: str, words: str, ask: Callable[[Fraction], Release], groups: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, name: str, words: str, ask: Callable[[Fraction], Release], groups: tuple[str, ...] = ()) -> None:
         self.name = name
         self.words = words
         self.groups = groups
@@ -189,7 +188,10 @@ class Batch:
 
         def predict(share: Fraction) -> Expected:
             planned = _planned(statistic, arguments)
-            best = self._people.plan(*planned, share=share, **options).chosen(options.get("mechanism", "auto"))
+            try:
+                best = self._people.plan(*planned, share=share, **options).chosen(options.get("mechanism", "auto"))
+            except NothingToPlanError:
+                return Expected(0.0, "exact", {})
             return Expected(best.judged_by(options.get("assume", "unrelated")), best.mechanism, best.charges)
 
         predict(self._share)
@@ -204,7 +206,9 @@ class Batch:
         """A name of its own for every question: answers are found by it."""
         taken = {pending.name for pending in self}
         if name is not None and name in taken:
-            raise PlanError(f"Two answers are called {name!r}.", rule="Answers go by name.", hint="AVG(wage) AS average")
+            raise PlanError(
+                f"Two answers are called {name!r}.", rule="Answers go by name.", hint="AVG(wage) AS average"
+            )
         if name is not None:
             return name
         numbered = (f"{words} ({n})" for n in range(2, len(taken) + 2))

@@ -24,7 +24,7 @@ from epsilons.dataset.identity import question_key
 from epsilons.dataset.options import DEFAULT_SHARE, ROWS, Manner, Options, divided, known
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.registry import Registry
-from epsilons.dataset.spending import reaching, sketch_of, spendable_at
+from epsilons.dataset.spending import NothingToPlanError, reaching, sketch_of, spendable_at
 from epsilons.dataset.version import version_of
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.opening import open_table
@@ -236,7 +236,7 @@ class Dataset:
             share = self._share(manner, question, cohorts)
             spendable = spendable_at(share, cohorts, self._registry.names)
         if spendable.levels.all_public:
-            raise PlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
+            raise NothingToPlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
         plan = Plan.make(question, spendable.levels, Fraction(1), manner.settings)
         rows = []
         for row in plan.rows:

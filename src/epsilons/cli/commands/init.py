@@ -49,5 +49,8 @@ def command(
         )
     given = Draft(source, person, preferences, levels, column_bounds(bounds), types, version)
     text = draft_of(given, target.resolve().parent)
-    target.write_text(text, encoding="utf-8")
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{out} cannot be written: {error.strerror}.", hint="--out elsewhere/people.toml") from None
     notes().print(f"Wrote {out}. Next: epsilons check {out}", markup=False)
