@@ -199,6 +199,17 @@ def test_a_first_file_is_not_written_with_a_mistake(
     assert not (home / "first.toml").exists()
 
 
+def test_bounds_that_are_no_pair_are_asked_for_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("epsilons.cli.starting._terminal", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("many\n9,1\n0,50\n\n"))
+    init = ("init", "wages.parquet", "--out", "asked.toml", "--person", "id", "--preferences", "privacy")
+    done = run(home, *init, *LEVELS)
+    assert done.returncode == 0, done.stderr
+    assert "two numbers with a comma" in done.stderr
+    assert "the lower bound comes first" in done.stderr
+    assert tomllib.loads((home / "asked.toml").read_text())["bounds"] == {"wage": [0, 50]}
+
+
 def test_bounds_keep_their_digits(home: Path) -> None:
     init = ("init", "wages.parquet", "--out", "digits.toml", "--person", "id", "--preferences", "privacy")
     assert run(home, *init, *LEVELS, "--bounds", "wage=-0.125,123456789.25").returncode == 0

@@ -120,7 +120,7 @@ def open_dataset(path: str) -> Dataset:
         try:
             return Dataset.from_toml(path)
         except EpsilonsError as error:
-            raise reworded(error, in_file=True) from None
+            raise reworded(error, "file") from None
 
 
 def arguments(given: dict[str, Any], people: Dataset) -> dict[str, Any]:

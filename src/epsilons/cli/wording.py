@@ -56,26 +56,28 @@ _CALLS = (
 )
 
 
-def reworded(error: EpsilonsError, in_file: bool = False) -> EpsilonsError:
-    """The same error in the words of the command line; `in_file`: what is wrong stands in the dataset file."""
+def reworded(error: EpsilonsError, place: str = "question") -> EpsilonsError:
+    """The same error in the words of the place where it can be mended: a "question", the "file", or "init"."""
     hint = error.hint
     untyped = re.match(r"Column '(.+)' holds text", error.what)
     if untyped is not None:
         hint = hint.replace("types={...}", f"types={{{untyped[1]!r}: 'float'}}")
     for call, words in _CALLS:
         hint = call.sub(words, hint)
-    hint = _ARGUMENT.sub(lambda found: _argument(found, in_file), hint)
+    hint = _ARGUMENT.sub(lambda found: _argument(found, place), hint)
     # Elsewhere in a message a name=value may be what the user typed; at its beginning it is an argument's name.
     begins = _ARGUMENT.match(error.what)
-    what = error.what if begins is None else _argument(begins, in_file) + error.what[begins.end() :]
+    what = error.what if begins is None else _argument(begins, place) + error.what[begins.end() :]
     same = EpsilonsError.__new__(type(error))
     EpsilonsError.__init__(same, what, rule=error.rule, hint=hint)
     return same
 
 
-def _argument(found: re.Match[str], in_file: bool) -> str:
+def _argument(found: re.Match[str], place: str) -> str:
     name, written = found[1], found[2]
-    if name in _FLAGS and not in_file:
+    if place == "init" and name == "types":
+        return f"--type {_typed(written)}".rstrip()
+    if name in _FLAGS and place != "file":
         return f"--{name} {_typed(written)}".rstrip()
     if name in _PREFERENCES:
         return f"{name} = {_toml(written)} under [preferences]"

@@ -69,6 +69,7 @@ def refusal(home: Path, *arguments: str) -> tuple[int, str]:
         (("mean", "region"), 'region = "float" under [types]'),
         (("median", "wage", "--step", "-1"), "--step 1"),
         (("quantile", "wage", "2"), "0.9"),
+        (("quantile", "wage", "1e-12"), "epsilons min or epsilons max"),
         (("histogram", "region"), "--edges 0,10,20, or --categories north,south"),
         (("histogram", "region", "--categories", "north,north"), "--categories north,south"),
         (("histogram", "wage", "--edges", "3,2,1"), "--edges 0,10,20"),
@@ -97,6 +98,13 @@ def test_a_question_hints_at_flags(home: Path, question: tuple[str, ...], hint: 
 def test_plans_hint_at_flags(home: Path) -> None:
     assert "--q 0.9" in refusal(home, "plan", "people.toml", "quantile", "wage")[1]
     assert "epsilons mean people.toml wage" in refusal(home, "plan", "people.toml", "mean")[1]
+
+
+def test_a_first_file_hints_at_its_flags(home: Path) -> None:
+    init = ("--out", "new.toml", "--person", "id", "--preferences", "privacy", "--level", "strict=1")
+    typed = refusal(home, "init", "wages.parquet", *init, "--type", "id=int")[1]
+    assert typed.endswith("Try: leave --type out\n")
+    assert "--type wage=float for numbers" in refusal(home, "init", "wages.csv", *init, "--bounds", "wage=0,1")[1]
 
 
 def test_an_argument_that_a_message_begins_with_is_a_flag(home: Path) -> None:
