@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,13 +126,120 @@ def test_every_question_answers_in_words_and_in_json(home: Path, question: tuple
     assert document(home, *asked)["release"] == found["release"]
 
 
+SQL = ("sql", "people.toml", "SELECT region, AVG(wage) AS pay, COUNT(*) FROM people GROUP BY region")
+KEYS = ("--keys", "region=north,south", "--share", "0.02")
+
+
 def test_sql_on_the_command_line(home: Path) -> None:
-    query = "SELECT region, AVG(wage) AS wage, COUNT(*) FROM people GROUP BY region"
-    found = document(home, "sql", "people.toml", query, "--keys", "region=north,south", "--share", "0.02")
-    assert set(found) == {"wage", "count"}
+    found = document(home, *SQL, *KEYS)
+    assert set(found["answers"]) == {"pay", "count"}
+    low, high = found["answers"]["pay"]["interval"][0]
+    assert low < found["answers"]["pay"]["release"]["value"][0][1] < high
+    assert [granted for granted, _ in found["charges"]] == [granted for granted, _ in found["left"]]
     refused = run(home, "sql", "people.toml", "SELECT wage FROM people")
     assert refused.returncode == 5
     assert "outside GROUP BY" in refused.stderr
+
+
+def test_a_dry_run_of_sql_is_free_and_says_what_it_would_charge(home: Path) -> None:
+    (home / "dry.toml").write_text((home / "people.toml").read_text().replace("wages.ledger", "dry.ledger"))
+    asked = (SQL[0], "dry.toml", SQL[2], *KEYS)
+    before = document(home, "check", "dry.toml")
+    shown = run(home, *asked, "--dry-run")
+    assert shown.returncode == 0, shown.stderr
+    assert "strict: charges 0.001, leaves 0.049 of 0.05" in shown.stdout
+    plan = document(home, *asked, "--dry-run")
+    assert document(home, "check", "dry.toml")["releases"] == before["releases"] == 0
+    done = document(home, *asked)
+    assert done["charges"] == [[granted, pytest.approx(spent, abs=1e-9)] for granted, spent in plan["charges"]]
+    assert document(home, "check", "dry.toml")["releases"] == 2
+
+
+@pytest.mark.parametrize(("columns", "wide"), [("60", True), ("40", False)])
+def test_answers_of_sql_fit_the_terminal(home: Path, columns: str, wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    table, below = run(home, *SQL, *KEYS).stdout.split("\n\n")[:2]
+    assert all(len(line) <= int(columns) for line in table.splitlines())
+    assert len(table.splitlines()) == (3 if wide else 5)
+    assert table.count(" to ") == 4
+    assert "…" not in table
+    assert "strict: charged 0.001, left" in below
+
+
+def test_a_name_in_square_brackets_is_no_markup(home: Path) -> None:
+    done = run(home, "sql", "people.toml", 'SELECT COUNT(*) AS "[red]n[/red]" FROM people', "--share", "0.001")
+    assert "[red]n[/red]" in done.stdout
+
+
+def test_a_stored_answer_is_said_to_be_one(home: Path) -> None:
+    asked = ("count", "people.toml", "--where", "age >= 33", "--share", "0.001")
+    assert run(home, *asked).stderr == ""
+    assert "nothing was charged again" in run(home, *asked).stderr
+    assert run(home, *asked, "--fresh").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (("--level", "strict=-1"), 3, "not an epsilon"),
+        (("--level", "strict=much"), 3, "not an epsilon"),
+        (("--level", "strict"), 4, "--level strict=0.05"),
+        (("--level", "strict=1", "--bounds", "wage=3,1"), 5, "--bounds wage=1,3"),
+        (("--level", "strict=1", "--bounds", "region=1,3"), 4, "holds text"),
+        (("--level", "strict=1", "--out", "nowhere/people.toml"), 4, "cannot be written"),
+    ],
+)
+def test_a_first_file_is_not_written_with_a_mistake(
+    home: Path, arguments: tuple[str, ...], status: int, words: str
+) -> None:
+    init = ("init", "wages.parquet", "--out", "first.toml", "--person", "id", "--preferences", "privacy")
+    done = run(home, *init, *arguments)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert words in done.stderr
+    assert not (home / "first.toml").exists()
+
+
+def test_bounds_that_are_no_pair_are_asked_for_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("epsilons.cli.starting._terminal", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("many\n9,1\n0,50\n\n"))
+    init = ("init", "wages.parquet", "--out", "asked.toml", "--person", "id", "--preferences", "privacy")
+    done = run(home, *init, *LEVELS)
+    assert done.returncode == 0, done.stderr
+    assert "two numbers with a comma" in done.stderr
+    assert "the lower bound comes first" in done.stderr
+    assert tomllib.loads((home / "asked.toml").read_text())["bounds"] == {"wage": [0, 50]}
+
+
+def test_bounds_keep_their_digits(home: Path) -> None:
+    init = ("init", "wages.parquet", "--out", "digits.toml", "--person", "id", "--preferences", "privacy")
+    assert run(home, *init, *LEVELS, "--bounds", "wage=-0.125,123456789.25").returncode == 0
+    assert tomllib.loads((home / "digits.toml").read_text())["bounds"]["wage"] == [-0.125, 123456789.25]
+
+
+def test_names_with_spaces_and_letters_of_any_kind(home: Path) -> None:
+    table = people_table().rename_columns(["id", "Größe in cm", "age", "union", "Stadt (Ort)", "privacy"])
+    pyarrow.parquet.write_table(table, home / "maße.parquet")
+    init = ("init", "maße.parquet", "--out", "maße.toml", "--person", "id", "--preferences", "privacy", *LEVELS)
+    assert run(home, *init, "--bounds", "Größe in cm=0,100").returncode == 0
+    assert run(home, "mean", "maße.toml", "größe in cm", "--share", "0.01").returncode == 0
+    query = 'SELECT "Stadt (Ort)" AS ort, AVG("Größe in cm") FROM people GROUP BY "Stadt (Ort)"'
+    done = run(home, "sql", "maße.toml", query, "--keys", "Stadt (Ort)=north,south", "--share", "0.01")
+    assert done.returncode == 0, done.stderr
+    assert "mean_Größe in cm" in done.stdout
+
+
+def test_a_file_opens_from_another_directory(home: Path, tmp_path: Path) -> None:
+    done = run(tmp_path, "count", str(home / "people.toml"), "--share", "0.001")
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_table_has_nobody(home: Path) -> None:
+    pyarrow.parquet.write_table(people_table().slice(0, 0), home / "empty.parquet")
+    (home / "empty.toml").write_text((home / "people.toml").read_text().replace("wages.", "empty."))
+    done = run(home, "count", "empty.toml")
+    assert done.returncode == 4
+    assert "There are no people" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -144,6 +252,10 @@ def test_sql_on_the_command_line(home: Path) -> None:
         (("mean", "people.toml", "age"), 5, "needs bounds"),
         (("mean", "people.toml", "wage", "--where", "wage = 1; DROP TABLE x"), 5, "condition"),
         (("mean", "people.toml", "wage", "--by", "region"), 5, "no keys"),
+        (("mean", "people.toml", "wage", "--by", "region="), 5, "is empty"),
+        (("mean", "people.toml", "wage", "--by", "region=north,"), 5, "is empty"),
+        (("mean", "people.toml", "region", "--json"), 4, "holds text"),
+        (("plan", "people.toml", "quantile", "wage"), 5, "needs its Q"),
         (("mean", "people.toml", "wage", "--share", "2"), 5, "share"),
         (("mean", "people.toml", "wage", "--mechanism", "magic"), 5, "Unknown mechanism"),
     ],
@@ -212,7 +324,7 @@ def test_the_page_on_commands_runs_as_pasted(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(people_table(20_000), tmp_path / "wages.parquet")
     page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
     commands = [line for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) for line in lines_of(block)]
-    assert len(commands) == 8
+    assert len(commands) == 9
     for command in commands:
         done = run(tmp_path, *shlex.split(command)[1:])
         assert done.returncode == 0, (command, done.stderr)

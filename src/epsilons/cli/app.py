@@ -16,6 +16,7 @@ import click
 from epsilons import __version__
 from epsilons.cli import commands
 from epsilons.cli.terminal import notes
+from epsilons.cli.wording import reworded
 from epsilons.errors import EpsilonsError
 
 #: Exit status by the stable code of an error. 1 is anything else of ours, 2 is a mistake in the command itself.
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         outcome: Any = epsilons.main(args=arguments, prog_name="epsilons", standalone_mode=False)
     except EpsilonsError as error:
-        notes().print(f"epsilons: {error}", markup=False, highlight=False, soft_wrap=True)
+        notes().print(f"epsilons: {reworded(error)}", markup=False, highlight=False, soft_wrap=True)
         return STATUS.get(error.code, 1)
     except click.ClickException as error:
         error.show()

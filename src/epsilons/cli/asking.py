@@ -1,4 +1,4 @@
-"""What the commands that ask questions share: their options, and how an answer is shown."""
+"""What the commands that ask questions share: their options, and how they ask."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from epsilons.cli.answering import charged_once, show_release
 from epsilons.cli.terminal import as_json, notes, print_json, results
-from epsilons.display import show, show_key
+from epsilons.cli.wording import reworded
 from epsilons.errors import EpsilonsError, PlanError
 
 if TYPE_CHECKING:
     from epsilons.dataset import Dataset
-    from epsilons.release import Release
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -53,6 +53,10 @@ class Numbers(click.ParamType[list[float]]):
 
 bounds = click.option("--bounds", type=Pair(), help="Public bounds of the column; those of the file unless given.")
 step = click.option("--step", type=float, help="Distance between possible answers (65,536 steps unless given).")
+missing = click.option("--missing", type=click.Choice(["exclude", "center"]), help="What to do with missing values.")
+mechanism = click.option("--mechanism", default="auto", show_default=True, help="Which mechanism answers.")
+assume = click.option("--assume", type=click.Choice(["unrelated", "nothing"]), help="About preferences and values.")
+analyst = click.option("--analyst", help="Who asks, for quotas (fairness only; budgets are everybody's).")
 
 _COMMON = (
     click.option("--where", help="A condition, such as \"age >= 18 AND region IN ('north', 'south')\"."),
@@ -62,16 +66,16 @@ _COMMON = (
         metavar="COLUMN=KEY,KEY",
         help='Groups, with their keys: region=north,south, or a JSON list: region=["a,b","c"]. May be repeated.',
     ),
-    click.option("--missing", type=click.Choice(["exclude", "center"]), help="What to do with missing values."),
+    missing,
     click.option("--share", type=float, help="At most this part of what each person granted (default 0.1)."),
     click.option("--error", type=float, help="Instead of a share: the smallest one whose plan reaches this error."),
-    click.option("--mechanism", default="auto", show_default=True, help="Which mechanism answers."),
+    mechanism,
     click.option("--threshold", help="For threshold and sample: a number, max, mean or best."),
-    click.option("--assume", type=click.Choice(["unrelated", "nothing"]), help="About preferences and values."),
+    assume,
     click.option("--spread", type=float, help="Public guess of the standard deviation."),
     click.option("--density", type=float, help="Public guess of the part of people who count."),
     click.option("--location", type=float, help="Public guess of the mean."),
-    click.option("--analyst", help="Who asks, for quotas (fairness only; budgets are everybody's)."),
+    analyst,
 )
 
 
@@ -113,7 +117,10 @@ def open_dataset(path: str) -> Dataset:
     with console.status(f"Preparing {path}"):
         from epsilons.dataset import Dataset
 
-        return Dataset.from_toml(path)
+        try:
+            return Dataset.from_toml(path)
+        except EpsilonsError as error:
+            raise reworded(error, "file") from None
 
 
 def arguments(given: dict[str, Any], people: Dataset) -> dict[str, Any]:
@@ -149,18 +156,31 @@ def keys(column: str, listed: str, people: Dataset) -> list[Any]:
         except ValueError:
             raise PlanError(f"The keys of {column!r} are not a JSON list.", hint=f'{column}=["a,b","c"]') from None
         return found
-    return [people.key(column, word) for word in listed.split(",")]
+    words = listed.split(",")
+    if not all(words):
+        raise PlanError(
+            f"A key of {column!r} is empty.",
+            rule="Keys stand with commas between them; an empty word is a key in a JSON list only.",
+            hint=f'{column}=north,south, or {column}=["north",""]',
+        )
+    return [people.key(column, word) for word in words]
 
 
 def column_bounds(given: tuple[str, ...]) -> dict[str, tuple[float, float]]:
     """`wage=0,100`, for several columns."""
     found = {}
     for text in given:
-        name, _, pair = text.partition("=")
+        name, _, pair = text.rpartition("=")
         try:
             low, high = (float(part) for part in pair.split(","))
         except ValueError:
             raise PlanError(f"{text!r} is not a column with bounds.", hint="--bounds wage=0,100") from None
+        if not low < high:
+            raise PlanError(
+                f"The bounds of {name!r} are reversed or empty.",
+                rule="The lower bound comes first.",
+                hint=f"--bounds {name}={high:g},{low:g}" if low > high else f"--bounds {name}=0,100",
+            )
         found[name] = (low, high)
     return found
 
@@ -173,11 +193,8 @@ def answer(people: Dataset, statistic: str, given: dict[str, Any], **own: Any) -
         options.pop("fresh", None)
         show_plan(people, statistic, options, as_document)
         return
-    method = getattr(people, statistic)
-    if statistic == "quantile":
-        release = method(options.pop("column"), options.pop("q"), **options)
-    else:
-        release = method(**options)
+    with charged_once(people):
+        release = getattr(people, statistic)(**options)
     show_release(people, release, as_document)
 
 
@@ -188,47 +205,3 @@ def show_plan(people: Dataset, statistic: str, options: dict[str, Any], as_docum
         print_json(plan.to_dict())
     else:
         results().print(str(plan), soft_wrap=True, markup=False)
-
-
-def show_release(people: Dataset, release: Release, as_document: bool) -> None:
-    """An answer on stdout: value, error, interval, price and what is left."""
-    left = people.remaining()
-    interval = _interval(release)
-    if as_document:
-        print_json({"release": release.to_dict(), "interval": _plain_interval(interval), "left": _left(left.epsilons)})
-        return
-    from rich.table import Table
-
-    console = results()
-    rows = release.value.items() if isinstance(release.value, dict) else [("", release.value)]
-    table = Table("", release.statistic, "± error", "95% interval", box=None, header_style="bold", pad_edge=False)
-    for key, value in rows:
-        bar = interval.get(key) if isinstance(interval, dict) else interval
-        shown = "–" if bar is None else f"{show(bar[0])} to {show(bar[1])}"
-        table.add_row(show_key(key) if key != "" else "", show(value), show(release.error), shown)
-    console.print(table)
-    console.print()
-    console.print(f"by {release.mechanism}: {release.why}", soft_wrap=True, markup=False)
-    for granted, spent in release.charges.items():
-        if granted in left.epsilons:
-            name = release.levels.get(granted, f"{granted:g}")
-            console.print(f"  {name}: charged {show(spent)}, left {show(left.epsilons[granted])} of {show(granted)}")
-    console.print()
-    console.print(str(release.guarantee), style="dim", soft_wrap=True, markup=False)
-
-
-def _interval(release: Release) -> Any:
-    try:
-        return release.interval(0.95)
-    except EpsilonsError:
-        return None
-
-
-def _plain_interval(interval: Any) -> Any:
-    if isinstance(interval, dict):
-        return [list(pair) for pair in interval.values()]
-    return None if interval is None else list(interval)
-
-
-def _left(epsilons: dict[float, float]) -> list[list[float]]:
-    return [[granted, left] for granted, left in epsilons.items()]

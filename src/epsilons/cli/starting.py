@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Mapping
@@ -82,11 +83,24 @@ def _ask_bounds(numbers: list[str]) -> dict[str, tuple[float, float]]:
     """Public bounds, from the steward's head; without a terminal they are left for later."""
     found = {}
     for name in numbers if _terminal() else []:
-        text = click.prompt(f"Public bounds of {name!r}, as 0,100 (empty: later)", default="", err=True)
-        if text.strip():
-            low, high = (float(part) for part in text.split(","))
-            found[name] = (low, high)
+        question = f"Public bounds of {name!r}, as 0,100 (empty: later)"
+        pair = click.prompt(question, default="", err=True, value_proc=_read_pair)
+        if pair is not None:
+            found[name] = pair
     return found
+
+
+def _read_pair(text: str) -> tuple[float, float] | None:
+    """What was typed; click asks again where it is no pair."""
+    if not text.strip():
+        return None
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise click.UsageError("two numbers with a comma between them, such as 0,100") from None
+    if not low < high:
+        raise click.UsageError("the lower bound comes first, and the upper one is larger")
+    return low, high
 
 
 def _divided(text: str, hint: str) -> tuple[str, str]:
@@ -127,7 +141,7 @@ def _written(
     if types:
         lines += ["", "[types]", *(f"{_key(name)} = {_text(kind)}" for name, kind in types.items())]
     lines += ["", "[bounds]                  # public facts, never read from the data"]
-    lines += [f"{_key(name)} = [{low:g}, {high:g}]" for name, (low, high) in bounds.items()]
+    lines += [f"{_key(name)} = [{_bound(low)}, {_bound(high)}]" for name, (low, high) in bounds.items()]
     lines += [f"# {_key(name)} = [0, 100]" for name in numbers if name not in bounds]
     return "\n".join(lines) + "\n"
 
@@ -146,10 +160,22 @@ def _key(name: str) -> str:
     return name if plain.isascii() and plain.isalnum() else _text(name)
 
 
+def _bound(value: float) -> str:
+    """All its digits; whole numbers without a point."""
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
 def _number(value: Any) -> str:
     if value == "public":
         return '"public"'
     try:
-        return repr(float(value))
+        number = float(value)
     except ValueError:
-        raise PreferenceError(f"{value!r} is not an epsilon.", rule="A number, or the word public.") from None
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise PreferenceError(
+            f"{value!r} is not an epsilon.",
+            rule="A number above 0, or the word public.",
+            hint="--level strict=0.05 --level all=public",
+        )
+    return repr(number)

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from epsilons.display import html_table, show, show_key, text_table
+from epsilons.errors import EpsilonsError
 from epsilons.release import Release
 
 if TYPE_CHECKING:
@@ -29,18 +30,34 @@ class Answers(Mapping[str, Release]):
     def __len__(self) -> int:
         return len(self._releases)
 
+    @property
+    def grouped(self) -> bool:
+        """Whether there is one row per group."""
+        return bool(self.key_names) and any(isinstance(release.value, dict) for release in self._releases.values())
+
     def rows(self) -> list[dict[str, Any]]:
         """One dict per group, in the caller's order; a single one without groups."""
-        grouped = [release for release in self._releases.values() if isinstance(release.value, dict)]
-        if not grouped or not self.key_names:
+        if not self.grouped:
             return [{name: release.value for name, release in self._releases.items()}]
         rows = []
-        for key in grouped[0].value:
+        for key in self._keys():
             parts: tuple[Hashable, ...] = key if isinstance(key, tuple) and len(self.key_names) > 1 else (key,)
             row = dict(zip(self.key_names, parts, strict=True))
             row |= {name: release.value[key] for name, release in self._releases.items()}
             rows.append(row)
         return rows
+
+    def _keys(self) -> list[Any]:
+        return list(next(iter(self._releases.values())).value)
+
+    @property
+    def charges(self) -> dict[float, float]:
+        """{granted epsilon: what all answers together charged}."""
+        found: dict[float, float] = {}
+        for release in self._releases.values():
+            for granted, spent in release.charges.items():
+                found[granted] = round(found.get(granted, 0.0) + spent, 9)
+        return found
 
     def to_arrow(self) -> pyarrow.Table:
         """One row per group."""
@@ -56,18 +73,41 @@ class Answers(Mapping[str, Release]):
         """Plain values that survive JSON."""
         return {name: release.to_dict() for name, release in self._releases.items()}
 
-    def _table(self) -> tuple[list[str], list[list[str]]]:
-        rows = self.rows()
-        return list(rows[0]), [[_cell(value) for value in row.values()] for row in rows]
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Heads and cells for people: the group, then each answer with its error bar beside it."""
+        bars = {name: interval_of(release) for name, release in self._releases.items()}
+        head = list(self.key_names) if self.grouped else []
+        for name in self._releases:
+            head += [name, "95% interval"]
+        rows = []
+        for key, row in zip(self._keys() if self.grouped else [None], self.rows(), strict=True):
+            cells = [show_key(row[name]) for name in self.key_names] if self.grouped else []
+            for name, bar in bars.items():
+                cells += [_cell(row[name]), show_interval(bar.get(key) if isinstance(bar, dict) else bar)]
+            rows.append(cells)
+        return head, rows
 
     def __str__(self) -> str:
-        head, rows = self._table()
+        head, rows = self.table()
         errors = [f"{name}: ± {show(release.error)} ({release.mechanism})" for name, release in self.items()]
         return "\n".join([text_table(head, rows), "", *errors])
 
     def _repr_html_(self) -> str:
-        head, rows = self._table()
+        head, rows = self.table()
         return html_table("Answers", head, rows, [str(release.guarantee) for release in self.values()][:1])
+
+
+def interval_of(release: Release) -> Any:
+    """Its 95% interval, or one for each key; None where no honest one exists."""
+    try:
+        return release.interval(0.95)
+    except EpsilonsError:
+        return None
+
+
+def show_interval(interval: tuple[float, float] | None) -> str:
+    """`12.99 to 27.45`, or a dash."""
+    return "–" if interval is None else f"{show(interval[0])} to {show(interval[1])}"
 
 
 def _cell(value: Any) -> str:

@@ -115,6 +115,8 @@ def understand(asked: Wording, terms: Terms, density: float | None, location: fl
     asked = replace(
         asked, column=column, bounds=terms.bounds.get(column or "") if asked.bounds is None else asked.bounds
     )
+    if column is not None and asked.statistic not in ("count", "histogram"):
+        terms.schema.number(column)
     missing, note = _missing(asked, terms)
     fixed = where is None and by is None and terms.rows == 1
     groups = None if by is None else tuple(by.labels)

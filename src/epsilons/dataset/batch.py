@@ -13,13 +13,16 @@ the split minimises the sum of (error_i(s_i)/error_i(S))^2 over s_1 + s_2 + ... 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from epsilons.dataset.answers import Answers
+from epsilons.dataset.asking import Terms
+from epsilons.dataset.description import Level
+from epsilons.dataset.spending import NothingToPlanError
 from epsilons.display import html_table, show, text_table
 from epsilons.errors import PlanError
 from epsilons.planner.plan import check_share
@@ -36,9 +39,10 @@ _HEAD = ("question", "share", "error", "mechanism")
 class Pending:
     """A question of a batch. After the batch it is its release: `.value`, `.error`, `.interval()` and the rest."""
 
-    def __init__(self, name: str, words: str, ask: Callable[[Fraction], Release]) -> None:
+    def __init__(self, name: str, words: str, ask: Callable[[Fraction], Release], groups: tuple[str, ...] = ()) -> None:
         self.name = name
         self.words = words
+        self.groups = groups
         self._ask = ask
         self._release: Release | None = None
 
@@ -68,39 +72,83 @@ class Pending:
 
 @dataclass(frozen=True)
 class BatchRow:
-    """What one question of a batch gets: its part of the share, the error expected of it, and how."""
+    """What one question of a batch gets: its part of the share, the error expected of it, how, and what it charges."""
 
     question: str
     share: float
     error: float | None
     mechanism: str
+    charges: Mapping[float, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that survive JSON."""
+        return {**self.__dict__, "charges": _finite(self.charges)}
 
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """How a batch splits its share. Free."""
+    """How a batch splits its share, and what it would charge. Free."""
 
     share: float
     rows: tuple[BatchRow, ...]
+    levels: tuple[Level, ...]
+
+    @property
+    def charges(self) -> dict[float, float]:
+        """{granted epsilon: what all questions together charge at most}; nobody pays more than is left."""
+        found = {}
+        for level in self.levels:
+            asked = round(sum(row.charges.get(level.epsilon, 0.0) for row in self.rows), 9)
+            found[level.epsilon] = 0.0 if level.left is None else min(asked, level.left)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that survive JSON; public people pay nothing and are left out of the charges."""
+        rows = [row.to_dict() for row in self.rows]
+        return {"share": self.share, "rows": rows, "charges": _finite(self.charges)}
+
+    def _title(self) -> str:
+        number = "1 question" if len(self.rows) == 1 else f"{len(self.rows)} questions"
+        return f"Plan for {number}, share {self.share:.4g} in all"
 
     def _cells(self) -> list[tuple[str, ...]]:
         return [(row.question, f"{row.share:.4g}", show(row.error), row.mechanism) for row in self.rows]
 
+    def _notes(self) -> list[str]:
+        return [
+            f"  {level.name}: charges {show(self.charges[level.epsilon])}, "
+            f"leaves {show(round(level.left - self.charges[level.epsilon], 9))} of {show(level.epsilon)}"
+            for level in self.levels
+            if level.left is not None
+        ]
+
     def __str__(self) -> str:
-        title = f"Plan for {len(self.rows)} questions, share {self.share:.4g} in all"
-        return "\n".join([title, "", text_table(_HEAD, self._cells())])
+        return "\n".join([self._title(), "", text_table(_HEAD, self._cells()), "", *self._notes()])
 
     def _repr_html_(self) -> str:
-        return html_table(f"Plan for {len(self.rows)} questions, share {self.share:.4g} in all", _HEAD, self._cells())
+        return html_table(self._title(), _HEAD, self._cells(), self._notes())
+
+
+def _finite(charges: Mapping[float, float]) -> list[list[float]]:
+    return [[granted, spent] for granted, spent in charges.items() if math.isfinite(granted)]
+
+
+class Expected(NamedTuple):
+    """What a question would do at a share."""
+
+    error: float
+    mechanism: str
+    charges: Mapping[float, float]
 
 
 class Batch:
     """Collects questions; asks them all at the end of its block, or none if the block fails."""
 
-    def __init__(self, people: Dataset, share: Any) -> None:
+    def __init__(self, people: Dataset, share: Any, terms: Terms) -> None:
         self._people = people
+        self._terms = terms
         self._share = check_share(share)
-        self._asked: list[tuple[Pending, Callable[[Fraction], tuple[float, str]]]] = []
+        self._asked: list[tuple[Pending, Callable[[Fraction], Expected]]] = []
         self._over = False
 
     def __enter__(self) -> Batch:
@@ -138,16 +186,50 @@ class Batch:
             release: Release = method(*arguments, share=share, **options)
             return release
 
-        def predict(share: Fraction) -> tuple[float, str]:
+        def predict(share: Fraction) -> Expected:
             planned = _planned(statistic, arguments)
-            best = self._people.plan(*planned, share=share, **options).chosen(options.get("mechanism", "auto"))
-            return best.judged_by(options.get("assume", "unrelated")), best.mechanism
+            try:
+                best = self._people.plan(*planned, share=share, **options).chosen(options.get("mechanism", "auto"))
+            except NothingToPlanError:
+                return Expected(0.0, "exact", {})
+            return Expected(best.judged_by(options.get("assume", "unrelated")), best.mechanism, best.charges)
 
         predict(self._share)
         words = f"{statistic} {' '.join(str(argument) for argument in arguments)}".strip()
-        pending = Pending(name or words, words, ask)
+        # The keys of a histogram are groups and bins, which is no row of a table by groups.
+        groups = () if statistic == "histogram" else tuple(options.get("by") or ())
+        pending = Pending(self._called(name, words), words, ask, groups)
         self._asked.append((pending, predict))
         return pending
+
+    def _called(self, name: str | None, words: str) -> str:
+        """A name of its own for every question: answers are found by it."""
+        taken = {pending.name for pending in self}
+        if name is not None and name in taken:
+            raise PlanError(
+                f"Two answers are called {name!r}.", rule="Answers go by name.", hint="AVG(wage) AS average"
+            )
+        if name is not None:
+            return name
+        numbered = (f"{words} ({n})" for n in range(2, len(taken) + 2))
+        return words if words not in taken else next(one for one in numbered if one not in taken)
+
+    def sql(
+        self,
+        query: str,
+        *,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        keys: Mapping[str, Sequence[Hashable]] | None = None,
+        **options: Any,
+    ) -> tuple[Pending, ...]:
+        """Note down every aggregate of a query, with the arguments of `people.sql` but its share."""
+        from epsilons.dataset.sql import read_query
+
+        schema = self._terms.schema
+        wanted = read_query(query, schema, self._terms.person)
+        known = {**self._terms.bounds, **{schema.find(name).name: pair for name, pair in (bounds or {}).items()}}
+        listed = {schema.find(name).name: values for name, values in (keys or {}).items()}
+        return wanted.note_down(self, known, listed, options)
 
     def split(self) -> list[Fraction]:
         """Each question's part of the share."""
@@ -166,9 +248,10 @@ class Batch:
         """Who gets how much of the share, and the error to expect. Free."""
         rows = []
         for (pending, predict), share in zip(self._asked, self.split(), strict=True):
-            error, mechanism = predict(share)
-            rows.append(BatchRow(pending.name, float(share), None if math.isinf(error) else error, mechanism))
-        return BatchPlan(float(self._share), tuple(rows))
+            error, mechanism, charges = predict(share)
+            known = None if math.isinf(error) else error
+            rows.append(BatchRow(pending.name, float(share), known, mechanism, charges))
+        return BatchPlan(float(self._share), tuple(rows), self._people.describe().levels)
 
     def ask(self) -> Answers:
         """Ask everything now."""
@@ -176,7 +259,8 @@ class Batch:
         self._over = True
         for (pending, _), share in zip(self._asked, shares, strict=True):
             pending.answer(share)
-        return Answers({pending.name: pending.release for pending, _ in self._asked})
+        groups = {pending.groups for pending in self}
+        return Answers({pending.name: pending.release for pending in self}, groups.pop() if len(groups) == 1 else ())
 
     def __iter__(self) -> Iterator[Pending]:
         return (pending for pending, _ in self._asked)
@@ -185,7 +269,7 @@ class Batch:
 class _Curve:
     """A question's squared error, in units of what it could have with the whole share, by pieces of it."""
 
-    def __init__(self, predict: Callable[[Fraction], tuple[float, str]], share: Fraction) -> None:
+    def __init__(self, predict: Callable[[Fraction], Expected], share: Fraction) -> None:
         self._predict = predict
         self._share = share
         self._known: dict[int, float] = {}

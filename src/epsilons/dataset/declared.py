@@ -19,6 +19,7 @@ Paths are relative to the file. Whatever is not known here is an error that name
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,6 +44,7 @@ _PLAIN = (
     "threads",
     "memory",
 )
+_MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
 
 
 def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -64,7 +66,29 @@ def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     arguments["bounds"] = {name: _pair(name, pair) for name, pair in _table(declared, "bounds").items()}
     if declared.get("engine", "duckdb") != "duckdb":
         arguments["engine"] = declared["engine"]
+    else:
+        _check_there(arguments["source"], where.name)
+    _check_limits(declared)
     return arguments
+
+
+def _check_there(source: str | list[str], name: str) -> None:
+    """A path is the steward's own word, so the message may say which one leads nowhere."""
+    for path in [source] if isinstance(source, str) else source:
+        if not any(sign in path for sign in "*?[") and not os.path.exists(path):
+            raise DataError(
+                f"There is no file {path}.",
+                rule=f"Paths are relative to {name}.",
+                hint='source = "wages.parquet"',
+            )
+
+
+def _check_limits(declared: Mapping[str, Any]) -> None:
+    threads, memory = declared.get("threads", 1), declared.get("memory", "1GB")
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise DataError("The number of threads is not a whole number from 1 on.", hint="threads = 2")
+    if not isinstance(memory, str) or not _MEMORY.fullmatch(memory):
+        raise DataError("The memory is not an amount.", rule="A number and its unit.", hint='memory = "2GB"')
 
 
 def read_declared(path: Path) -> dict[str, Any]:
@@ -118,7 +142,15 @@ def _address(ledger: Any, here: Path) -> str | None:
 def _pair(name: str, pair: Any) -> tuple[float, float]:
     if not isinstance(pair, list) or len(pair) != 2:
         raise DataError(f"The bounds of {name!r} are not a pair.", hint=f"{name} = [0, 100]")
-    return pair[0], pair[1]
+    low, high = pair
+    if not all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in pair):
+        raise DataError(f"The bounds of {name!r} are not numbers.", hint=f"{name} = [0, 100]")
+    if not low < high:
+        hint = f"{name} = [{high:g}, {low:g}]" if low > high else f"{name} = [0, 100]"
+        raise DataError(
+            f"The bounds of {name!r} are reversed or empty.", rule="The lower bound comes first.", hint=hint
+        )
+    return low, high
 
 
 def _preferences(declared: Any, here: Path) -> Preferences:

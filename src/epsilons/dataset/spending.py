@@ -21,6 +21,10 @@ _CLOSE = 100_000
 _LEAST_SHARE = Fraction(1, 10**15)
 
 
+class NothingToPlanError(PlanError):
+    """Everyone is public, so there is nothing to choose and nothing to charge."""
+
+
 def spendable_at(share: Fraction, cohorts: Sequence[Cohort], names: Mapping[float, str]) -> Spendable:
     """What each cohort may be charged; BudgetExceeded when nobody with a finite epsilon has anything left."""
     return Spendable.of(allowance(cohorts, share, 0), cohorts, names)

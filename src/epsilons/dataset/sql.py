@@ -9,31 +9,59 @@ the rules of `engines.conditions`.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import sqlglot
-from sqlglot import exp, tokenize
+from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
-from epsilons.dataset.answers import Answers
+from epsilons.dataset import sql_text
 from epsilons.engines.base import Schema
 from epsilons.errors import PlanError
 
 if TYPE_CHECKING:
-    from epsilons.dataset.table import Dataset
+    from epsilons.dataset.batch import Batch, Pending
 
 LONGEST = 20_000
 _EXAMPLE = "SELECT region, AVG(wage) FROM people WHERE age >= 18 GROUP BY region"
-#: Parts of a SELECT that have a name here, so that an error can say which one it was.
+_ONE_TABLE = "a dataset whose table has all the columns; a query asks one table"
+_FEWER = "leave it out; there is one row for each key that you give"
+_GROUPS = "GROUP BY the column, with its keys"
+_AFTERWARDS = "ask for the aggregates and compute with the answers, which costs nothing"
+_APART = "one query after the other"
+#: Parts of a SELECT that have a name here, and what to do instead.
 _PARTS = {
-    "with_": "WITH", "with": "WITH", "joins": "JOIN", "laterals": "LATERAL", "having": "HAVING", "qualify": "QUALIFY",
-    "windows": "WINDOW", "distinct": "DISTINCT", "order": "ORDER BY", "limit": "LIMIT", "offset": "OFFSET",
-    "sample": "SAMPLE", "hint": "hints", "into": "INTO", "locks": "FOR UPDATE", "pivots": "PIVOT", "top": "TOP",
-    "fetch": "FETCH", "cluster": "CLUSTER BY", "sort": "SORT BY", "distribute": "DISTRIBUTE BY", "kind": "SELECT AS",
-    "operation_modifiers": "modifiers", "match": "MATCH_RECOGNIZE", "prewhere": "PREWHERE", "connect": "CONNECT BY",
-}  # fmt: skip
+    "with_": ("WITH", "one SELECT ... FROM people WHERE ..."),
+    "with": ("WITH", "one SELECT ... FROM people WHERE ..."),
+    "joins": ("JOIN", _ONE_TABLE),
+    "laterals": ("LATERAL", _ONE_TABLE),
+    "having": ("HAVING", "WHERE for conditions on rows; leave groups out of the answer afterwards"),
+    "qualify": ("QUALIFY", "WHERE for conditions on rows"),
+    "windows": ("WINDOW", _GROUPS),
+    "distinct": ("DISTINCT", _GROUPS),
+    "order": ("ORDER BY", "leave it out; rows come in the order of the keys"),
+    "limit": ("LIMIT", _FEWER),
+    "offset": ("OFFSET", _FEWER),
+    "fetch": ("FETCH", _FEWER),
+    "top": ("TOP", _FEWER),
+    "sample": ("SAMPLE", _EXAMPLE),
+    "hint": ("hints", _EXAMPLE),
+    "into": ("INTO", _EXAMPLE),
+    "locks": ("FOR UPDATE", _EXAMPLE),
+    "pivots": ("PIVOT", _GROUPS),
+    "cluster": ("CLUSTER BY", _EXAMPLE),
+    "sort": ("SORT BY", _EXAMPLE),
+    "distribute": ("DISTRIBUTE BY", _EXAMPLE),
+    "kind": ("SELECT AS", _EXAMPLE),
+    "operation_modifiers": ("modifiers", _EXAMPLE),
+    "match": ("MATCH_RECOGNIZE", _EXAMPLE),
+    "prewhere": ("PREWHERE", "WHERE"),
+    "connect": ("CONNECT BY", _EXAMPLE),
+}
+_INSTEAD = {"STDDEV": "VAR_POP(wage), and its root", "STDDEV_POP": "VAR_POP(wage), and its root",
+            "STDDEV_SAMP": "VAR_POP(wage), and its root", "VARIANCE": "VAR_POP(wage)"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,26 +83,35 @@ class Wanted:
     aggregates: tuple[Aggregate, ...]
     where: str | None
     groups: tuple[str, ...]
+    #: What the columns of the groups are called in the answer.
+    labels: tuple[str, ...]
 
-    def ask(
+    def note_down(
         self,
-        people: Dataset,
-        share: float,
+        batch: Batch,
         bounds: Mapping[str, tuple[float, float]],
         keys: Mapping[str, Sequence[Hashable]],
         options: Mapping[str, Any],
-    ) -> Answers:
-        """All of it at one share."""
+    ) -> tuple[Pending, ...]:
+        """All of it, as questions of a batch."""
         by = self._by(keys)
-        with people.batch(share) as batch:
-            for one in self.aggregates:
-                arguments: dict[str, Any] = dict(one.arguments)
-                if one.column is not None and one.column in bounds and one.statistic != "count":
-                    arguments["bounds"] = bounds[one.column]
-                where = self._where(one)
-                column = () if one.column is None or one.present else (one.column,)
-                batch.add(one.statistic, *column, name=one.name, where=where, by=by, **arguments, **options)
-        return Answers({pending.name: pending.release for pending in batch}, self.groups)
+        noted = []
+        for one in self.aggregates:
+            arguments: dict[str, Any] = dict(one.arguments)
+            if one.column is not None and one.statistic != "count":
+                if one.column not in bounds:
+                    raise PlanError(
+                        f"A {one.statistic} of {one.column!r} needs bounds.",
+                        rule="Bounds are public facts; reading them from the data would leak it.",
+                        hint=f'bounds={{"{one.column}": (0, 100)}}',
+                    )
+                arguments["bounds"] = bounds[one.column]
+            where = self._where(one)
+            column = () if one.column is None or one.present else (one.column,)
+            pending = batch.add(one.statistic, *column, name=one.name, where=where, by=by, **arguments, **options)
+            pending.groups = self.labels
+            noted.append(pending)
+        return tuple(noted)
 
     def _by(self, keys: Mapping[str, Sequence[Hashable]]) -> dict[str, Sequence[Hashable]] | None:
         missing = [name for name in self.groups if name not in keys]
@@ -102,40 +139,70 @@ def read_query(text: Any, schema: Schema, person: str) -> Wanted:
     if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
         raise PlanError("This is not a query.", rule="One SELECT in SQL.", hint=_EXAMPLE)
     try:
-        rest, where = _without_condition(text)
+        tokens = sql_text.read_tokens(text)
+    except (SqlglotError, RecursionError):
+        raise _unreadable() from None
+    if not tokens or tokens[0].token_type not in (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN):
+        raise _unsupported(tokens[0].text.upper() if tokens else "nothing at all")
+    rest, condition = sql_text.without_condition(text, tokens)
+    try:
+        return _read(text, rest, condition, schema, person)
+    except PlanError:
+        # What could not be read may be a column that is called like a word of SQL.
+        sql_text.check_quotes(sql_text.read_tokens(rest), schema)
+        raise
+
+
+def _read(text: str, rest: str, condition: list[Token] | None, schema: Schema, person: str) -> Wanted:
+    try:
         statements = [tree for tree in sqlglot.parse(rest, dialect="duckdb") if tree is not None]
     except (SqlglotError, RecursionError):
-        raise PlanError("This is not a query that can be read.", rule="One SELECT in SQL.", hint=_EXAMPLE) from None
-    if len(statements) != 1 or not isinstance(statements[0], exp.Select):
-        kind = "several statements" if len(statements) != 1 else type(statements[0]).__name__.upper()
-        raise _unsupported(kind)
+        raise _unreadable() from None
+    if len(statements) != 1:
+        raise _unsupported("several statements", _APART)
     select = statements[0]
-    for part, words in _PARTS.items():
+    if not isinstance(select, exp.Select):
+        raise _unsupported(type(select).__name__.upper(), _APART)
+    for part, (words, instead) in _PARTS.items():
         if select.args.get(part):
-            raise _unsupported(words)
-    _check_from(select)
+            raise _unsupported(words, instead)
+    tables = _check_from(select)
+    for column in select.find_all(exp.Column):
+        if column.table and column.table.casefold() not in tables:
+            raise _unsupported(f"a column of {column.table!r}", _ONE_TABLE)
     groups = _groups(select, schema)
-    aggregates = _aggregates(select, schema, person, groups)
-    return Wanted(aggregates, where, groups)
+    aggregates, labels = _outputs(select, schema, person, groups)
+    if condition is not None and sql_text.holds_query(condition):
+        raise _unsupported("a query inside WHERE", "a condition on the columns of people")
+    where = None if condition is None else sql_text.condition_text(text, condition, tables)
+    return Wanted(aggregates, where, groups, labels)
 
 
-def _unsupported(part: str) -> PlanError:
+def _unreadable() -> PlanError:
+    return PlanError("This is not a query that can be read.", rule="One SELECT in SQL.", hint=_EXAMPLE)
+
+
+def _unsupported(part: str, instead: str = _EXAMPLE) -> PlanError:
     return PlanError(
         f"Not supported in a query: {part}.",
         rule="SELECT keys and COUNT, SUM, AVG, VAR_POP, MEDIAN, QUANTILE, MIN, MAX of columns FROM people "
         "[WHERE ...] [GROUP BY columns].",
-        hint=_EXAMPLE,
+        hint=instead,
     )
 
 
-def _check_from(select: exp.Select) -> None:
+def _check_from(select: exp.Select) -> set[str]:
+    """The names that the table goes by, folded."""
     source = select.args.get("from_") or select.args.get("from")
     if source is None:
         raise _unsupported("SELECT without FROM")
     table = source.this
+    if isinstance(table, exp.Subquery):
+        raise _unsupported("a query inside FROM", "SELECT ... FROM people WHERE ...")
     plain = isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier) and table.name.lower() == "people"
     if not plain or any(value for name, value in table.args.items() if name not in ("this", "alias")):
-        raise _unsupported("FROM anything but people")
+        raise _unsupported("FROM anything but people", "FROM people: so the table is called, whatever its file")
+    return {"people", table.alias.casefold()} if table.alias else {"people"}
 
 
 def _groups(select: exp.Select, schema: Schema) -> tuple[str, ...]:
@@ -145,37 +212,48 @@ def _groups(select: exp.Select, schema: Schema) -> tuple[str, ...]:
     apart = any(isinstance(tree, (exp.Rollup, exp.Cube, exp.GroupingSets)) for tree in group.expressions)
     if apart or any(value for name, value in group.args.items() if name != "expressions"):
         raise _unsupported("GROUP BY with ROLLUP, CUBE, GROUPING SETS or ALL")
+    if any(isinstance(tree, exp.Literal) for tree in group.expressions):
+        raise _unsupported("GROUP BY a number", "GROUP BY region")
     return tuple(_column(tree, schema, "GROUP BY an expression") for tree in group.expressions)
 
 
 def _column(tree: exp.Expr, schema: Schema, otherwise: str) -> str:
     if not isinstance(tree, exp.Column) or not isinstance(tree.this, exp.Identifier) or tree.args.get("db"):
-        raise _unsupported(otherwise)
+        raise _unsupported(otherwise, 'a column by its name; in double quotes if it has spaces: AVG("net wage")')
     return schema.find(tree.name).name
 
 
-def _aggregates(select: exp.Select, schema: Schema, person: str, groups: tuple[str, ...]) -> tuple[Aggregate, ...]:
+def _outputs(
+    select: exp.Select, schema: Schema, person: str, groups: tuple[str, ...]
+) -> tuple[tuple[Aggregate, ...], tuple[str, ...]]:
+    """(the aggregates, what the columns of the groups are called)."""
     found: list[Aggregate] = []
+    labels = {name: name for name in groups}
     for output in select.expressions:
         name = output.alias if isinstance(output, exp.Alias) else ""
         tree = output.this if isinstance(output, exp.Alias) else output
         if isinstance(tree, exp.Column):
             column = _column(tree, schema, "*")
             if column not in groups:
-                raise _unsupported(f"column {column!r} outside GROUP BY")
+                raise _unsupported(f"column {column!r} outside GROUP BY", f"GROUP BY {column}, with its keys")
+            labels[column] = name or labels[column]
             continue
         one = _aggregate(tree, schema, person)
-        named = name or _called(one)
-        if any(other.name == named for other in found):
-            raise PlanError(f"Two columns of the answer are called {named!r}.", hint="AVG(wage) AS average")
-        found.append(Aggregate(named, one.statistic, one.column, one.arguments, one.present))
+        if one.column is not None and not one.present:
+            schema.number(one.column)
+        found.append(replace(one, name=name or _called(one)))
     if not found:
         raise _unsupported("no aggregate at all")
-    return tuple(found)
+    names = [*labels.values(), *(one.name for one in found)]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise PlanError(f"Two columns of the answer are called {twice[0]!r}.", hint="AVG(wage) AS average")
+    return tuple(found), tuple(labels.values())
 
 
 def _called(one: Aggregate) -> str:
-    return one.statistic if one.column is None else f"{one.statistic}_{one.column}"
+    part = [f"{value:g}" for name, value in one.arguments if name == "q"]
+    return "_".join([one.name or one.statistic, *part, *([] if one.column is None else [one.column])])
 
 
 _SIMPLE: dict[type[exp.Expr], str] = {
@@ -187,10 +265,14 @@ def _aggregate(tree: exp.Expr, schema: Schema, person: str) -> Aggregate:
     if isinstance(tree, exp.Star):
         raise _unsupported("SELECT *")
     what = tree.sql_name() if isinstance(tree, exp.Func) else "an expression"
+    if isinstance(tree, exp.Anonymous):
+        what = tree.name.upper()
     if isinstance(tree, exp.Window):
-        raise _unsupported("OVER")
+        raise _unsupported("OVER", _GROUPS)
     if isinstance(tree, exp.Filter):
-        raise _unsupported("FILTER")
+        raise _unsupported("FILTER", "WHERE, in a query of its own")
+    if isinstance(tree, exp.Subquery):
+        raise _unsupported("a query inside SELECT", _APART)
     if isinstance(tree, exp.Count):
         return _count(tree, schema, person)
     if isinstance(tree, exp.WithinGroup) and isinstance(tree.this, (exp.PercentileCont, exp.PercentileDisc)):
@@ -207,7 +289,7 @@ def _aggregate(tree: exp.Expr, schema: Schema, person: str) -> Aggregate:
         )
     statistic = _SIMPLE.get(type(tree))
     if statistic is None:
-        raise _unsupported(what)
+        raise _unsupported(what, _INSTEAD.get(what, _AFTERWARDS))
     if isinstance(tree.this, exp.Distinct):
         raise _unsupported(f"{what} of DISTINCT")
     if any(value for name, value in tree.args.items() if name != "this"):
@@ -216,12 +298,12 @@ def _aggregate(tree: exp.Expr, schema: Schema, person: str) -> Aggregate:
 
 
 def _count(tree: exp.Count, schema: Schema, person: str) -> Aggregate:
-    if isinstance(tree.this, exp.Star):
+    if isinstance(tree.this, exp.Star) or (isinstance(tree.this, exp.Literal) and not tree.this.is_string):
         return Aggregate("", "count", None, (("of", "rows"),))
     if isinstance(tree.this, exp.Distinct):
         listed = tree.this.expressions
         if len(listed) != 1 or _column(listed[0], schema, "COUNT(DISTINCT expression)") != person:
-            raise _unsupported(f"COUNT(DISTINCT) of anything but {person!r}")
+            raise _unsupported(f"COUNT(DISTINCT) of anything but {person!r}", f"COUNT(DISTINCT {person}), or COUNT(*)")
         return Aggregate("people", "count", None, (("of", "people"),))
     return Aggregate("", "count", _column(tree.this, schema, "COUNT of an expression"), (("of", "rows"),), present=True)
 
@@ -230,25 +312,3 @@ def _number(tree: Any) -> float:
     if not isinstance(tree, exp.Literal) or tree.is_string:
         raise _unsupported("a quantile that is not a number")
     return float(tree.this)
-
-
-def _without_condition(text: str) -> tuple[str, str | None]:
-    """(the query without its condition, the words between WHERE and GROUP BY as they stand).
-
-    Columns may be called like words of SQL in a condition, so the condition has a parser of its own.
-    """
-    tokens = tokenize(text, dialect="duckdb")
-    depth, start, end = 0, None, len(text)
-    for token in tokens:
-        if token.token_type == TokenType.L_PAREN:
-            depth += 1
-        elif token.token_type == TokenType.R_PAREN:
-            depth -= 1
-        elif depth == 0 and token.token_type == TokenType.WHERE and start is None:
-            start = token.end + 1
-        elif depth == 0 and start is not None and token.token_type in (TokenType.GROUP_BY, TokenType.SEMICOLON):
-            end = token.start
-            break
-    if start is None:
-        return text, None
-    return f"{text[: start - len('where')]} {text[end:]}", text[start:end].strip()

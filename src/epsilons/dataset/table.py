@@ -24,7 +24,7 @@ from epsilons.dataset.identity import question_key
 from epsilons.dataset.options import DEFAULT_SHARE, ROWS, Manner, Options, divided, known
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.registry import Registry
-from epsilons.dataset.spending import reaching, sketch_of, spendable_at
+from epsilons.dataset.spending import NothingToPlanError, reaching, sketch_of, spendable_at
 from epsilons.dataset.version import version_of
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.opening import open_table
@@ -236,7 +236,7 @@ class Dataset:
             share = self._share(manner, question, cohorts)
             spendable = spendable_at(share, cohorts, self._registry.names)
         if spendable.levels.all_public:
-            raise PlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
+            raise NothingToPlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
         plan = Plan.make(question, spendable.levels, Fraction(1), manner.settings)
         rows = []
         for row in plan.rows:
@@ -266,7 +266,7 @@ class Dataset:
 
     def batch(self, share: float = DEFAULT_SHARE) -> Batch:
         """Several questions for one share, split where the error is least: `with people.batch(share=.2) as ask:`."""
-        return Batch(self, share)
+        return Batch(self, share, self._terms)
 
     def sql(
         self,
@@ -280,12 +280,11 @@ class Dataset:
         """The part of SQL that maps to the statistics; several aggregates split one share.
 
         `bounds` are those of the columns, `keys` the groups of the columns of GROUP BY. Other options are those of
-        every statistic (`assume`, `missing`, ...).
+        every statistic (`assume`, `missing`, ...). A batch shows the plan first: `ask.sql(...)`, then `ask.plan()`.
         """
-        from epsilons.dataset.sql import read_query
-
-        wanted = read_query(query, self._terms.schema, self._registry.person)
-        return wanted.ask(self, share, bounds or {}, keys or {}, options)
+        batch = self.batch(share)
+        batch.sql(query, bounds=bounds, keys=keys, **options)
+        return batch.ask()
 
     def describe(self) -> Description:
         """Columns, people per level, bounds known, the ledger's state. Public facts; no charge."""

@@ -1,5 +1,6 @@
 """Several questions for one share: split where the error is least, seen before it is spent."""
 
+import json
 from fractions import Fraction
 from itertools import product
 
@@ -85,3 +86,59 @@ def test_a_batch_is_asked_once() -> None:
         assert set(batch.ask()) == {"high"}
         with pytest.raises(eps.PlanError, match="is over"):
             batch.mean("wage")
+
+
+def test_a_query_shows_its_plan_before_it_is_asked() -> None:
+    """What the plan says is charged is what is charged then."""
+    query = "SELECT region, AVG(wage) AS wage, COUNT(*) FROM people GROUP BY region"
+    with people_dataset() as people:
+        before = people.remaining().epsilons
+        ask = people.batch(share=0.2)
+        wage, count = ask.sql(query, keys={"region": ["north", "south"]})
+        plan = ask.plan()
+        assert (people.history(), people.remaining().epsilons) == ((), before)
+        assert [row.question for row in plan.rows] == [wage.name, count.name] == ["wage", "count"]
+        answers = ask.ask()
+        assert answers.rows()[1]["region"] == "south"
+        after = people.remaining().epsilons
+    for granted, left in after.items():
+        assert before[granted] - left == pytest.approx(plan.charges[granted], abs=1e-9)
+        assert answers.charges[granted] == pytest.approx(plan.charges[granted], abs=1e-9)
+        assert plan.charges[granted] > 0.19 * granted
+    assert "strict: charges 0.01, leaves 0.04 of 0.05" in str(plan)
+    document = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
+    assert document["charges"][0] == [0.05, 0.01]
+    assert [row["mechanism"] for row in document["rows"]] == [row.mechanism for row in plan.rows]
+
+
+def test_a_plan_charges_nobody_more_than_is_left() -> None:
+    with people_dataset() as people:
+        people.count(share=0.95, mechanism="stretching")
+        ask = people.batch(share=0.2)
+        ask.mean("wage")
+        ask.count(where="age >= 65")
+        left = people.remaining().epsilons
+        assert all(ask.plan().charges[granted] <= left[granted] for granted in left)
+
+
+def test_questions_of_one_name_are_all_answered() -> None:
+    with people_dataset() as people:
+        ask = people.batch(share=0.1)
+        for age in (30, 40, 50):
+            ask.count(where=f"age >= {age}")
+        assert list(ask.ask()) == ["count", "count (2)", "count (3)"]
+        other = people.batch(share=0.1)
+        other.add("count", name="n")
+        with pytest.raises(eps.PlanError, match="called 'n'"):
+            other.sql("SELECT COUNT(*) AS n FROM people")
+
+
+def test_a_batch_of_public_people_is_exact() -> None:
+    with people_dataset(preferences=eps.Preferences({}, default=eps.PUBLIC)) as people:
+        answers = people.sql("SELECT COUNT(*) FROM people")
+        assert (answers["count"].value, answers["count"].mechanism) == (2000, "exact")
+        ask = people.batch()
+        ask.count()
+        assert ask.plan().rows[0].mechanism == "exact"
+        with pytest.raises(eps.DataError, match="no column"):
+            ask.mean("nothing")

@@ -100,3 +100,26 @@ def test_paths_are_relative_to_the_file(home: Path) -> None:
     assert found["ledger"] == f"sqlite:///{home / 'wages.ledger'}"
     again = arguments_of(write(home, WHOLE.replace("sqlite:///wages", "sqlite:////elsewhere/wages")))
     assert again["ledger"] == "sqlite:////elsewhere/wages.ledger"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words", "hint"),
+    [
+        ("[0, 100]", "[100, 0]", "'wage' are reversed", "wage = [0, 100]"),
+        ("[0, 100]", "[5, 5]", "'wage' are reversed or empty", "wage = [0, 100]"),
+        ("[0, 100]", '["a", 100]', "'wage' are not numbers", "wage = [0, 100]"),
+        ("wages.parquet", "none.parquet", "none.parquet", 'source = "wages.parquet"'),
+        ("rows_per_person = 2", 'threads = "many"', "threads", "threads = 2"),
+        ("rows_per_person = 2", 'memory = "lots"', "memory", 'memory = "2GB"'),
+    ],
+)
+def test_a_mistake_in_a_file_names_its_line(home: Path, old: str, new: str, words: str, hint: str) -> None:
+    with pytest.raises(eps.DataError) as caught:
+        eps.Dataset.from_toml(write(home, WHOLE.replace(old, new)))
+    assert words in caught.value.what
+    assert caught.value.hint == hint
+
+
+def test_limits_of_the_engine_may_be_declared(home: Path) -> None:
+    limits = 'threads = 1\nmemory = "500 MB"\nrows_per_person = 2'
+    eps.Dataset.from_toml(write(home, WHOLE.replace("rows_per_person = 2", limits))).close()

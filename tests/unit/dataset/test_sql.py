@@ -99,12 +99,131 @@ def test_a_count_of_a_column_counts_the_rows_that_have_it() -> None:
         ("SELECT AVG(wage) FROM people TABLESAMPLE 10%", "FROM anything but people"),
         ("DELETE FROM people", "DELETE"),
         ("SELECT AVG(wage) FROM people; DROP TABLE people", "several statements"),
+        ("SELECT AVG(wage) FROM people WHERE age > 3 ORDER BY 1", "ORDER BY"),
+        ("SELECT AVG(wage) FROM people WHERE age > 3 LIMIT 3", "LIMIT"),
+        ("SELECT AVG(wage) FROM people WHERE age > 3 HAVING COUNT(*) > 1", "HAVING"),
+        ("SELECT AVG(wage) FROM people WHERE union = 'yes' UNION SELECT 1", "UNION"),
+        ("SELECT AVG(wage) FROM people WHERE age IN (SELECT age FROM people)", "a query inside WHERE"),
+        ("SELECT AVG(wage) FROM (SELECT * FROM people)", "a query inside FROM"),
+        ("SELECT (SELECT 1) FROM people", "a query inside SELECT"),
+        ("SELECT AVG(other.wage) FROM people", "a column of 'other'"),
+        ("SELECT region, COUNT(*) FROM people GROUP BY 1", "GROUP BY a number"),
+        ("SELECT MY_OWN(wage) FROM people", "MY_OWN"),
+        ("EXPLAIN SELECT COUNT(*) FROM people", "EXPLAIN"),
     ],
 )
 def test_what_is_not_supported_is_named(query: str, part: str, people: eps.Dataset) -> None:
     with pytest.raises(eps.PlanError) as caught:
         wanted(query, people)
     assert caught.value.what == f"Not supported in a query: {part}."
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("query", "instead"),
+    [
+        ("SELECT AVG(wage) FROM people ORDER BY 1", "the order of the keys"),
+        ("SELECT AVG(wage) FROM people LIMIT 3", "one row for each key"),
+        ("SELECT AVG(wage) FROM people HAVING COUNT(*) > 3", "WHERE"),
+        ("SELECT DISTINCT AVG(wage) FROM people", "GROUP BY"),
+        ("SELECT AVG(wage) OVER () FROM people", "GROUP BY"),
+        ("SELECT COUNT(*) FROM people JOIN other ON 1 = 1", "one table"),
+        ("WITH a AS (SELECT 1) SELECT AVG(wage) FROM people", "one SELECT"),
+        ("SELECT AVG(wage) FROM people UNION SELECT 1", "one query after the other"),
+        ("SELECT STDDEV(wage) FROM people", "VAR_POP"),
+        ("SELECT SUM(wage) / COUNT(*) FROM people", "compute with the answers"),
+        ("SELECT COUNT(*) FROM wages", "FROM people"),
+    ],
+)
+def test_an_error_says_what_to_do_instead(query: str, instead: str, people: eps.Dataset) -> None:
+    before = people.history()
+    with pytest.raises(eps.PlanError) as caught:
+        people.sql(query)
+    assert instead in caught.value.hint
+    assert people.history() == before
+
+
+@pytest.fixture(scope="module")
+def odd() -> Iterator[eps.Dataset]:
+    """Columns that are called like words of SQL, or have spaces."""
+    table = people_table()
+    for name, like in (("order", "age"), ("from", "age"), ("select", "wage"), ("group", "region"), ("Date", "age")):
+        table = table.append_column(name, table[like])
+    table = table.append_column("Größe in cm", table["wage"])
+    with people_dataset(table, bounds={"Größe in cm": (0, 100), "order": (0, 120)}) as dataset:
+        yield dataset
+
+
+@pytest.mark.parametrize("name", ["order", "from", "select", "union", "group", "Date", "Größe in cm"])
+def test_a_column_in_quotes_may_be_called_anything(name: str, odd: eps.Dataset) -> None:
+    (one,) = wanted(f'SELECT COUNT("{name}") FROM people', odd).aggregates
+    assert one.column == name
+    (one,) = wanted(f'SELECT COUNT("{name.upper()}") FROM "people"', odd).aggregates
+    assert one.column == name
+    (group,) = wanted(f'SELECT "{name}", COUNT(*) FROM people GROUP BY "{name}"', odd).groups
+    assert group == name
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT COUNT(union) FROM people",
+        "SELECT COUNT(DISTINCT union) FROM people",
+        "SELECT AVG(select) FROM people",
+        "SELECT AVG(wage), MAX(from) FROM people",
+        "SELECT union, COUNT(*) FROM people GROUP BY union",
+    ],
+)
+def test_a_word_of_sql_without_quotes_is_told_to_have_them(query: str, odd: eps.Dataset) -> None:
+    with pytest.raises(eps.PlanError, match="called like a word of SQL") as caught:
+        wanted(query, odd)
+    assert caught.value.hint in ('"union"', '"select"', '"from"')
+
+
+def test_union_of_queries_is_not_taken_for_the_column(odd: eps.Dataset) -> None:
+    with pytest.raises(eps.PlanError, match="Not supported in a query: UNION"):
+        wanted("SELECT AVG(wage) FROM people UNION SELECT AVG(wage) FROM people", odd)
+    with pytest.raises(eps.PlanError, match="Not supported in a query: ORDER BY"):
+        wanted("SELECT AVG(wage) FROM people ORDER BY 1", odd)
+
+
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("SELECT COUNT(*) FROM people WHERE union = 'yes' -- a comment", "union = 'yes'"),
+        ("SELECT COUNT(*) FROM people WHERE 'yes' = union;", "'yes' = union"),
+        ('SELECT COUNT(*) FROM people p WHERE p.age > 3 AND ("P".wage < 4)', "age > 3 AND (wage < 4)"),
+        ("SELECT COUNT(*) FROM people WHERE (select > 3)", "(select > 3)"),
+        ("SELECT COUNT(*) FROM people WHERE age > 3  GROUP BY region", "age > 3"),
+    ],
+)
+def test_the_condition_is_cut_out_as_it_stands(query: str, where: str, odd: eps.Dataset) -> None:
+    assert wanted(query, odd).where == where
+
+
+def test_aliases_name_the_columns_of_the_answer(people: eps.Dataset) -> None:
+    query = 'SELECT region AS area, COUNT(*) AS "how many", AVG(p.wage) pay FROM people AS p GROUP BY region'
+    answers = people.sql(query, keys={"Region": ["north"]}, share=0.001)
+    assert list(answers.rows()[0]) == ["area", "how many", "pay"]
+    assert "how many" in str(answers)
+    assert "95% interval" in str(answers)
+    assert list(people.sql("SELECT QUANTILE(age, 0.9), QUANTILE(age, 0.5) FROM people", share=0.001)) == [
+        "quantile_0.9_age",
+        "quantile_0.5_age",
+    ]
+    with pytest.raises(eps.PlanError, match="called 'region'"):
+        wanted("SELECT COUNT(*) AS region FROM people GROUP BY region", people)
+
+
+def test_bounds_are_asked_for_by_column(odd: eps.Dataset) -> None:
+    before = odd.history()
+    with pytest.raises(eps.PlanError, match="of 'age' needs bounds") as caught:
+        odd.sql('SELECT AVG("order"), AVG(age) FROM people')
+    assert caught.value.hint == 'bounds={"age": (0, 100)}'
+    assert odd.history() == before
+    with pytest.raises(eps.DataError, match="'region' holds text"):
+        odd.sql("SELECT AVG(region) FROM people")
+    odd.sql("SELECT AVG(age) FROM people", bounds={"AGE": (0, 120)}, share=0.001)
 
 
 @pytest.mark.parametrize("query", ["", "   ", "SELECT (", "SELECT FROM WHERE", None, 7, "SELECT " * 3000, "'", "/*"])

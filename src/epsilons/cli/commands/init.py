@@ -9,7 +9,8 @@ import click
 from epsilons.cli.asking import column_bounds
 from epsilons.cli.starting import Draft, draft_of
 from epsilons.cli.terminal import notes
-from epsilons.errors import DataError
+from epsilons.cli.wording import reworded
+from epsilons.errors import DataError, EpsilonsError
 
 
 @click.command(short_help="Write a dataset file from a table's columns.")
@@ -48,6 +49,12 @@ def command(
             f"{out} is there already.", rule="Nothing is written over.", hint="--force, or --out other.toml"
         )
     given = Draft(source, person, preferences, levels, column_bounds(bounds), types, version)
-    text = draft_of(given, target.resolve().parent)
-    target.write_text(text, encoding="utf-8")
+    try:
+        text = draft_of(given, target.resolve().parent)
+    except EpsilonsError as error:
+        raise reworded(error, "init") from None
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{out} cannot be written: {error.strerror}.", hint="--out elsewhere/people.toml") from None
     notes().print(f"Wrote {out}. Next: epsilons check {out}", markup=False)

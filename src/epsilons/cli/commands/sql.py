@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from epsilons.cli import asking
-from epsilons.cli.terminal import as_json as json_option
+from epsilons.cli.answering import charged_once, show_answers
 from epsilons.cli.terminal import print_json, results
 
 
@@ -15,9 +17,13 @@ from epsilons.cli.terminal import print_json, results
 @click.option("--share", type=float, default=0.1, show_default=True, help="For all aggregates together.")
 @click.option("--keys", "by", multiple=True, metavar="COLUMN=KEY,KEY", help="The groups of a column of GROUP BY.")
 @click.option("--bounds", "bounds", multiple=True, metavar="COLUMN=LOW,HIGH", help="Public bounds of a column.")
-@json_option
+@asking.missing
+@asking.mechanism
+@asking.assume
+@asking.analyst
+@asking.spending
 def command(
-    dataset: str, query: str, share: float, by: tuple[str, ...], bounds: tuple[str, ...], as_json: bool
+    dataset: str, query: str, share: float, bounds: tuple[str, ...], dry_run: bool, as_json: bool, **given: Any
 ) -> None:
     """Ask in SQL: COUNT, SUM, AVG, VAR_POP, MEDIAN, QUANTILE, MIN and MAX of columns, WHERE, GROUP BY with keys.
 
@@ -26,9 +32,14 @@ def command(
       epsilons sql people.toml "SELECT AVG(wage), COUNT(*) FROM people WHERE age >= 18" --bounds wage=0,100
     """
     with asking.open_dataset(dataset) as people:
-        keys = asking.arguments({"by": by}, people).get("by", {})
-        answers = people.sql(query, share=share, bounds=asking.column_bounds(bounds), keys=keys)
-        if as_json:
-            print_json(answers.to_dict())
+        options = asking.arguments(given, people)
+        batch = people.batch(share)
+        batch.sql(query, bounds=asking.column_bounds(bounds), keys=options.pop("by", None), **options)
+        if not dry_run:
+            with charged_once(people):
+                answers = batch.ask()
+            show_answers(people, answers, as_json)
+        elif as_json:
+            print_json(batch.plan().to_dict())
         else:
-            results().print(str(answers), markup=False, soft_wrap=True)
+            results().print(str(batch.plan()), markup=False, soft_wrap=True)
