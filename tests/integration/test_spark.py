@@ -350,6 +350,17 @@ def test_wishes_may_stand_in_a_table_of_their_own(spark: Any) -> None:
 # What it costs, and what it leaves behind ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("source", ["declared_wages", "wages.parquet"])
+def test_a_dataset_file_names_a_table_or_a_path(spark: Any, tmp_path: Path, source: str) -> None:
+    frame = spark.createDataFrame(TABLE)
+    frame.createOrReplaceTempView("declared_wages")
+    frame.write.parquet(str(tmp_path / "wages.parquet"))
+    declared = f'source = "{source}"\nengine = "spark"\nperson = "id"\n[preferences]\neveryone = 0.5\n'
+    (tmp_path / "people.toml").write_text(declared)
+    with eps.Dataset.from_toml(tmp_path / "people.toml") as people:
+        assert people.describe().people == len(set(TABLE["id"].to_pylist()) - {None})
+
+
 def test_a_summary_is_one_job_and_only_the_summary_comes_back(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     context = spark.sparkContext
     with eps.Dataset(spark.createDataFrame(TABLE), person="id", preferences=NAMED, rows_per_person=5) as people:

@@ -44,6 +44,8 @@ _PLAIN = (
     "threads",
     "memory",
 )
+#: What an engine on a cluster finds by itself: an address with a scheme, or a table's name.
+_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/.*|(?!.*\.(parquet|pq)$)[^/]+", re.DOTALL)
 _MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
 
 
@@ -59,15 +61,16 @@ def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
             )
     here = where.resolve().parent
     arguments = {name: declared[name] for name in _PLAIN if name in declared}
-    arguments["source"] = _paths(declared["source"], here)
+    local = declared.get("engine", "duckdb") == "duckdb"
+    arguments["source"] = _paths(declared["source"], here, local)
     arguments["person"] = declared["person"]
     arguments["preferences"] = _preferences(declared["preferences"], here)
     arguments["ledger"] = _address(declared.get("ledger"), here)
     arguments["bounds"] = {name: _pair(name, pair) for name, pair in _table(declared, "bounds").items()}
-    if declared.get("engine", "duckdb") != "duckdb":
-        arguments["engine"] = declared["engine"]
-    else:
+    if local:
         _check_there(arguments["source"], where.name)
+    else:
+        arguments["engine"] = declared["engine"]
     _check_limits(declared)
     return arguments
 
@@ -119,11 +122,12 @@ def _table(declared: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return table
 
 
-def _paths(source: Any, here: Path) -> str | list[str]:
+def _paths(source: Any, here: Path, local: bool) -> str | list[str]:
+    """Paths are relative to the file; names of tables and addresses of clusters are left as they are."""
     if isinstance(source, str) and source:
-        return str(here / source)
+        return source if not local and _ELSEWHERE.fullmatch(source) else str(here / source)
     if isinstance(source, list) and source and all(isinstance(one, str) for one in source):
-        return [str(here / one) for one in source]
+        return [str(_paths(one, here, local)) for one in source]
     raise DataError("The source is a path, or a list of paths.", hint='source = "wages.parquet"')
 
 

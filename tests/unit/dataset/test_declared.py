@@ -123,3 +123,20 @@ def test_a_mistake_in_a_file_names_its_line(home: Path, old: str, new: str, word
 def test_limits_of_the_engine_may_be_declared(home: Path) -> None:
     limits = 'threads = 1\nmemory = "500 MB"\nrows_per_person = 2'
     eps.Dataset.from_toml(write(home, WHOLE.replace("rows_per_person = 2", limits))).close()
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("wages", "wages"),
+        ("warehouse.wages", "warehouse.wages"),
+        ("hdfs:///private/wages.parquet", "hdfs:///private/wages.parquet"),
+        ("s3a://bucket/wages", "s3a://bucket/wages"),
+        ("wages.parquet", "{home}/wages.parquet"),
+        ("data/wages", "{home}/data/wages"),
+        ("/data/wages.parquet", "/data/wages.parquet"),
+    ],
+)
+def test_a_cluster_finds_tables_by_name_and_files_by_path(home: Path, source: str, found: str) -> None:
+    text = f'source = "{source}"\nengine = "spark"\nperson = "id"\n[preferences]\neveryone = 0.5'
+    assert arguments_of(write(home, text))["source"] == found.format(home=home.resolve())
