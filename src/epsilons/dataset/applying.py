@@ -85,10 +85,10 @@ def apply_through(
     recipe = algorithm_of(asked.algorithm, asked.private_under, terms.rows, terms.neighbors)
     if asked.target is not None and not isinstance(asked.target, str):
         raise PlanError("The target is one column.", hint='target="wage"')
-    columns = [terms.schema.find(name).name for name in asked.columns]
+    columns = [terms.schema.askable(name).name for name in asked.columns]
     if not columns:
         raise PlanError("No columns were named.", hint='columns=["wage"]')
-    target = None if asked.target is None else terms.schema.find(asked.target).name
+    target = None if asked.target is None else terms.schema.askable(asked.target).name
     where = None if asked.where is None else parse(asked.where, terms.schema)
     known: list[Cohort] = []
     share = manner.share

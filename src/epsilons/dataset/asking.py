@@ -109,7 +109,7 @@ def understand(asked: Wording, terms: Terms, density: float | None, location: fl
         raise PlanError(f"Unknown statistic {asked.statistic!r}.", hint=", ".join(STATISTICS))
     where = None if asked.where is None else parse(asked.where, terms.schema)
     by = None if asked.by is None else Keys.of(asked.by, terms.schema)
-    column = None if asked.column is None else terms.schema.find(asked.column).name
+    column = None if asked.column is None else terms.schema.askable(asked.column).name
     if column is None and asked.statistic != "count":
         raise PlanError(f"A {asked.statistic} needs a column.", hint=f'people.{asked.statistic}("wage", ...)')
     asked = replace(

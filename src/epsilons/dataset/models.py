@@ -28,7 +28,7 @@ def linear(target: Any, features: Any, bounds: Any, where: Any, by: Any, terms: 
 def logistic(target: Any, features: Any, bounds: Any, classes: Any, where: Any, by: Any, terms: Terms) -> Meaning:
     """Log-odds of the second of two public classes."""
     names = _features(target, features, terms)
-    aim = terms.schema.find(target)
+    aim = terms.schema.askable(target)
     known = _bounds(bounds, terms)
     statistic = LogisticRegression(names, tuple(_pair(name, known) for name in names), classes, rows=terms.rows)
     for label in statistic.classes:

@@ -111,7 +111,7 @@ class Registry:
         return self.ledger.set_grants(digests(ids, self._salt), nano)
 
     def withdraw(self, people: Any) -> Enrolment:
-        """Whoever of these is on the roster is not used any more."""
+        """None of these is used any more, also if they join only later."""
         return self.ledger.withdraw(digests(as_ids(people, self._person), self._salt))
 
     def _read(self) -> Asked:

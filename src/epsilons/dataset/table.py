@@ -309,17 +309,11 @@ class Dataset:
 
     def set_preferences(self, wishes: Any) -> Enrolment:
         """What people said themselves: {id: epsilon or name of a level}, or a table with their ids and wishes."""
-        with self._lock:
-            done = self._registry.set_preferences(wishes)
-            self._refresh()
-        return done
+        return self._change(lambda: self._registry.set_preferences(wishes))
 
     def withdraw(self, people: Any) -> Enrolment:
-        """These people (a list of ids) are not used any more; their accounts stay."""
-        with self._lock:
-            done = self._registry.withdraw(people)
-            self._refresh()
-        return done
+        """These people (a list of ids) are not used any more; their accounts stay. `unknown` were not on the roster."""
+        return self._change(lambda: self._registry.withdraw(people))
 
     def sync_preferences(self) -> Enrolment:
         """Take the wishes of the table as they stand now, looser ones too.
@@ -327,8 +321,14 @@ class Dataset:
         Rows stay those of the version that was opened; another version is another dataset.
         """
         with self._lock:
-            done = self._registry.sync()
-            self._enrolled = done
+            self._enrolled = self._change(self._registry.sync)
+            return self._enrolled
+
+    def _change(self, change: Callable[[], Enrolment]) -> Enrolment:
+        """Who stands where, in the books and then beside the rows; refused at once if those are out of reach."""
+        with self._lock:
+            self._check_open()
+            done = change()
             self._refresh()
         return done
 
@@ -432,9 +432,13 @@ class Dataset:
 
     def _refresh(self) -> None:
         """After people changed their minds, here or elsewhere, the rows get their new cohorts."""
+        self._check_open()
+        self._preparation = self._registry.renewed(self._preparation)
+
+    def _check_open(self) -> None:
         if self._closed:
             raise DataError("This dataset is closed.", rule="Nothing is charged for a table that cannot be read.")
-        self._preparation = self._registry.renewed(self._preparation)
+        self._engine.check_ready()
 
 
 def _listed(complete: Any) -> Sequence[str]:

@@ -1,6 +1,7 @@
 """Who asked for what, read from tables: one wish per person, the strictest of all their rows.
 
-Preferences are public facts of the roster, so messages may name them; ids are never named.
+Preferences are public, but a column named by mistake is not: nothing that was read from a table is in a message, but
+for a word that is a known level in all but case and blanks. What a caller wrote as a value of Python may be.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from sqlglot import exp
 
 from epsilons.engines.base import NUMBER, SOURCE, TEXT, Column, Engine
 from epsilons.engines.literals import cast, column, literal, table, whole
-from epsilons.engines.predicate import missing
+from epsilons.engines.predicate import both, missing
 from epsilons.errors import DataError, PreferenceError
 from epsilons.guarantee import to_epsilon
-from epsilons.preferences import Preferences, roster_of, to_nano
+from epsilons.preferences import Preferences, Roster, roster_of, to_nano
 from epsilons.statistics.base import check_real
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 #: How the ledger writes a public grant.
 PUBLIC_CODE = -1
+#: A word with more blanks than this around it is not shown.
+_BLANKS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +61,7 @@ def read_wishes(engine: Engine, person: Column, preferences: Preferences, open_t
     wishes = preferences.wishes
     if wishes is not None and wishes.source is None:
         ids, epsilons = _read(engine, person, wishes.column, wishes.levels, preferences.default)
-        return _asked(ids, epsilons)
+        return _asked(ids, epsilons, wishes.column)
     in_data = _distinct(engine, person)
     if wishes is not None:
         other = open_table(wishes.source, types=wishes.types)
@@ -76,7 +79,8 @@ def read_wishes(engine: Engine, person: Column, preferences: Preferences, open_t
             rule="A table's rows have no order; preferences go by person.",
             hint='eps.Preferences({"ann": 0.1}) or eps.Preferences.from_column("epsilon")',
         )
-    return _asked(*_with_default(_as_ids(ids, person), epsilons, in_data, preferences.default, person))
+    everyone = _with_default(_as_ids(ids, person), epsilons, in_data, preferences.default, person)
+    return _asked(*everyone, None if wishes is None else wishes.column)
 
 
 def read_table(source: Any, person: Column, preferences: Preferences, open_table: Callable[..., Engine]) -> Asked:
@@ -94,7 +98,7 @@ def read_table(source: Any, person: Column, preferences: Preferences, open_table
         ids, epsilons = _read(other, whose, wishes.column, wishes.levels, preferences.default)
     finally:
         other.close()
-    return _asked(_as_ids(ids, person), epsilons)
+    return _asked(_as_ids(ids, person), epsilons, wishes.column)
 
 
 def from_mapping(mapping: Mapping[Any, float], person: Column) -> tuple[pa.Array, NDArray[np.float64]]:
@@ -217,26 +221,36 @@ def _read_levels(
     result = engine.run(query)
     ranks = result["wish"].combine_chunks().cast(pa.int64()).fill_null(len(ranked)).to_numpy(zero_copy_only=False)
     if (ranks < 0).any():
-        raise PreferenceError(
-            f"Column {kind.name!r} holds levels that are not known: {', '.join(_unknown(engine, kind, ranked))}.",
-            rule="Every level that people chose needs an epsilon.",
-            hint=f"one of {', '.join(ranked)}, or add the missing level",
-        )
+        raise _unknown_level(kind, ranked, _nearly(engine, kind, ranked))
     return result["id"], np.array([*strictness, math.nan if default is None else default])[ranks]
 
 
-def _unknown(engine: Engine, kind: Column, known: list[str]) -> list[str]:
-    """A few of the names that no level has."""
+def _nearly(engine: Engine, kind: Column, known: list[str]) -> tuple[str, str] | None:
+    """A word of the column that is a known level but for case and blanks around it, and that level."""
+    plain = exp.Lower(this=exp.Trim(this=column(kind.name), expression=exp.Literal.string(" \t\r\n")))
+    alike = exp.In(this=plain, expressions=[literal(name.strip().lower(), kind) for name in known])
     listed = exp.In(this=column(kind.name), expressions=[literal(name, kind) for name in known])
-    query = (
-        exp.select(exp.alias_(column(kind.name), "name"))
-        .distinct()
-        .from_(table(SOURCE))
-        .where(exp.Not(this=listed))
-        .order_by(exp.Literal.number(1))
-        .limit(5)
+    query = exp.select(exp.alias_(exp.Min(this=column(kind.name)), "word")).from_(table(SOURCE))
+    (word,) = engine.run(query.where(both(alike, exp.Not(this=listed))))["word"].to_pylist()
+    # Engines may fold letters otherwise than Python: what is named is one of the levels by Python's own rules.
+    meant = [name for name in known if word is not None and name.strip().casefold() == word.strip().casefold()]
+    return (word, meant[0]) if meant else None
+
+
+def _unknown_level(kind: Column, known: list[str], nearly: tuple[str, str] | None) -> PreferenceError:
+    levels = f"The levels are {', '.join(known)}; every word in the column is one of them, or missing."
+    if nearly is not None and len(nearly[0]) < len(nearly[1]) + _BLANKS:
+        word, meant = nearly
+        return PreferenceError(
+            f"Column {kind.name!r}: {word!r} is not a level; did you mean {meant!r}?",
+            rule=levels,
+            hint=f"{word!r} as a level too, or the column without blanks and in one case",
+        )
+    return PreferenceError(
+        f"Column {kind.name!r} holds levels that are not known.",
+        rule=f"{levels} Others are not shown, since the column may be another one than was meant.",
+        hint="the distinct words of the column, as its steward; then add the missing level, or name the right column",
     )
-    return [repr(name)[1:-1][:40] for name in engine.run(query)["name"].to_pylist()]
 
 
 def _alike(ids: pa.Array, in_data: pa.Array, person: Column) -> tuple[pa.Array, pa.Array]:
@@ -266,13 +280,30 @@ def _with_default(
     return joined, np.concatenate([epsilons, np.full(len(new), math.nan if default is None else default)])
 
 
-def _asked(ids: Any, epsilons: NDArray[np.float64]) -> Asked:
+def _asked(ids: Any, epsilons: NDArray[np.float64], source: str | None) -> Asked:
+    """`source` is the column that the epsilons were read from; None if a caller gave them."""
     if len(epsilons) == 0:
         raise DataError("There are no people.", rule="A roster has at least one person.", hint="a table with rows")
-    roster = roster_of(epsilons)
+    roster = roster_of(epsilons) if source is None else _roster_of_column(epsilons, source)
     grants = np.array([PUBLIC_CODE if grant is None else grant for grant in roster.levels.grants], np.int64)
     plain = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
     return Asked(plain, grants[roster.codes], roster.levels.rounding_loss)
+
+
+def _roster_of_column(epsilons: NDArray[np.float64], source: str) -> Roster:
+    """As `roster_of`, whose refusals quote the epsilon that they are about; here it was read from a table."""
+    try:
+        return roster_of(epsilons)
+    except PreferenceError as refused:
+        rule, hint = refused.rule, refused.hint
+    nobody = bool(np.isnan(epsilons).any())
+    raise PreferenceError(
+        f"Somebody has no preference in column {source!r}."
+        if nobody
+        else f"Column {source!r} holds an epsilon that is not allowed.",
+        rule=rule,
+        hint=f"{hint}; or another column, if {source!r} does not hold preferences",
+    )
 
 
 def grants_of(epsilons: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -24,14 +24,17 @@ SOURCE = "source"
 
 NUMBER, TEXT, TRUTH, DATE, TIME, OTHER = "number", "text", "truth", "date", "time", "other"
 
+#: Types that cannot be asked about, by the names of Spark and DuckDB, and the nearest that can; text for all others.
+_PLAINER = {"TIMESTAMP": "TIMESTAMP_NTZ", "TIMESTAMP WITH TIME ZONE": "TIMESTAMP", "UHUGEINT": "DOUBLE"}
+
 
 @dataclass(frozen=True)
 class Column:
     """A column's name and type, which are public.
 
     `family` decides what a column may be compared with: number, text, truth (booleans), date, time (without a zone);
-    "other" is stored but cannot be asked about. An exact number is a whole number of units of 10^-scale between `low`
-    and `high`; a floating one has `bits` (32 or 64) instead.
+    "other" is stored but cannot be asked about, and `type` is what the engine calls it. An exact number is a whole
+    number of units of 10^-scale between `low` and `high`; a floating one has `bits` (32 or 64) instead.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Column:
     scale: int = 0
     precision: int = 0
     bits: int = 0
+    type: str = ""
 
     @property
     def floating(self) -> bool:
@@ -88,9 +92,16 @@ class Schema(Mapping[str, Column]):
             )
         return found
 
-    def number(self, name: Any) -> Column:
-        """A column of numbers (or truths); its type is public, so the refusal says nothing about a value."""
+    def askable(self, name: Any) -> Column:
+        """A column that questions may be about; its type is public, so the refusal says nothing about a value."""
         column = self.find(name)
+        if column.family == OTHER:
+            raise unaskable(column)
+        return column
+
+    def number(self, name: Any) -> Column:
+        """A column of numbers (or truths)."""
+        column = self.askable(name)
         if not column.numeric():
             raise DataError(
                 f"Column {column.name!r} holds {column.family}, not numbers.",
@@ -98,6 +109,17 @@ class Schema(Mapping[str, Column]):
                 hint="a histogram with categories for words; types={...} for numbers in a CSV file",
             )
         return column
+
+
+def unaskable(column: Column) -> DataError:
+    """What to say about a column of a type that no question can be about."""
+    of_type = f" of type {column.type}" if column.type else ""
+    plain = _PLAINER.get(column.type.upper(), "STRING")
+    return DataError(
+        f"Column {column.name!r}{of_type} cannot be asked about.",
+        rule="Questions are about numbers, text, truths, dates, and times without a zone.",
+        hint=f"CAST({column.name} AS {plain}) in the table that you open",
+    )
 
 
 class Engine(Protocol):
@@ -121,6 +143,9 @@ class Engine(Protocol):
 
         Where it may not, since it lies elsewhere or might hold other rows the next time, it is copied first.
         """
+
+    def check_ready(self) -> None:
+        """`DataError` if nothing can be read any more, which is asked before anybody is charged."""
 
     def run(self, tree: exp.Query) -> pa.Table:
         """The result of a query; `DataError` with a fixed text if the engine fails."""

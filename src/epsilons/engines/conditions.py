@@ -27,7 +27,7 @@ from sqlglot import exp, tokenize
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from epsilons.engines.base import NUMBER, TEXT, TRUTH, Column, Schema
+from epsilons.engines.base import NUMBER, OTHER, TEXT, TRUTH, Column, Schema, unaskable
 from epsilons.engines.literals import Canonical, canonical, check_text
 from epsilons.engines.predicate import All, Among, Any_, Compare, Like, Missing, Never, Predicate
 from epsilons.errors import PlanError
@@ -52,18 +52,32 @@ class _RefusedError(Exception):
     """Not in the language."""
 
 
+class _UnaskableError(Exception):
+    """A column of a type that cannot be asked about."""
+
+    def __init__(self, column: Column) -> None:
+        self.column = column
+
+
 def parse(text: Any, schema: Schema) -> Predicate:
     """The condition that a text stands for, in normal form; `PlanError`, always the same, if it is not one.
+
+    `DataError` if it is about a column whose type cannot be asked about.
 
     >>> from epsilons.engines.base import Column, Schema
     >>> schema = Schema([Column("age", "number", -2**31, 2**31 - 1), Column("union", "text")])
     >>> parse("NOT (age < 17.5 OR \\"union\\" IS NULL)", schema).text
     '("age" >= 18 AND "union" IS NOT NULL)'
     """
+    strange = None
     try:
         return _parse(text, schema)
+    except _UnaskableError as found:
+        strange = found.column
     except Exception:  # parsers quote what they could not read, and recursion ends in errors of its own
         pass
+    if strange is not None:
+        raise unaskable(strange)
     raise PlanError(
         "The condition is not one that can be asked.",
         rule="Columns against literals of their type: = <> < <= > >=, IN, BETWEEN, LIKE, IS [NOT] NULL; AND, OR, NOT.",
@@ -168,6 +182,8 @@ def _column(node: Any, schema: Schema) -> Column:
     found = schema.get(node.this.this) if node.this.args.get("quoted") else schema.find(node.this.this)
     if found is None:
         raise _RefusedError
+    if found.family == OTHER:
+        raise _UnaskableError(found)
     return found
 
 

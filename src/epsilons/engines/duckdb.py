@@ -166,6 +166,9 @@ class DuckDB:
         """A user's relation lives on its own connection, where nothing of ours is known."""
         return self._relation is None
 
+    def check_ready(self) -> None:
+        """Always: questions go to copies on a connection of our own, also if the user has closed theirs."""
+
     def run(self, tree: exp.Query) -> pa.Table:
         text = tree.sql("duckdb", copy=False)
         return _calmly(lambda: self._query(tree, text).to_arrow_table())
@@ -245,7 +248,10 @@ def _column(name: str, kind: str) -> Column:
         precision, scale = int(match[1]), int(match[2])
         most = 10**precision - 1
         return Column(name, NUMBER, -most, most, scale, precision)
-    return Column(name, _PLAIN.get(kind, OTHER))
+    if kind in _PLAIN:
+        return Column(name, _PLAIN[kind])
+    # The words of an enumeration, and the fields of a structure, stay out of messages.
+    return Column(name, OTHER, type="list" if kind.endswith("]") else kind.partition("(")[0])
 
 
 def _calmly(work: Callable[[], _T]) -> _T:

@@ -61,6 +61,8 @@ _SETTINGS = {
 _ADAPTIVE, _PARTITIONS = "spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions"
 #: A path without it may lie on whatever file system the cluster prefers.
 _HERE = "file://"
+#: What Spark calls the absence of what was named.
+_ABSENT = ("TABLE_OR_VIEW_NOT_FOUND", "PATH_NOT_FOUND")
 #: Where pyspark writes what a failed query was about, values included.
 _LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
@@ -125,6 +127,10 @@ class Spark:
         """The second reading of a frame may give other rows than the first."""
         return False
 
+    def check_ready(self) -> None:
+        """As every engine: the session lives in the user's cluster, which they may have stopped."""
+        _check_running(self._session)
+
     def run(self, tree: exp.Query) -> pa.Table:
         """As every engine: one Spark job, since nothing is planned anew in the middle of it."""
 
@@ -184,6 +190,7 @@ def _frame(source: Any) -> DataFrame:
     except ImportError:
         raise DataError("Spark is not installed.", hint="pip install 'epsilons[spark]', and Java 17 or newer") from None
     if isinstance(source, Classic):
+        _check_running(source.sparkSession)
         if source.isStreaming:
             raise DataError("A stream has no end to be asked about.", hint="a DataFrame that was read, not streamed")
         return source
@@ -201,8 +208,37 @@ def _frame(source: Any) -> DataFrame:
             hint='eps.Dataset("wages", engine="spark", ...)',
         )
     session = _their_session()
-    named = len(paths) == 1 and isinstance(source, str) and not _is_path(source)
-    return _calmly(lambda: session.table(str(source)) if named else session.read.parquet(*map(os.fspath, paths)))
+    if isinstance(source, str) and not _is_path(source):
+        return _found(
+            lambda: session.table(source),
+            # A view that is there may be made of tables that are not.
+            lambda no: None if session.catalog.tableExists(source) else f"There is no table {source!r}.",
+            "a name that spark.catalog.listTables() shows, or a path with a / in it",
+        )
+    return _found(
+        lambda: session.read.parquet(*map(os.fspath, paths)),
+        lambda no: f"There is no file {no.getMessageParameters()['path']!r}.",
+        "a path that spark.read.parquet reads; file:///... for a file on this machine",
+    )
+
+
+def _found(look: Callable[[], DataFrame], absent: Callable[[Any], str | None], hint: str) -> DataFrame:
+    """That there is no such table or file says nothing about what one holds; every other reason stays untold."""
+    from pyspark.errors import AnalysisException
+
+    def work() -> DataFrame | str:
+        try:
+            return look()
+        except AnalysisException as no:
+            said = absent(no) if no.getCondition() in _ABSENT else None
+            if said is None:
+                raise
+            return said
+
+    found = _calmly(work)
+    if isinstance(found, str):
+        raise DataError(found, rule="The name of a table, or paths of Parquet files.", hint=hint)
+    return found
 
 
 def _is_path(source: str) -> bool:
@@ -222,6 +258,21 @@ def _their_session() -> SparkSession:
     except Exception:
         pass
     raise DataError("Spark could not be started.", hint="Java 17 or newer, or a session that runs already")
+
+
+def _check_running(session: SparkSession) -> None:
+    """Refuse a session that was stopped, by Python or by whoever else has hold of the cluster."""
+    try:
+        context: Any = session.sparkContext._jsc
+        running = context is not None and not context.sc().isStopped()
+    except Exception:  # the process that Spark ran in is gone
+        running = False
+    if not running:
+        raise DataError(
+            "The Spark session of this table was stopped.",
+            rule="Nothing is charged for a table that cannot be read.",
+            hint="a new session, and the dataset opened again with the same ledger",
+        )
 
 
 def _own_session(theirs: SparkSession) -> SparkSession:
@@ -326,7 +377,9 @@ def _column(field: Any) -> Column:
         return Column(field.name, NUMBER, -most, most, scale, precision)
     if kind.startswith(_COLLATED) or _SIZED_TEXT.fullmatch(kind):
         return Column(field.name, TEXT)
-    return Column(field.name, _PLAIN.get(kind, OTHER))
+    if kind in _PLAIN:
+        return Column(field.name, _PLAIN[kind])
+    return Column(field.name, OTHER, type=re.split(r"[<(]", kind)[0])
 
 
 def _quoted(name: str) -> str:

@@ -99,7 +99,7 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Enrolment:
-    """What became of a list of wishes, in people."""
+    """What became of a list of wishes, in people; `unknown` of those who withdrew were on no roster before."""
 
     epoch: int
     joined: int = 0
@@ -108,6 +108,7 @@ class Enrolment:
     withdrawn: int = 0
     pending: int = 0
     unchanged: int = 0
+    unknown: int = 0
 
     @property
     def changed(self) -> int:

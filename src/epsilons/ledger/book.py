@@ -146,7 +146,10 @@ class Ledger:
         return self._change(people, grants, roster.any_change)
 
     def withdraw(self, people: People) -> Enrolment:
-        """These people are not used any more; their accounts stay."""
+        """These people are not used any more; their accounts stay.
+
+        Whoever is not on the roster is noted as withdrawn, should they join one day, and reported as `unknown`.
+        """
         listed = border.digests(people)
         return self._change(listed, np.full(len(listed), roster.WITHDRAW_CODE), roster.any_change, checked=True)
 

@@ -160,15 +160,17 @@ def change(
     moving = policy(now, wished)
     epoch = int(connection.execute(select(tables.ledger.c.epoch)).scalar_one())
     kept = ~moving
+    unknown = int((wishes[~found] == WITHDRAW_CODE).sum())
     counts = {
-        "joined": int((~found).sum()),
-        "withdrawn": int((moving & (wished == WITHDRAW_CODE)).sum()),
+        "joined": int((~found).sum()) - unknown,
+        "withdrawn": int((moving & (wished == WITHDRAW_CODE)).sum()) + unknown,
         "tightened": int((moving & (wished != WITHDRAW_CODE) & (openness(wished) < openness(now))).sum()),
         "loosened": int((moving & (openness(wished) > openness(now))).sum()),
         "pending": int((kept & (wished != now)).sum()),
         "unchanged": int((kept & (wished == now)).sum()),
+        "unknown": unknown,
     }
-    if not counts["joined"] and not moving.any():
+    if found.all() and not moving.any():
         return Enrolment(epoch=epoch, **counts)
 
     seq = journal.head(connection)[0] + 1

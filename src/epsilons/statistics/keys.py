@@ -48,7 +48,7 @@ class Keys:
             if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
                 raise PlanError("Keys are not a list.", rule=_KEYS_RULE, hint=_KEYS_HINT)
             given.append(tuple(value.item() if isinstance(value, np.generic) else value for value in values))
-        return cls(tuple(schema.find(name) for name in by), tuple(given))
+        return cls(tuple(schema.askable(name) for name in by), tuple(given))
 
     @property
     def labels(self) -> list[Any]:

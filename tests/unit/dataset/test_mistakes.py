@@ -1,8 +1,11 @@
 """Mistakes that would cost people their budgets, refused before anybody is charged."""
 
 import sqlite3
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -51,6 +54,91 @@ def test_a_closed_dataset_charges_nobody(tmp_path: Path) -> None:
         people.count()
     with people_dataset(ledger=address) as again:
         assert again.history() == ()
+
+
+MOMENT = datetime(2020, 1, 1)
+STRANGE = {
+    "tags": (pa.array([[1]] * 300), "list", "STRING"),
+    "zoned": (pa.array([MOMENT] * 300, pa.timestamp("us", "UTC")), "TIMESTAMP WITH TIME ZONE", "TIMESTAMP"),
+    "parts": (pa.array([{"secret": 1}] * 300), "STRUCT", "STRING"),
+}
+
+
+def about(column: str) -> dict[str, Callable[[eps.Dataset], object]]:
+    """Every way of asking about a column."""
+    bounds = {"age": (0, 100), column: (0, 1)}
+    return {
+        "is null": lambda p: p.count(where=f"{column} IS NULL"),
+        "is not null": lambda p: p.mean("age", bounds=(0, 100), where=f"age > 3 OR NOT {column} IS NULL"),
+        "compared": lambda p: p.count(where=f"{column} = '2020-01-01'"),
+        "among": lambda p: p.count(where=f"{column} IN ('a')"),
+        "count": lambda p: p.count(column),
+        "mean": lambda p: p.mean(column, bounds=(0, 1)),
+        "median": lambda p: p.median(column, bounds=(0, 1)),
+        "histogram": lambda p: p.histogram(column, categories=["a"]),
+        "bins": lambda p: p.histogram(column, edges=[0, 1]),
+        "groups": lambda p: p.count(by={column: ["a"]}),
+        "plan": lambda p: p.plan("mean", column, bounds=(0, 1)),
+        "apply": lambda p: p.apply(lambda data, epsilon: 1, columns=[column]),
+        "target": lambda p: p.apply(lambda data, epsilon: 1, columns=["age"], target=column),
+        "feature": lambda p: p.linear_regression("age", [column], bounds=bounds),
+        "classes": lambda p: p.logistic_regression(column, ["age"], bounds=bounds),
+        "sql": lambda p: p.sql(f"SELECT COUNT({column}) FROM people"),
+        "sql where": lambda p: p.sql(f"SELECT COUNT(*) FROM people WHERE {column} IS NOT NULL"),
+        "sql mean": lambda p: p.sql(f"SELECT AVG({column}) FROM people", bounds={column: (0, 1)}),
+    }
+
+
+@pytest.mark.parametrize("column", STRANGE)
+def test_a_column_that_cannot_be_asked_about_is_refused_before_anybody_is_charged(column: str) -> None:
+    values, kind, plain = STRANGE[column]
+    with people_dataset(people_table(300).append_column(column, values)) as people:
+        for way, ask in about(column).items():
+            with pytest.raises(eps.DataError) as caught:
+                ask(people)
+            said = str(caught.value)
+            assert f"Column {column!r} of type {kind} cannot be asked about." in said, way
+            assert f"CAST({column} AS {plain})" in said
+            assert "secret" not in said
+            assert caught.value.__context__ is None
+        assert people.history() == ()
+
+
+def test_the_words_of_an_enumeration_stay_out_of_messages() -> None:
+    own = duckdb.connect()
+    relation = own.sql("SELECT range AS id, 'a'::ENUM('a', 'secret') AS word FROM range(300)")
+    with eps.Dataset(relation, person="id", preferences=1.0) as people:
+        with pytest.raises(eps.DataError, match="'word' of type ENUM cannot be asked about") as caught:
+            people.count(where="word = 'a'")
+        assert "secret" not in str(caught.value)
+        assert people.history() == ()
+    plain = relation.select("id, CAST(word AS STRING) AS word")  # what the hint says
+    with eps.Dataset(plain, person="id", preferences=1000.0) as people:
+        assert abs(people.count(where="word = 'a'", share=0.5).value - 300) < 2
+
+
+def test_a_users_connection_may_be_closed_after_opening() -> None:
+    """Questions go to the copy; only wishes are read from the relation again, which charges nobody."""
+    own = duckdb.connect()
+    relation = own.sql("SELECT range AS id, 1000.0 AS epsilon FROM range(300)")
+    with eps.Dataset(relation, person="id", preferences=eps.Preferences.from_column("epsilon")) as people:
+        own.close()
+        assert abs(people.count(share=0.5).value - 300) < 2
+        with pytest.raises(eps.DataError, match="could not be read"):
+            people.sync_preferences()
+        assert len(people.history()) == 1
+        assert people.withdraw([3]).withdrawn == 1
+        assert people.describe().people == 299
+
+
+def test_a_closed_dataset_changes_no_roster() -> None:
+    ledger = eps.ledger.open()
+    people = people_dataset(ledger=ledger)
+    people.close()
+    for change in (lambda: people.withdraw([1]), lambda: people.set_preferences({1: 0.1}), people.sync_preferences):
+        with pytest.raises(eps.DataError, match="closed"):
+            change()
+    assert ledger.epoch == 1
 
 
 def test_a_quota_holds_for_whoever_asks() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +79,41 @@ def test_without_a_default_everybody_needs_a_wish() -> None:
         opened({"id": [1, 2]}, eps.Preferences([0.5, 1.0]))
 
 
-@pytest.mark.parametrize("wish", [0.0, -1.0, 1e-12, 2e6])
-def test_wishes_that_are_no_epsilons_are_refused(wish: float) -> None:
-    with pytest.raises(PreferenceError):
-        opened({"id": [1, 2], "epsilon": [wish, 1.0]}, eps.Preferences.from_column("epsilon"))
+@pytest.mark.parametrize(
+    ("wish", "rule"),
+    [
+        (-3.25, "larger than zero"),
+        (0.0, "larger than zero"),
+        (7e-12, "a billionth"),
+        (2_345_678.0, "at most 1,000,000"),
+    ],
+)
+def test_an_epsilon_that_is_not_allowed_is_quoted_only_to_whoever_wrote_it(wish: float, rule: str) -> None:
+    data = {"id": [1, 2], "debt": [wish, 1.0]}
+    other = pa.table({"who": [1, 2], "debt": [wish, 1.0]})
+    people = opened({"id": [1, 2], "debt": [1.0, 1.0]}, eps.Preferences.from_column("debt"))
+    for work in (
+        lambda: opened(data, eps.Preferences.from_column("debt")),
+        lambda: opened(data, eps.Preferences.from_file(other, person="who", column="debt")),
+        lambda: people.set_preferences(pa.table(data)),
+    ):
+        with pytest.raises(
+            PreferenceError, match=f"Column 'debt' holds an epsilon that is not allowed.*{rule}"
+        ) as caught:
+            work()
+        assert not any(f"{wish:{digits}}" in str(caught.value) for digits in (".6g", ".3g") if wish)
+        assert caught.value.__context__ is None
+    for given in ({1: wish, 2: 1.0}, wish):
+        with pytest.raises(PreferenceError, match=f"An epsilon of {re.escape(f'{wish:.6g}')}"):
+            opened({"id": [1, 2]}, given)
+
+
+def test_more_wishes_than_levels_are_not_quoted_either() -> None:
+    """Beyond 256 distinct epsilons another path looks for what is not allowed."""
+    debts = [*np.linspace(1, 2, 5_000).tolist(), -3.25]
+    with pytest.raises(PreferenceError, match="Column 'debt' holds an epsilon that is not allowed") as caught:
+        opened({"id": range(5_001), "debt": debts}, eps.Preferences.from_column("debt"))
+    assert "3.25" not in str(caught.value)
 
 
 def test_levels_by_name() -> None:
@@ -98,13 +130,28 @@ def test_levels_by_name() -> None:
         people.set_preferences({4: "wide"})
 
 
-def test_an_unknown_level_is_named_and_nobody_joins() -> None:
+def test_an_unknown_level_is_refused_unquoted_and_nobody_joins() -> None:
+    """The column may be another one than was meant: of five diagnoses none is named."""
     ledger = eps.ledger.open()
-    for words in (["open", "opne"], ["open", "OPEN"], ["open", "open "], ["open", "-1"]):
-        with pytest.raises(PreferenceError, match="not known") as caught:
-            opened({"id": [1, 2], "privacy": words}, eps.Preferences.from_levels("privacy", LEVELS), ledger=ledger)
-        assert words[1] in str(caught.value)
+    for word in ("has HIV", "opne", "-1", "'", "open" + " " * 1_000):
+        levels = eps.Preferences.from_levels("diagnosis", LEVELS)
+        with pytest.raises(PreferenceError, match="Column 'diagnosis' holds levels that are not known") as caught:
+            opened({"id": [1, 2], "diagnosis": ["open", word]}, levels, ledger=ledger)
+        assert f"{word}" not in str(caught.value).replace("Column 'diagnosis'", "")
+        assert "strict, standard, open, public" in str(caught.value)
+        assert caught.value.__context__ is None
     assert ledger.cohorts() == ()
+
+
+@pytest.mark.parametrize("word", ["OPEN", "open ", " Open", "open\r", "\topen\n"])
+def test_a_level_in_other_letters_or_with_blanks_is_named(word: str) -> None:
+    with pytest.raises(PreferenceError) as caught:
+        opened({"id": [1, 2, 3], "privacy": ["open", word, "has HIV"]}, eps.Preferences.from_levels("privacy", LEVELS))
+    assert f"{word!r} is not a level; did you mean 'open'?" in str(caught.value)
+    assert "HIV" not in str(caught.value)
+
+
+def test_columns_that_hold_no_levels_or_epsilons() -> None:
     with pytest.raises(PreferenceError, match="no preference"):
         opened({"id": [1, 2], "privacy": ["open", None]}, eps.Preferences.from_levels("privacy", LEVELS))
     with pytest.raises(PreferenceError, match="not names of levels"):
@@ -244,6 +291,20 @@ def test_wishes_from_a_table_of_the_same_columns() -> None:
         with pytest.raises(PreferenceError):
             people.set_preferences(wrong)
     assert grants(people) == {0.5: 1, 1.0: 1, math.inf: 1}
+
+
+def test_a_withdrawal_of_somebody_unknown_is_reported_and_holds() -> None:
+    people = opened({"id": [1, 2], "epsilon": [1.0, 1.0]}, eps.Preferences.from_column("epsilon"))
+    done = people.withdraw([1, 77])
+    assert (done.joined, done.withdrawn, done.unknown, done.changed) == (0, 2, 1, 2)
+    assert people.withdraw([77]).unknown == 0
+    later = pa.table({"id": [1, 2, 77], "epsilon": [1.0, 1.0, 1.0]})
+    with dataset(
+        later, preferences=eps.Preferences.from_column("epsilon"), ledger=people.ledger, rows_per_person=5
+    ) as joined:
+        assert grants(joined) == {1.0: 1}
+        joined.set_preferences({77: 1.0})
+        assert grants(joined) == {1.0: 2}
 
 
 def test_people_who_move_keep_what_was_spent() -> None:
