@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 import ledger_servers
+import spark_session
 
 # Heads of ledgers are kept in the user's state directory; no test may write into the real one.
 _state = tempfile.TemporaryDirectory(prefix="epsilons-state-")
@@ -35,16 +36,25 @@ def postgres_server() -> Iterator[str]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A local Spark for the tests of one file, whose name begins with test_spark."""
+    session = spark_session.start(str(tmp_path_factory.mktemp("warehouse")))
+    yield session
+    session.stop()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
-    """All tests of Spark go to one worker, so that Spark starts once; every other test goes wherever there is room.
+    """All tests of Spark go to one worker, where one Spark runs at a time; every other test goes wherever there is room.
 
-    The mark `xdist_group` would say this, but xdist 3.8 has no effect with it under pytest 9.2, and says nothing.
+    They are in files whose names begin with test_spark. The mark `xdist_group` would say this, but xdist 3.8 has no effect with it under pytest 9.2, and says
+    nothing.
     """
     from xdist.scheduler import LoadScopeScheduling
 
     class OneSpark(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if "test_spark.py::" in nodeid else nodeid
+            return "spark" if "/test_spark" in nodeid else nodeid
 
     return OneSpark(config, log)

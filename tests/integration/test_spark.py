@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
@@ -18,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
 from sqlglot import exp
 
 import epsilons as eps
@@ -39,9 +33,9 @@ from epsilons.statistics.scope import Scope
 from epsilons.statistics.steps import as_double
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
-from epsilons.testing import seeded
 from hostile import FLOATS, INTS
-from spark_session import missing, start
+from spark_questions import NAMED, NAMES, PEOPLE, QUESTIONS, TABLE, answers, asked, salted
+from spark_session import missing
 
 if reason := missing():
     pytest.skip(reason, allow_module_level=True)
@@ -49,13 +43,6 @@ pytestmark = pytest.mark.integration
 
 FIXED = "The table could not be read."
 LEVELS = 3
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    session = start(str(tmp_path_factory.mktemp("warehouse")))
-    yield session
-    session.stop()
 
 
 def on_both(spark: Any, table: pa.Table) -> tuple[Engine, Engine]:
@@ -262,56 +249,6 @@ def test_conditions_hold_for_the_same_rows(both: tuple[Prepared, Prepared]) -> N
 
 # Whole questions ----------------------------------------------------------------------------------------------------
 
-PEOPLE = 120
-_random = np.random.default_rng(11)
-_rows = _random.integers(1, 6, PEOPLE)
-_who = np.repeat(np.arange(PEOPLE), _rows)
-_names = [f"person {i}" for i in range(PEOPLE - 6)] + ["ü", "u\u0308", "🙂", "", " ", "it's \\"]
-TABLE = pa.table({
-    "id": pa.array([None if i % 50 == 49 else _names[p] for i, p in enumerate(_who)]),
-    "number": pa.array((_who * 12345678901234567 % 2**62).astype(np.int64) - 2**61),
-    "wage": pa.array([None if i % 13 == 0 else v for i, v in enumerate(_random.normal(50, 30, len(_who)).tolist())]),
-    "odd": pa.array(list(islice(cycle([*FLOATS, None]), len(_who)))),
-    "region": pa.array(_random.choice(["north", "south", "weird"], len(_who))),
-    "level": pa.array(_random.choice(["strict", "open", "public"], PEOPLE)[_who]),
-    "tags": pa.array([[1]] * len(_who)),
-})  # fmt: skip
-NAMED = eps.Preferences.from_levels("level", {"strict": 0.5, "open": 2.0, "public": eps.PUBLIC})
-
-QUESTIONS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
-    ("mean", ("wage",), {"bounds": (0, 100)}),
-    ("count", (), {"of": "people", "where": "wage > 40 AND odd IS NOT NULL"}),
-    ("sum", ("odd",), {"bounds": (-10, 100), "by": {"region": ["south", "north", "nowhere"]}}),
-    ("variance", ("wage",), {"bounds": (0, 100), "where": "region <> 'weird'"}),
-    ("histogram", ("region",), {"categories": ["north", "south", "nowhere"]}),
-    ("histogram", ("odd",), {"edges": [0, 1, 50, 100], "by": {"region": ["north"]}}),
-    ("median", ("wage",), {"bounds": (0, 100), "by": {"region": ["north", "south"]}}),
-    ("max", ("odd",), {"bounds": (0, 100), "step": 0.5}),
-    ("mean", ("wage",), {"bounds": (0, 100), "mechanism": "sample", "where": "region = 'north'"}),
-    ("median", ("odd",), {"bounds": (0, 100), "mechanism": "sample"}),
-]
-
-
-def answers(source: Any, monkeypatch: pytest.MonkeyPatch, rows: int, person: str = "id", ask: Any = None) -> list[Any]:
-    """Everything a table says with frozen noise, under a ledger whose salt is always the same."""
-    ledger = salted()
-    with eps.Dataset(
-        source, person=person, preferences=NAMED, rows_per_person=rows, version="1", ledger=ledger
-    ) as people:
-        return [asked(people, question, seed) for seed, question in enumerate(ask or QUESTIONS)]
-
-
-def salted() -> Any:
-    """A ledger with a fixed salt: which rows stay and who is sampled depends on it."""
-    ledger = eps.ledger.open()
-    ledger.salt = bytes(16)
-    return ledger
-
-
-def asked(people: eps.Dataset, question: tuple[str, tuple[Any, ...], dict[str, Any]], seed: int) -> Any:
-    name, given, options = question
-    return getattr(people, name)(*given, **options, share=0.05, entropy=seeded(seed)).to_dict()
-
 
 @pytest.mark.parametrize(("rows", "person"), [(2, "id"), (1, "number")])
 def test_answers_are_the_same(spark: Any, monkeypatch: pytest.MonkeyPatch, rows: int, person: str) -> None:
@@ -338,7 +275,7 @@ def test_changes_of_mind_reach_the_rows(spark: Any) -> None:
 
 
 def test_wishes_may_stand_in_a_table_of_their_own(spark: Any) -> None:
-    wishes = pa.table({"who": _names, "epsilon": [0.5, 1.0] * (PEOPLE // 2)})
+    wishes = pa.table({"who": NAMES, "epsilon": [0.5, 1.0] * (PEOPLE // 2)})
     levels = []
     for source, other in ((TABLE, wishes), (spark.createDataFrame(TABLE), spark.createDataFrame(wishes))):
         asked_for = eps.Preferences.from_file(other, person="who", column="epsilon")
@@ -437,161 +374,3 @@ def test_odd_settings_of_the_user_change_nothing(spark: Any, monkeypatch: pytest
     assert answers(theirs.createDataFrame(TABLE), monkeypatch, 2, ask=ask) == answers(TABLE, monkeypatch, 2, ask=ask)
     assert {key: theirs.conf.get(key) for key in ODD_SETTINGS} == ODD_SETTINGS
     spark.createDataFrame([], "nothing int")  # the other session was made the active one above
-
-
-# Sources and errors -------------------------------------------------------------------------------------------------
-
-
-def test_tables_and_paths(spark: Any, tmp_path: Path) -> None:
-    spark.createDataFrame(TABLE).createOrReplaceTempView("wages")
-    path = tmp_path / "wages.parquet"
-    parquet.write_table(TABLE, path)
-    for source in ("wages", str(path), path, [path]):
-        engine = open_table(source, "spark")
-        assert engine.run(exp.select("*").from_(SOURCE)).num_rows == TABLE.num_rows
-        assert engine.schema["tags"].family == "other"
-        engine.close()
-    spark.catalog.dropTempView("wages")
-
-
-def test_types(spark: Any) -> None:
-    frame = spark.sql(
-        "SELECT CAST(1 AS SMALLINT) AS s, TIMESTAMP '2020-01-01' AS zoned, TIMESTAMP_NTZ '2020-01-01' AS plain, "
-        "'A' COLLATE UTF8_LCASE AS folded, NULL AS void, X'00' AS bytes, named_struct('a', 1) AS nested"
-    )
-    engine = open_table(frame)
-    assert {c.name: c.family for c in engine.schema.values()} == {
-        "s": "number", "zoned": "other", "plain": "time", "folded": "text", "void": "other", "bytes": "other",
-        "nested": "other",
-    }  # fmt: skip
-    where = parse("folded = 'a'", engine.schema).tree()
-    assert engine.run(exp.select("s").from_(SOURCE).where(where)).num_rows == 0  # letters are compared as they are
-    engine.close()
-
-
-@pytest.mark.parametrize("source", ["nowhere", "a private value; DROP", "/no/such/file.parquet", [], 7, ["a", 7], ""])
-def test_what_spark_cannot_read_is_refused_in_words(spark: Any, source: Any) -> None:
-    with pytest.raises(DataError) as caught:
-        open_table(source, "spark")
-    assert caught.value.__context__ is None
-    assert "private" not in str(caught.value)
-
-
-def test_what_was_dropped_is_gone(spark: Any) -> None:
-    engine: Any = open_table(spark.createDataFrame(TABLE))
-    engine.keep("a kept table", exp.select("id").from_(SOURCE))
-    engine.add("an added table", pa.table({"x": pa.array([1, 2**64 - 1], pa.uint64())}))
-    home = engine._home.removeprefix("file://")
-    (kept,) = os.listdir(home)
-    assert engine.run(exp.select("x").from_('"an added table"')).num_rows == 2
-    for name in ("a kept table", "an added table"):
-        engine.drop(name)
-        with pytest.raises(DataError, match=FIXED):
-            engine.run(exp.select("*").from_(f'"{name}"'))
-    assert kept not in os.listdir(home)
-    engine.close()
-
-
-def test_copies_lie_in_the_checkpoint_directory(spark: Any, tmp_path: Path) -> None:
-    context = spark.sparkContext
-    context.setCheckpointDir(str(tmp_path))
-    try:
-        engine: Any = open_table(spark.createDataFrame(TABLE))
-        engine.keep("copy", exp.select("id").from_(SOURCE))
-        (ours,) = tmp_path.glob("*/epsilons-*")
-        assert ours.stat().st_mode & 0o777 == 0o700
-        engine.close()
-        assert not ours.exists()
-    finally:
-        getattr(context._jsc.sc(), "checkpointDir_$eq")(context._jvm.scala.Option.empty())
-
-
-def test_without_a_directory_for_all_a_cluster_is_refused(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    frame = spark.createDataFrame(TABLE)
-    monkeypatch.setattr(type(spark.sparkContext), "getCheckpointDir", lambda self: None)
-    monkeypatch.setattr(spark.sparkContext, "master", "spark://somewhere:7077")
-    with pytest.raises(DataError, match="setCheckpointDir"):
-        open_table(frame)
-
-
-def test_streams_are_refused(spark: Any) -> None:
-    with pytest.raises(DataError, match="no end"):
-        open_table(spark.readStream.format("rate").load())
-
-
-FAILING = ["CAST(word AS INT)", "raise_error(word)", "element_at(array(1), 3)", "1 / (length(word) - length(word))"]
-
-
-@pytest.mark.parametrize("failing", FAILING)
-def test_an_error_of_spark_never_reaches_the_user(
-    spark: Any, failing: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    spark.conf.set("spark.sql.ansi.enabled", "true")
-    frame = spark.createDataFrame(pa.table({"id": [1, 2], "word": ["hello", "secret"]}))
-    frame = frame.selectExpr("id", f"{failing} AS broken")
-    engine = open_table(frame)
-    tree = exp.select("*").from_(SOURCE)
-    for work in (lambda: engine.run(tree), lambda: engine.keep("copy", tree)):
-        with pytest.raises(DataError) as caught:
-            work()
-        assert str(caught.value).startswith(FIXED)
-        assert caught.value.__cause__ is None
-        assert caught.value.__context__ is None
-    said = "".join(capfd.readouterr()) + caplog.text
-    assert "hello" not in said
-    assert "secret" not in said
-    engine.close()
-
-
-def test_the_page_on_spark_is_true(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its blocks run here: `make docs` runs the others, on machines without Java too."""
-    page = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python spark\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, "docs/spark.md", "exec"), {"__name__": "__main__"})
-    assert "mean" in capsys.readouterr().out
-    spark.catalog.dropTempView("wages")
-
-
-# Retries ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
-def test_a_task_that_is_tried_again_changes_nothing(
-    spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    from pyspark.sql.functions import col, udf
-
-    folder = str(tmp_path)
-
-    def fails_at_first(value: float | None) -> float | None:
-        """The first attempt of every task fails."""
-        from pyspark import TaskContext
-
-        task = TaskContext.get()
-        if task is None or task.attemptNumber() == 0:
-            open(os.path.join(folder, str(task and task.taskAttemptId())), "w").close()
-            raise ValueError("a task that fails")
-        return value
-
-    tried = udf(fails_at_first, "double", useArrow=False)
-    ask = [QUESTIONS[0], QUESTIONS[6], QUESTIONS[8]]
-    frame = spark.createDataFrame(TABLE).repartition(2).withColumn("wage", tried(col("wage")))
-    assert answers(frame, monkeypatch, 2, ask=ask) == answers(TABLE, monkeypatch, 2, ask=ask)
-    assert len(os.listdir(folder)) >= 2
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="executors are found by way of /proc")
-def test_a_lost_executor_changes_nothing(spark: Any, tmp_path: Path) -> None:
-    """The only one, killed in the midst of preparation and again in the midst of a summary."""
-    program = str(Path(__file__).parents[1] / "spark_losses.py")
-    done = subprocess.run([sys.executable, program, str(tmp_path)], capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found["killed in preparation"]
-    assert found["prepared"][0] == found["prepared"][1]
-    assert found["failed tasks"] > 0
-    assert found["ours"]["before the loss"] == found["ours"]["in the midst of it"]
-    # The same rows in Spark's own cache are not the same after the loss: the test could have failed.
-    assert found["plain"]["before the loss"] != found["plain"]["in the midst of it"]

@@ -1,0 +1,274 @@
+"""What Spark reads and refuses, what it never says, and what failures change: nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from sqlglot import exp
+
+import epsilons as eps
+from epsilons.engines.base import SOURCE
+from epsilons.engines.conditions import parse
+from epsilons.engines.opening import open_table
+from epsilons.errors import DataError, PreferenceError
+from spark_questions import QUESTIONS, TABLE, answers
+from spark_session import missing
+
+if reason := missing():
+    pytest.skip(reason, allow_module_level=True)
+pytestmark = pytest.mark.integration
+
+FIXED = "The table could not be read."
+
+
+# Sources and errors -------------------------------------------------------------------------------------------------
+
+
+def test_tables_and_paths(spark: Any, tmp_path: Path) -> None:
+    spark.createDataFrame(TABLE).createOrReplaceTempView("wages")
+    path = tmp_path / "wages.parquet"
+    parquet.write_table(TABLE, path)
+    for source in ("wages", str(path), path, [path]):
+        engine = open_table(source, "spark")
+        assert engine.run(exp.select("*").from_(SOURCE)).num_rows == TABLE.num_rows
+        assert engine.schema["tags"].family == "other"
+        engine.close()
+    spark.catalog.dropTempView("wages")
+
+
+def test_types(spark: Any) -> None:
+    frame = spark.sql(
+        "SELECT CAST(1 AS SMALLINT) AS s, TIMESTAMP '2020-01-01' AS zoned, TIMESTAMP_NTZ '2020-01-01' AS plain, "
+        "'A' COLLATE UTF8_LCASE AS folded, NULL AS void, X'00' AS bytes, named_struct('a', 1) AS nested"
+    )
+    engine = open_table(frame)
+    assert {c.name: c.family for c in engine.schema.values()} == {
+        "s": "number", "zoned": "other", "plain": "time", "folded": "text", "void": "other", "bytes": "other",
+        "nested": "other",
+    }  # fmt: skip
+    where = parse("folded = 'a'", engine.schema).tree()
+    assert engine.run(exp.select("s").from_(SOURCE).where(where)).num_rows == 0  # letters are compared as they are
+    engine.close()
+
+
+@pytest.mark.parametrize("source", ["nowhere", "a private value; DROP", "/no/such/file.parquet", [], 7, ["a", 7], ""])
+def test_what_spark_cannot_read_is_refused_in_words(spark: Any, source: Any) -> None:
+    with pytest.raises(DataError) as caught:
+        open_table(source, "spark")
+    assert caught.value.__context__ is None
+    assert "private" not in str(caught.value)
+
+
+def test_what_is_not_there_is_said_to_be_missing(spark: Any, tmp_path: Path) -> None:
+    parquet.write_table(TABLE, tmp_path / "there.parquet")
+    gone = str(tmp_path / "gone.parquet")
+    for source, said in (
+        ("wagez", "There is no table 'wagez'."),
+        ("nowhere.wagez", "There is no table 'nowhere.wagez'."),
+        (gone, f"There is no file 'file:{gone}'."),
+        ([str(tmp_path / "there.parquet"), gone], f"There is no file 'file:{gone}'."),
+    ):
+        with pytest.raises(DataError) as caught:
+            open_table(source, "spark")
+        assert str(caught.value).startswith(said)
+        assert caught.value.hint
+        assert caught.value.__context__ is None
+
+
+def test_a_view_of_what_is_not_there_is_not_itself_missing(spark: Any) -> None:
+    """What a view is made of is not for whoever may only name it."""
+    spark.range(3).createOrReplaceTempView("inner_secret")
+    spark.sql("CREATE TEMPORARY VIEW outer_view AS SELECT * FROM inner_secret")
+    spark.catalog.dropTempView("inner_secret")
+    with pytest.raises(DataError, match=FIXED) as caught:
+        open_table("outer_view", "spark")
+    assert "inner_secret" not in str(caught.value)
+    spark.catalog.dropTempView("outer_view")
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "plain"),
+    [("moment", "timestamp", "TIMESTAMP_NTZ"), ("tags", "array", "STRING"), ("parts", "struct", "STRING")],
+)
+def test_types_that_cannot_be_asked_about_are_refused_before_the_charge(
+    spark: Any, column: str, kind: str, plain: str
+) -> None:
+    values = {"moment": "timestamp_seconds(id)", "tags": "array(id)", "parts": "named_struct('secret', id)"}
+    frame = spark.range(300).selectExpr("id", f"{values[column]} AS {column}")
+    with eps.Dataset(frame, person="id", preferences=1000.0) as people:
+        for ask in (
+            lambda: people.count(where=f"{column} IS NULL"),
+            lambda: people.count(where=f"id > 3 AND {column} IS NOT NULL"),
+            lambda: people.mean(column, bounds=(0, 1)),
+            lambda: people.sql(f"SELECT COUNT({column}) FROM people"),
+        ):
+            with pytest.raises(DataError, match=f"{column!r} of type {kind} cannot be asked about") as caught:
+                ask()
+            assert f"CAST({column} AS {plain})" in str(caught.value)
+            assert "secret" not in str(caught.value)
+        assert people.history() == ()
+    as_hinted = frame.selectExpr("id", f"CAST({column} AS {plain}) AS {column}")
+    with eps.Dataset(as_hinted, person="id", preferences=1000.0) as people:
+        assert abs(people.count(where=f"{column} IS NOT NULL", share=0.5).value - 300) < 2
+
+
+def test_preferences_of_a_wrong_column_are_not_quoted(spark: Any) -> None:
+    table = pa.table({"id": range(3), "diagnosis": ["has HIV", "strict", "well"], "debt": [-3.25] * 3})
+    frame = spark.createDataFrame(table.append_column("privacy", pa.array(["Strict\r", "has HIV", "strict"])))
+    said = []
+    for preferences in (
+        eps.Preferences.from_levels("diagnosis", {"strict": 1}),
+        eps.Preferences.from_column("debt"),
+        eps.Preferences.from_levels("privacy", {"strict": 1}),
+    ):
+        with pytest.raises(PreferenceError) as caught:
+            eps.Dataset(frame, person="id", preferences=preferences)
+        said.append(str(caught.value))
+        assert not any(value in said[-1] for value in ("HIV", "well", "3.25"))
+    assert "Column 'diagnosis' holds levels that are not known" in said[0]
+    assert "Column 'debt' holds an epsilon that is not allowed" in said[1]
+    assert r"'Strict\r' is not a level; did you mean 'strict'?" in said[2]
+
+
+def test_a_stopped_session_charges_nobody(tmp_path: Path) -> None:
+    """A process has one Spark, so the one that is stopped has its own."""
+    program = str(Path(__file__).parents[1] / "spark_stopped.py")
+    done = subprocess.run([sys.executable, program, str(tmp_path)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert set(found["said"]) == {"question", "roster", "plan", "opening"}
+    for said in found["said"].values():
+        assert said.startswith("DataError: The Spark session of this table was stopped.")
+    assert found["charged while it ran"] == 1
+    assert found["charged"] == 1
+    assert found["epoch"] == 1
+    assert found["answered again"] == 2
+
+
+def test_what_was_dropped_is_gone(spark: Any) -> None:
+    engine: Any = open_table(spark.createDataFrame(TABLE))
+    engine.keep("a kept table", exp.select("id").from_(SOURCE))
+    engine.add("an added table", pa.table({"x": pa.array([1, 2**64 - 1], pa.uint64())}))
+    home = engine._home.removeprefix("file://")
+    (kept,) = os.listdir(home)
+    assert engine.run(exp.select("x").from_('"an added table"')).num_rows == 2
+    for name in ("a kept table", "an added table"):
+        engine.drop(name)
+        with pytest.raises(DataError, match=FIXED):
+            engine.run(exp.select("*").from_(f'"{name}"'))
+    assert kept not in os.listdir(home)
+    engine.close()
+
+
+def test_copies_lie_in_the_checkpoint_directory(spark: Any, tmp_path: Path) -> None:
+    context = spark.sparkContext
+    context.setCheckpointDir(str(tmp_path))
+    try:
+        engine: Any = open_table(spark.createDataFrame(TABLE))
+        engine.keep("copy", exp.select("id").from_(SOURCE))
+        (ours,) = tmp_path.glob("*/epsilons-*")
+        assert ours.stat().st_mode & 0o777 == 0o700
+        engine.close()
+        assert not ours.exists()
+    finally:
+        getattr(context._jsc.sc(), "checkpointDir_$eq")(context._jvm.scala.Option.empty())
+
+
+def test_without_a_directory_for_all_a_cluster_is_refused(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = spark.createDataFrame(TABLE)
+    monkeypatch.setattr(type(spark.sparkContext), "getCheckpointDir", lambda self: None)
+    monkeypatch.setattr(spark.sparkContext, "master", "spark://somewhere:7077")
+    with pytest.raises(DataError, match="setCheckpointDir"):
+        open_table(frame)
+
+
+def test_streams_are_refused(spark: Any) -> None:
+    with pytest.raises(DataError, match="no end"):
+        open_table(spark.readStream.format("rate").load())
+
+
+FAILING = ["CAST(word AS INT)", "raise_error(word)", "element_at(array(1), 3)", "1 / (length(word) - length(word))"]
+
+
+@pytest.mark.parametrize("failing", FAILING)
+def test_an_error_of_spark_never_reaches_the_user(
+    spark: Any, failing: str, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    spark.conf.set("spark.sql.ansi.enabled", "true")
+    frame = spark.createDataFrame(pa.table({"id": [1, 2], "word": ["hello", "secret"]}))
+    frame = frame.selectExpr("id", f"{failing} AS broken")
+    engine = open_table(frame)
+    tree = exp.select("*").from_(SOURCE)
+    for work in (lambda: engine.run(tree), lambda: engine.keep("copy", tree)):
+        with pytest.raises(DataError) as caught:
+            work()
+        assert str(caught.value).startswith(FIXED)
+        assert caught.value.__cause__ is None
+        assert caught.value.__context__ is None
+    said = "".join(capfd.readouterr()) + caplog.text
+    assert "hello" not in said
+    assert "secret" not in said
+    engine.close()
+
+
+def test_the_page_on_spark_is_true(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its blocks run here: `make docs` runs the others, on machines without Java too."""
+    page = (Path(__file__).parents[2] / "docs" / "spark.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python spark\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "docs/spark.md", "exec"), {"__name__": "__main__"})
+    assert "mean" in capsys.readouterr().out
+    spark.catalog.dropTempView("wages")
+
+
+# Retries ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+def test_a_task_that_is_tried_again_changes_nothing(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from pyspark.sql.functions import col, udf
+
+    folder = str(tmp_path)
+
+    def fails_at_first(value: float | None) -> float | None:
+        """The first attempt of every task fails."""
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        if task is None or task.attemptNumber() == 0:
+            open(os.path.join(folder, str(task and task.taskAttemptId())), "w").close()
+            raise ValueError("a task that fails")
+        return value
+
+    tried = udf(fails_at_first, "double", useArrow=False)
+    ask = [QUESTIONS[0], QUESTIONS[6], QUESTIONS[8]]
+    frame = spark.createDataFrame(TABLE).repartition(2).withColumn("wage", tried(col("wage")))
+    assert answers(frame, monkeypatch, 2, ask=ask) == answers(TABLE, monkeypatch, 2, ask=ask)
+    assert len(os.listdir(folder)) >= 2
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="executors are found by way of /proc")
+def test_a_lost_executor_changes_nothing(spark: Any, tmp_path: Path) -> None:
+    """The only one, killed in the midst of preparation and again in the midst of a summary."""
+    program = str(Path(__file__).parents[1] / "spark_losses.py")
+    done = subprocess.run([sys.executable, program, str(tmp_path)], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["killed in preparation"]
+    assert found["prepared"][0] == found["prepared"][1]
+    assert found["failed tasks"] > 0
+    assert found["ours"]["before the loss"] == found["ours"]["in the midst of it"]
+    # The same rows in Spark's own cache are not the same after the loss: the test could have failed.
+    assert found["plain"]["before the loss"] != found["plain"]["in the midst of it"]

@@ -1,0 +1,64 @@
+"""A table with odd people in it, questions about it, and its answers with frozen noise: the same on every engine."""
+
+from __future__ import annotations
+
+from itertools import cycle, islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import epsilons as eps
+from epsilons.testing import seeded
+from hostile import FLOATS
+
+PEOPLE = 120
+_random = np.random.default_rng(11)
+_rows = _random.integers(1, 6, PEOPLE)
+_who = np.repeat(np.arange(PEOPLE), _rows)
+NAMES = [f"person {i}" for i in range(PEOPLE - 6)] + ["ü", "u\u0308", "🙂", "", " ", "it's \\"]
+TABLE = pa.table({
+    "id": pa.array([None if i % 50 == 49 else NAMES[p] for i, p in enumerate(_who)]),
+    "number": pa.array((_who * 12345678901234567 % 2**62).astype(np.int64) - 2**61),
+    "wage": pa.array([None if i % 13 == 0 else v for i, v in enumerate(_random.normal(50, 30, len(_who)).tolist())]),
+    "odd": pa.array(list(islice(cycle([*FLOATS, None]), len(_who)))),
+    "region": pa.array(_random.choice(["north", "south", "weird"], len(_who))),
+    "level": pa.array(_random.choice(["strict", "open", "public"], PEOPLE)[_who]),
+    "tags": pa.array([[1]] * len(_who)),
+})  # fmt: skip
+NAMED = eps.Preferences.from_levels("level", {"strict": 0.5, "open": 2.0, "public": eps.PUBLIC})
+
+QUESTIONS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("mean", ("wage",), {"bounds": (0, 100)}),
+    ("count", (), {"of": "people", "where": "wage > 40 AND odd IS NOT NULL"}),
+    ("sum", ("odd",), {"bounds": (-10, 100), "by": {"region": ["south", "north", "nowhere"]}}),
+    ("variance", ("wage",), {"bounds": (0, 100), "where": "region <> 'weird'"}),
+    ("histogram", ("region",), {"categories": ["north", "south", "nowhere"]}),
+    ("histogram", ("odd",), {"edges": [0, 1, 50, 100], "by": {"region": ["north"]}}),
+    ("median", ("wage",), {"bounds": (0, 100), "by": {"region": ["north", "south"]}}),
+    ("max", ("odd",), {"bounds": (0, 100), "step": 0.5}),
+    ("mean", ("wage",), {"bounds": (0, 100), "mechanism": "sample", "where": "region = 'north'"}),
+    ("median", ("odd",), {"bounds": (0, 100), "mechanism": "sample"}),
+]
+
+
+def answers(source: Any, monkeypatch: pytest.MonkeyPatch, rows: int, person: str = "id", ask: Any = None) -> list[Any]:
+    """Everything a table says with frozen noise, under a ledger whose salt is always the same."""
+    ledger = salted()
+    with eps.Dataset(
+        source, person=person, preferences=NAMED, rows_per_person=rows, version="1", ledger=ledger
+    ) as people:
+        return [asked(people, question, seed) for seed, question in enumerate(ask or QUESTIONS)]
+
+
+def salted() -> Any:
+    """A ledger with a fixed salt: which rows stay and who is sampled depends on it."""
+    ledger = eps.ledger.open()
+    ledger.salt = bytes(16)
+    return ledger
+
+
+def asked(people: eps.Dataset, question: tuple[str, tuple[Any, ...], dict[str, Any]], seed: int) -> Any:
+    name, given, options = question
+    return getattr(people, name)(*given, **options, share=0.05, entropy=seeded(seed)).to_dict()
