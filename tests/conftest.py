@@ -46,10 +46,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
-    """All tests of Spark go to one worker, where one Spark runs at a time; every other test goes wherever there is room.
+    """All tests of Spark (test_spark...) go to one worker, one Spark at a time; every other goes where there is room.
 
-    They are in files whose names begin with test_spark. The mark `xdist_group` would say this, but xdist 3.8 has no effect with it under pytest 9.2, and says
-    nothing.
+    The mark `xdist_group` would say this, but xdist 3.8 has no effect with it under pytest 9.2, and says nothing.
     """
     from xdist.scheduler import LoadScopeScheduling
 

@@ -32,6 +32,16 @@ def test_people_alike_form_one_cohort(ledger: Ledger) -> None:
     assert np.bincount(members.cohorts).tolist() == [0, 500, 500]
 
 
+def test_somebody_unknown_may_withdraw_and_is_reported(ledger: Ledger) -> None:
+    ledger.enroll([ANN], [nano("0.1")])
+    assert ledger.withdraw([ANN, BOB]) == Enrolment(epoch=2, withdrawn=2, unknown=1)
+    assert ledger.withdraw([CY]) == Enrolment(epoch=3, withdrawn=1, unknown=1)
+    assert ledger.withdraw([CY]) == Enrolment(epoch=3, unchanged=1)
+    assert ledger.enroll([BOB, CY], [nano("1")] * 2) == Enrolment(epoch=3, pending=2)
+    assert ledger.set_grants([CY], [nano("1")]) == Enrolment(epoch=4, loosened=1)
+    ledger.verify()
+
+
 def test_the_same_list_again_changes_nothing(ledger: Ledger) -> None:
     ledger.enroll([ANN, BOB], [nano("0.1"), None])
     again = ledger.enroll([BOB, ANN], [None, nano("0.1")])
