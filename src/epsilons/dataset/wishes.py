@@ -249,7 +249,7 @@ def _unknown_level(kind: Column, known: list[str], nearly: tuple[str, str] | Non
     return PreferenceError(
         f"Column {kind.name!r} holds levels that are not known.",
         rule=f"{levels} Others are not shown, since the column may be another one than was meant.",
-        hint="the distinct words of the column, as its steward; then add the missing level, or name the right column",
+        hint="look at the column's distinct words yourself; then name another column, or add the missing level",
     )
 
 
