@@ -76,6 +76,8 @@ class Pending:
     def __str__(self) -> str:
         return f"{self.words} (not asked yet)" if self._release is None else str(self._release)
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True)
 class BatchRow:

@@ -25,7 +25,7 @@ def test_a_batch_spends_its_share_and_no_more() -> None:
             assert people.history() == ()
             with pytest.raises(eps.PlanError, match="has not been asked yet"):
                 _ = wage.value
-            assert "not asked yet" in str(old)
+            assert "not asked yet" in repr(old)
         assert isinstance(wage.value, float)
         assert wage.interval(0.95)[0] < wage.value
         left = people.remaining().epsilons
