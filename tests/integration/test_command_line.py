@@ -328,3 +328,13 @@ def test_the_page_on_commands_runs_as_pasted(tmp_path: Path) -> None:
     for command in commands:
         done = run(tmp_path, *shlex.split(command)[1:])
         assert done.returncode == 0, (command, done.stderr)
+
+
+def test_charges_that_will_be_forgotten_are_pointed_out(home: Path) -> None:
+    text = (home / "people.toml").read_text()
+    (home / "forgetful.toml").write_text("\n".join(line for line in text.splitlines() if not line.startswith("ledger")))
+    done = run(home, "count", "forgetful.toml")
+    assert done.returncode == 0
+    assert "names no ledger" in done.stderr
+    assert "names no ledger" not in done.stdout
+    assert "names no ledger" not in run(home, "count", "people.toml", "--share", "0.01").stderr

@@ -112,15 +112,23 @@ def column_question(statistic: str, words: str, example: str, grid: bool = False
 
 
 def open_dataset(path: str) -> Dataset:
-    """The dataset that a file declares; a word on stderr while a large table is prepared."""
+    """The dataset that a file declares; on stderr a word while it is prepared, and where nothing will be remembered."""
     console = notes()
     with console.status(f"Preparing {path}"):
         from epsilons.dataset import Dataset
 
         try:
-            return Dataset.from_toml(path)
+            people = Dataset.from_toml(path)
         except EpsilonsError as error:
             raise reworded(error, "file") from None
+    if not people.ledger.lasting:
+        console.print(
+            f"{path} names no ledger: what this command charges is forgotten when it ends, and whoever asks often gets "
+            'everything. Add a line: ledger = "sqlite:///people.ledger"',
+            soft_wrap=True,
+            markup=False,
+        )
+    return people
 
 
 def arguments(given: dict[str, Any], people: Dataset) -> dict[str, Any]:

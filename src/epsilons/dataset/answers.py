@@ -89,8 +89,11 @@ class Answers(Mapping[str, Release]):
 
     def __str__(self) -> str:
         head, rows = self.table()
-        errors = [f"{name}: ± {show(release.error)} ({release.mechanism})" for name, release in self.items()]
+        whose = "in a typical group, " if self.grouped else ""
+        errors = [f"{name}: ± {show(release.error)} ({whose}{release.mechanism})" for name, release in self.items()]
         return "\n".join([text_table(head, rows), "", *errors])
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         head, rows = self.table()

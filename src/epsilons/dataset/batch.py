@@ -6,8 +6,8 @@
         print(ask.plan())
     print(wage.value, old.value)
 
-Questions have different units, so each error is measured against what the question could have with the whole share:
-the split minimises the sum of (error_i(s_i)/error_i(S))^2 over s_1 + s_2 + ... = S. It depends on public facts alone.
+Everybody's share is split (see `splitting`), and where less than the share is left, what is left is split alike: no
+question takes what another was promised.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.asking import Terms
 from epsilons.dataset.description import Level
+from epsilons.dataset.options import Portion
 from epsilons.dataset.spending import NothingToPlanError
+from epsilons.dataset.splitting import split
 from epsilons.display import html_table, show, text_table
 from epsilons.errors import PlanError
 from epsilons.planner.plan import check_share
@@ -31,24 +33,25 @@ from epsilons.release import Release
 if TYPE_CHECKING:
     from epsilons.dataset.table import Dataset
 
-#: A share is split in this many pieces, which are handed out one by one.
-_PIECES = 64
 _HEAD = ("question", "share", "error", "mechanism")
 
 
 class Pending:
     """A question of a batch. After the batch it is its release: `.value`, `.error`, `.interval()` and the rest."""
 
-    def __init__(self, name: str, words: str, ask: Callable[[Fraction], Release], groups: tuple[str, ...] = ()) -> None:
+    def __init__(self, name: str, words: str, ask: Callable[[Portion], Release], groups: tuple[str, ...] = ()) -> None:
         self.name = name
         self.words = words
         self.groups = groups
         self._ask = ask
         self._release: Release | None = None
+        self._dropped = False
 
     @property
     def release(self) -> Release:
         """The answer, once the batch is over."""
+        if self._release is None and self._dropped:
+            raise PlanError("This question was never asked.", rule="Its batch failed before; nothing was charged.")
         if self._release is None:
             raise PlanError(
                 "This question has not been asked yet.",
@@ -57,9 +60,13 @@ class Pending:
             )
         return self._release
 
-    def answer(self, share: Fraction) -> None:
-        """Ask it, at its share."""
-        self._release = self._ask(share)
+    def answer(self, portion: Portion) -> None:
+        """Ask it, with its portion."""
+        self._release = self._ask(portion)
+
+    def drop(self) -> None:
+        """It will not be asked."""
+        self._dropped = True
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -68,6 +75,8 @@ class Pending:
 
     def __str__(self) -> str:
         return f"{self.words} (not asked yet)" if self._release is None else str(self._release)
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True)
@@ -148,7 +157,8 @@ class Batch:
         self._people = people
         self._terms = terms
         self._share = check_share(share)
-        self._asked: list[tuple[Pending, Callable[[Fraction], Expected]]] = []
+        #: Questions that differ, in the order in which they were noted; each may be wanted under several names.
+        self._asked: dict[Hashable, _Question] = {}
         self._over = False
 
     def __enter__(self) -> Batch:
@@ -159,6 +169,10 @@ class Batch:
     ) -> None:
         if kind is None:
             self.ask()
+            return
+        self._over = True
+        for pending in self:
+            pending.drop()
 
     def __getattr__(self, statistic: str) -> Callable[..., Pending]:
         """`ask.mean("wage", ...)`: the methods of a dataset, without share and error."""
@@ -182,24 +196,27 @@ class Batch:
             )
         method = getattr(self._people, statistic)
 
-        def ask(share: Fraction) -> Release:
-            release: Release = method(*arguments, share=share, **options)
+        def ask(portion: Portion) -> Release:
+            release: Release = method(*arguments, share=portion, **options)
             return release
 
         def predict(share: Fraction) -> Expected:
             planned = _planned(statistic, arguments)
+            portion = Portion(share, share / self._share)
             try:
-                best = self._people.plan(*planned, share=share, **options).chosen(options.get("mechanism", "auto"))
+                best = self._people.plan(*planned, share=portion, **options).chosen(options.get("mechanism", "auto"))
             except NothingToPlanError:
                 return Expected(0.0, "exact", {})
             return Expected(best.judged_by(options.get("assume", "unrelated")), best.mechanism, best.charges)
 
         predict(self._share)
-        words = f"{statistic} {' '.join(str(argument) for argument in arguments)}".strip()
+        words = _in_words(statistic, arguments, options)
         # The keys of a histogram are groups and bins, which is no row of a table by groups.
         groups = () if statistic == "histogram" else tuple(options.get("by") or ())
         pending = Pending(self._called(name, words), words, ask, groups)
-        self._asked.append((pending, predict))
+        # The same question is asked once; a fresh one is never the same.
+        same = len(self._asked) if options.get("fresh") else repr((statistic, arguments, sorted(options.items())))
+        self._asked.setdefault(same, _Question(predict, [])).wanted.append(pending)
         return pending
 
     def _called(self, name: str | None, words: str) -> str:
@@ -225,6 +242,13 @@ class Batch:
         """Note down every aggregate of a query, with the arguments of `people.sql` but its share."""
         from epsilons.dataset.sql import read_query
 
+        for name, given in (("bounds", bounds), ("keys", keys)):
+            if given is not None and not isinstance(given, Mapping):
+                hint = 'bounds={"wage": (0, 100)}' if name == "bounds" else 'keys={"region": ["north", "south"]}'
+                raise PlanError(f"A query's {name} go by column.", hint=hint)
+        for name, instead in (("where", "WHERE in the query"), ("by", "GROUP BY in the query"), ("error", "share=0.2")):
+            if name in options:
+                raise PlanError(f"A query takes no {name!r}.", hint=instead)
         schema = self._terms.schema
         wanted = read_query(query, schema, self._terms.person)
         known = {**self._terms.bounds, **{schema.find(name).name: pair for name, pair in (bounds or {}).items()}}
@@ -232,56 +256,48 @@ class Batch:
         return wanted.note_down(self, known, listed, options)
 
     def split(self) -> list[Fraction]:
-        """Each question's part of the share."""
+        """Each question's part of the share; the same question twice has one."""
         if not self._asked:
             raise PlanError("This batch has no questions.", hint='ask.mean("wage", bounds=(0, 100))')
-        curves = [_Curve(predict, self._share) for _, predict in self._asked]
-        if len(curves) > _PIECES:
-            return [self._share / len(curves)] * len(curves)
-        pieces = [1] * len(curves)
-        for _ in range(_PIECES - len(curves)):
-            gains = [curve.at(piece) - curve.at(piece + 1) for curve, piece in zip(curves, pieces, strict=True)]
-            pieces[max(range(len(gains)), key=gains.__getitem__)] += 1
-        return [self._share * piece / _PIECES for piece in pieces]
+        if len(self._asked) == 1:
+            return [self._share]
+        return split([question.error for question in self._asked.values()], self._share)
 
     def plan(self) -> BatchPlan:
         """Who gets how much of the share, and the error to expect. Free."""
         rows = []
-        for (pending, predict), share in zip(self._asked, self.split(), strict=True):
-            error, mechanism, charges = predict(share)
+        for question, share in zip(self._asked.values(), self.split(), strict=True):
+            error, mechanism, charges = question.predict(share)
             known = None if math.isinf(error) else error
-            rows.append(BatchRow(pending.name, float(share), known, mechanism, charges))
+            names = ", ".join(pending.name for pending in question.wanted)
+            rows.append(BatchRow(names, float(share), known, mechanism, charges))
         return BatchPlan(float(self._share), tuple(rows), self._people.describe().levels)
 
     def ask(self) -> Answers:
         """Ask everything now."""
         shares = self.split()
         self._over = True
-        for (pending, _), share in zip(self._asked, shares, strict=True):
-            pending.answer(share)
+        to_come = self._share
+        for question, share in zip(self._asked.values(), shares, strict=True):
+            for pending in question.wanted:
+                pending.answer(Portion(share, share / to_come))
+            to_come -= share
         groups = {pending.groups for pending in self}
         return Answers({pending.name: pending.release for pending in self}, groups.pop() if len(groups) == 1 else ())
 
     def __iter__(self) -> Iterator[Pending]:
-        return (pending for pending, _ in self._asked)
+        return (pending for question in self._asked.values() for pending in question.wanted)
 
 
-class _Curve:
-    """A question's squared error, in units of what it could have with the whole share, by pieces of it."""
+@dataclass(frozen=True)
+class _Question:
+    """What is expected of a question at a share, and everyone who waits for its answer."""
 
-    def __init__(self, predict: Callable[[Fraction], Expected], share: Fraction) -> None:
-        self._predict = predict
-        self._share = share
-        self._known: dict[int, float] = {}
+    predict: Callable[[Fraction], Expected]
+    wanted: list[Pending]
 
-    def at(self, pieces: int) -> float:
-        """(error(s)/error(S))^2; 0 for all where nothing can be predicted, so that others go first."""
-        if pieces not in self._known:
-            whole = self._predict(self._share)[0]
-            error = self._predict(self._share * pieces / _PIECES)[0] if math.isfinite(whole) else whole
-            known = (error / whole) ** 2 if math.isfinite(error) and whole > 0 else 1.0 / pieces**2
-            self._known[pieces] = known
-        return self._known[pieces]
+    def error(self, share: Fraction) -> float:
+        return self.predict(share).error
 
 
 _METHODS = {
@@ -296,3 +312,12 @@ def _planned(statistic: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
             f"A {statistic} of a batch takes one column by position.", hint=f'ask.{statistic}("wage", q=0.9, ...)'
         )
     return (statistic, *arguments)
+
+
+def _in_words(statistic: str, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> str:
+    """A question as a plan shows it: enough to tell it from the others."""
+    words = [statistic, *map(str, arguments)]
+    words += [f"{name}={options[name]}" for name in ("q", "k") if name in options]
+    words += [f"by {', '.join(map(str, options['by']))}"] if options.get("by") else []
+    words += [f"where {options['where']}"] if options.get("where") else []
+    return " ".join(words)

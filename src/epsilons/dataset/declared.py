@@ -103,7 +103,8 @@ def read_declared(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError):
         raise DataError(f"{path} cannot be read.", rule="A dataset is declared in a TOML file.") from None
     except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{path.name} is not TOML: {error}.", hint="epsilons init data.parquet writes one") from None
+        hint = "numbers begin with a digit (0.05), words stand in quotes; epsilons init data.parquet writes such a file"
+        raise DataError(f"{path.name} is not TOML: {error}.", hint=hint) from None
 
 
 _HINT = "epsilons init data.parquet writes such a file"

@@ -20,13 +20,21 @@ from epsilons.statistics.question import Question, check_guess
 DEFAULT_SHARE = 0.1
 
 
+@dataclass(frozen=True)
+class Portion:
+    """What one question of several may use: a share of everybody's grant, but at most this part of what is left."""
+
+    share: Fraction
+    part: Fraction
+
+
 class Options(TypedDict, total=False):
     """`people.mean("wage", bounds=(0, 100), where="age >= 18", share=.1)`: everything after the column and bounds."""
 
     where: str | None
     by: Mapping[str, Sequence[Hashable]] | None
     missing: str | None
-    share: float | None
+    share: float | Portion | None
     error: float | None
     mechanism: str
     threshold: float | str | None
@@ -61,6 +69,8 @@ class Manner:
     #: Who asks: for quotas, which are for fairness only. The answer is the same whoever asks.
     analyst: str | None
     entropy: Entropy | None
+    #: At most so much of what is left: the rest is for the other questions of a batch. It makes no other question.
+    part: Fraction = Fraction(1)
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Manner:
@@ -72,6 +82,8 @@ class Manner:
                 rule="Either fixes the other.",
                 hint="share=0.1, or error=0.5 for the smallest share that reaches it",
             )
+        part = share.part if isinstance(share, Portion) else Fraction(1)
+        share = share.share if isinstance(share, Portion) else share
         mechanism = given.get("mechanism", "auto")
         if not isinstance(mechanism, str):
             raise PlanError(f"Unknown mechanism {mechanism!r}.", hint='mechanism="auto"')
@@ -96,6 +108,7 @@ class Manner:
             fresh=bool(given.get("fresh", False)),
             analyst=given.get("analyst"),
             entropy=given.get("entropy"),
+            part=part,
         )
 
     def question(self, statistic: Statistic, neighbors: str) -> Question:

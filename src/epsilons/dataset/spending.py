@@ -25,9 +25,11 @@ class NothingToPlanError(PlanError):
     """Everyone is public, so there is nothing to choose and nothing to charge."""
 
 
-def spendable_at(share: Fraction, cohorts: Sequence[Cohort], names: Mapping[float, str]) -> Spendable:
+def spendable_at(
+    share: Fraction, cohorts: Sequence[Cohort], names: Mapping[float, str], part: Fraction = Fraction(1)
+) -> Spendable:
     """What each cohort may be charged; BudgetExceeded when nobody with a finite epsilon has anything left."""
-    return Spendable.of(allowance(cohorts, share, 0), cohorts, names)
+    return Spendable.of(allowance(cohorts, share, 0, part), cohorts, names)
 
 
 def sketch_of(question: Question, name: str, settings: Settings, spendable: Spendable) -> Sketch:

@@ -136,8 +136,10 @@ class Wanted:
 
 def read_query(text: Any, schema: Schema, person: str) -> Wanted:
     """What a query asks, checked against the table's columns; reads nothing."""
-    if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
+    if not isinstance(text, str) or not text.strip():
         raise PlanError("This is not a query.", rule="One SELECT in SQL.", hint=_EXAMPLE)
+    if len(text) > LONGEST:
+        raise PlanError(f"This query has more than {LONGEST:,} characters.", hint="fewer aggregates at a time")
     try:
         tokens = sql_text.read_tokens(text)
     except (SqlglotError, RecursionError):
@@ -199,6 +201,8 @@ def _check_from(select: exp.Select) -> set[str]:
     table = source.this
     if isinstance(table, exp.Subquery):
         raise _unsupported("a query inside FROM", "SELECT ... FROM people WHERE ...")
+    if table.args.get("sample"):
+        raise _unsupported("TABLESAMPLE", "leave it out; mechanisms sample people where that helps")
     plain = isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier) and table.name.lower() == "people"
     if not plain or any(value for name, value in table.args.items() if name not in ("this", "alias")):
         raise _unsupported("FROM anything but people", "FROM people: so the table is called, whatever its file")
@@ -261,6 +265,9 @@ _SIMPLE: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 
 
+_QUANTILES = (exp.Quantile, exp.ApproxQuantile, exp.PercentileCont, exp.PercentileDisc)
+
+
 def _aggregate(tree: exp.Expr, schema: Schema, person: str) -> Aggregate:
     if isinstance(tree, exp.Star):
         raise _unsupported("SELECT *")
@@ -280,13 +287,10 @@ def _aggregate(tree: exp.Expr, schema: Schema, person: str) -> Aggregate:
         if len(ordered) != 1 or ordered[0].args.get("desc"):
             raise _unsupported("WITHIN GROUP with anything but ORDER BY one column")
         return Aggregate("", "quantile", _column(ordered[0].this, schema, what), (("q", _number(tree.this.this)),))
-    if isinstance(tree, (exp.Quantile, exp.ApproxQuantile)):
-        return Aggregate(
-            "",
-            "quantile",
-            _column(tree.this, schema, f"{what} of an expression"),
-            (("q", _number(tree.args["quantile"])),),
-        )
+    if isinstance(tree, _QUANTILES):
+        which = tree.args.get("quantile") or tree.args.get("expression")
+        column = _column(tree.this, schema, f"{what} of an expression")
+        return Aggregate("", "quantile", column, (("q", _number(which)),))
     statistic = _SIMPLE.get(type(tree))
     if statistic is None:
         raise _unsupported(what, _INSTEAD.get(what, _AFTERWARDS))
@@ -298,7 +302,11 @@ def _aggregate(tree: exp.Expr, schema: Schema, person: str) -> Aggregate:
 
 
 def _count(tree: exp.Count, schema: Schema, person: str) -> Aggregate:
-    if isinstance(tree.this, exp.Star) or (isinstance(tree.this, exp.Literal) and not tree.this.is_string):
+    if (
+        tree.this is None
+        or isinstance(tree.this, exp.Star)
+        or (isinstance(tree.this, exp.Literal) and not tree.this.is_string)
+    ):
         return Aggregate("", "count", None, (("of", "rows"),))
     if isinstance(tree.this, exp.Distinct):
         listed = tree.this.expressions
@@ -310,5 +318,5 @@ def _count(tree: exp.Count, schema: Schema, person: str) -> Aggregate:
 
 def _number(tree: Any) -> float:
     if not isinstance(tree, exp.Literal) or tree.is_string:
-        raise _unsupported("a quantile that is not a number")
+        raise _unsupported("a quantile that is not one number", "QUANTILE(wage, 0.9)")
     return float(tree.this)

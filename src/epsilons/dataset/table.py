@@ -234,7 +234,7 @@ class Dataset:
             question, _ = self._question(wording, manner)
             cohorts = self._registry.cohorts()
             share = self._share(manner, question, cohorts)
-            spendable = spendable_at(share, cohorts, self._registry.names)
+            spendable = spendable_at(share, cohorts, self._registry.names, manner.part)
         if spendable.levels.all_public:
             raise NothingToPlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
         plan = Plan.make(question, spendable.levels, Fraction(1), manner.settings)
@@ -392,7 +392,7 @@ class Dataset:
         def plan() -> Sketch:
             known[:] = cohorts = registry.cohorts()
             share = self._share(manner, question, cohorts)
-            spendable = spendable_at(share, cohorts, registry.names)
+            spendable = spendable_at(share, cohorts, registry.names, manner.part)
             return sketch_of(question, manner.mechanism, manner.settings, spendable)
 
         def resume(text: str) -> Sketch:

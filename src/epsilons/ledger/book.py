@@ -76,6 +76,11 @@ class Ledger:
         self.salt: bytes = found.salt
         self._anchor = found.anchor
 
+    @property
+    def lasting(self) -> bool:
+        """Whether it outlives this process; one in memory forgets every charge with it."""
+        return self._database.lasting
+
     def _time(self) -> str:
         return words(self._clock)
 

@@ -17,8 +17,8 @@ def present(cohorts: Iterable[Cohort]) -> tuple[Cohort, ...]:
     return tuple(cohort for cohort in cohorts if cohort.people and cohort.state == ACTIVE)
 
 
-def allowance(cohorts: Iterable[Cohort], share: Fraction, epoch: int) -> Allowance:
-    """At most a share of the grant, never more than is left; who has (nearly) nothing left is silently left out."""
+def allowance(cohorts: Iterable[Cohort], share: Fraction, epoch: int, part: Fraction = Fraction(1)) -> Allowance:
+    """At most a share of the grant, and at most this part of what is left; who has (nearly) nothing is left out."""
     here = present(cohorts)
     public = tuple(cohort.id for cohort in here if cohort.granted is None)
     nano: dict[int, int] = {}
@@ -26,9 +26,9 @@ def allowance(cohorts: Iterable[Cohort], share: Fraction, epoch: int) -> Allowan
         if cohort.granted is None or cohort.left is None:
             continue
         asked = cohort.granted * share
-        part = min(math.floor(asked), cohort.left)
-        if part > 0 and part >= CRUMB * asked:
-            nano[cohort.id] = part
+        most = min(math.floor(asked), math.floor(cohort.left * part))
+        if most > 0 and most >= CRUMB * asked:
+            nano[cohort.id] = most
     if not nano and len(public) < max(1, len(here)):
         raise exhausted()
     return Allowance(epoch=epoch, share=share, nano=nano, public=public)

@@ -1,13 +1,19 @@
 """Several questions for one share: split where the error is least, seen before it is spent."""
 
 import json
+import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
 
 import pytest
 
 import epsilons as eps
+from epsilons.dataset.batch import Batch
+from epsilons.dataset.splitting import split
 from small_tables import people_dataset
+
+REGION = {"region": ["north", "south"]}
 
 
 def test_a_batch_spends_its_share_and_no_more() -> None:
@@ -19,7 +25,7 @@ def test_a_batch_spends_its_share_and_no_more() -> None:
             assert people.history() == ()
             with pytest.raises(eps.PlanError, match="has not been asked yet"):
                 _ = wage.value
-            assert "not asked yet" in str(old)
+            assert "not asked yet" in repr(old)
         assert isinstance(wage.value, float)
         assert wage.interval(0.95)[0] < wage.value
         left = people.remaining().epsilons
@@ -30,24 +36,106 @@ def test_a_batch_spends_its_share_and_no_more() -> None:
         assert "mean wage" in plan._repr_html_()
 
 
-def test_the_split_is_the_best_of_all() -> None:
-    """Against every way to hand out the pieces."""
+def by_region(ask: Batch) -> None:
+    ask.mean("wage", by=REGION)
+    ask.count(by=REGION)
+
+
+def of_three_kinds(ask: Batch) -> None:
+    ask.mean("wage")
+    ask.count(where="age >= 65")
+    ask.median("age")
+
+
+def with_a_crowd(ask: Batch) -> None:
+    ask.mean("wage")
+    ask.count(where="age >= 30")
+    ask.count(where="age >= 40")
+
+
+@pytest.mark.parametrize("note_down", [by_region, of_three_kinds, with_a_crowd])
+@pytest.mark.parametrize("share", [Fraction(1, 100), Fraction(3, 10), Fraction(1)])
+def test_the_split_is_about_the_best_of_all(note_down: Callable[[Batch], None], share: Fraction) -> None:
+    """Against every way to hand out sixteenths, an equal split among them."""
     with people_dataset() as people:
-        batch = people.batch(share=0.3)
-        batch.mean("wage")
-        batch.count(where="age >= 65")
-        batch.median("age")
-        predicted = [predict for _, predict in batch._asked]
-        whole = [predict(Fraction(3, 10))[0] for predict in predicted]
+        batch = people.batch(share=share)
+        note_down(batch)
+        errors = [question.error for question in batch._asked.values()]
+        equal = [error(share / len(errors)) for error in errors]
 
-        def total(pieces: tuple[int, ...]) -> float:
-            shares = [Fraction(3, 10) * piece / 64 for piece in pieces]
-            return sum((p(s)[0] / w) ** 2 for p, s, w in zip(predicted, shares, whole, strict=True))
+        def total(shares: Sequence[Fraction]) -> float:
+            ratios = [
+                error(part) / base if math.isfinite(base) else float(share / len(errors) / part)
+                for error, part, base in zip(errors, shares, equal, strict=True)
+            ]
+            return sum(ratio**2 for ratio in ratios) if max(ratios) <= 1.1 else math.inf
 
-        split = tuple(int(share / Fraction(3, 10) * 64) for share in batch.split())
-        assert sum(split) == 64
-        coarse = [(a, b, 64 - a - b) for a, b in product(range(8, 56, 8), repeat=2) if a + b <= 56]
-        assert total(split) <= min(map(total, coarse)) * 1.0001
+        found = batch.split()
+        assert sum(found) == share
+        ways = [way for way in product(range(1, 15), repeat=len(errors)) if sum(way) == 16]
+        assert total(found) <= min(total([share * part / 16 for part in way]) for way in ways) * 1.02
+        assert total(found) <= len(errors) + 1e-9
+
+
+def test_the_split_does_not_stop_where_small_steps_help_nobody() -> None:
+    """An error that falls only from a certain share on: one small step towards it is worth nothing."""
+    found = split([lambda s: 1.0 if s < 0.7 else 0.01, lambda s: 1.0], Fraction(1))
+    assert found[0] >= 0.7
+    assert sum(found) == 1
+
+
+def test_questions_of_one_kind_get_the_same() -> None:
+    with people_dataset() as people:
+        ask = people.batch(share=0.2)
+        for age in range(20, 30):
+            ask.count(where=f"age >= {age}")
+        assert set(ask.split()) == {Fraction(1, 50)}
+
+
+def test_questions_whose_error_nobody_knows_get_their_part() -> None:
+    with people_dataset() as people:
+        ask = people.batch(share=0.2)
+        ask.max("wage")
+        ask.mean("wage")
+        ask.min("wage")
+        assert min(ask.split()) > 0.2 / 3 / 2
+
+
+def test_the_same_question_twice_is_one_question() -> None:
+    with people_dataset() as people:
+        with people.batch(share=0.2) as ask:
+            one, other = ask.mean("wage"), ask.mean("wage")
+            fresh, new = ask.count(fresh=True), ask.count(fresh=True)
+            assert [row.question for row in ask.plan().rows] == ["mean wage, mean wage (2)", "count", "count (2)"]
+        assert one.value == other.value
+        assert one.release.to_dict() == other.release.to_dict()
+        assert fresh.release.to_dict() != new.release.to_dict()
+        assert len(people.history()) == 3
+
+
+@pytest.mark.parametrize("spent", [0.9, 0.97])
+def test_what_is_left_is_split_as_the_share_would_be(spent: float) -> None:
+    """With little left no question takes what another was promised, and the plan says what happens."""
+    with people_dataset() as people:
+        people.count(share=spent, mechanism="sample")
+        before = people.remaining().epsilons
+        with people.batch(share=0.2) as ask:
+            wage, old = ask.mean("wage"), ask.count(where="age >= 65")
+            plan = ask.plan()
+        assert [wage.error, old.error] == pytest.approx([row.error for row in plan.rows], rel=1e-3)
+        after = people.remaining().epsilons
+        for granted, left in after.items():
+            assert before[granted] - left == pytest.approx(plan.charges[granted], abs=3e-9)
+            assert 0 <= left < 0.01 * granted
+
+
+def test_with_nothing_left_nothing_is_asked() -> None:
+    with people_dataset() as people:
+        people.count(share=1, mechanism="stretching")
+        history = people.history()
+        with pytest.raises(eps.BudgetExceeded):
+            people.sql("SELECT AVG(wage), COUNT(*) FROM people")
+        assert people.history() == history
 
 
 def test_a_block_that_fails_asks_nothing() -> None:
@@ -57,6 +145,8 @@ def test_a_block_that_fails_asks_nothing() -> None:
         with pytest.raises(ZeroDivisionError), batch:
             _ = 1 / 0
         assert people.history() == ()
+        with pytest.raises(eps.PlanError, match="never asked"):
+            _ = next(iter(batch)).value
 
 
 @pytest.mark.parametrize(
@@ -124,9 +214,9 @@ def test_a_plan_charges_nobody_more_than_is_left() -> None:
 def test_questions_of_one_name_are_all_answered() -> None:
     with people_dataset() as people:
         ask = people.batch(share=0.1)
-        for age in (30, 40, 50):
+        for age in (30, 40, 40):
             ask.count(where=f"age >= {age}")
-        assert list(ask.ask()) == ["count", "count (2)", "count (3)"]
+        assert list(ask.ask()) == ["count where age >= 30", "count where age >= 40", "count where age >= 40 (2)"]
         other = people.batch(share=0.1)
         other.add("count", name="n")
         with pytest.raises(eps.PlanError, match="called 'n'"):

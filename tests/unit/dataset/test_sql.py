@@ -34,7 +34,10 @@ def wanted(query: str, people: eps.Dataset) -> Any:
         ("MIN(age)", "min", "age", {}),
         ("MAX(age)", "max", "age", {}),
         ("QUANTILE(age, 0.9)", "quantile", "age", {"q": 0.9}),
+        ("QUANTILE_CONT(age, 0.9)", "quantile", "age", {"q": 0.9}),
+        ("QUANTILE_DISC(age, 0.9)", "quantile", "age", {"q": 0.9}),
         ("PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY wage)", "quantile", "wage", {"q": 0.25}),
+        ("COUNT()", "count", None, {"of": "rows"}),
     ],
 )
 def test_an_aggregate_is_a_statistic(
@@ -96,7 +99,9 @@ def test_a_count_of_a_column_counts_the_rows_that_have_it() -> None:
         ("SELECT AVG(wage) FROM people UNION SELECT AVG(wage) FROM people", "UNION"),
         ("SELECT AVG(wage) FROM read_csv('other.csv')", "FROM anything but people"),
         ("SELECT AVG(wage) FROM other.people", "FROM anything but people"),
-        ("SELECT AVG(wage) FROM people TABLESAMPLE 10%", "FROM anything but people"),
+        ("SELECT AVG(wage) FROM people TABLESAMPLE 10%", "TABLESAMPLE"),
+        ("SELECT QUANTILE(wage) FROM people", "a quantile that is not one number"),
+        ("SELECT QUANTILE(wage, [0.5, 0.9]) FROM people", "a quantile that is not one number"),
         ("DELETE FROM people", "DELETE"),
         ("SELECT AVG(wage) FROM people; DROP TABLE people", "several statements"),
         ("SELECT AVG(wage) FROM people WHERE age > 3 ORDER BY 1", "ORDER BY"),
@@ -249,3 +254,28 @@ def test_keys_come_from_the_caller(people: eps.Dataset) -> None:
         people.sql("SELECT COUNT(*) FROM people", keys={"region": ["north"]})
     with pytest.raises(eps.PlanError, match="are called 'n'"):
         people.sql("SELECT COUNT(*) AS n, AVG(wage) AS n FROM people")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"where": "age > 30"}, "takes no 'where'"),
+        ({"by": {"region": ["north"]}}, "takes no 'by'"),
+        ({"error": 3}, "takes no 'error'"),
+        ({"bounds": (0, 1)}, "bounds go by column"),
+        ({"bounds": {"nothing": (0, 1)}}, "no column 'nothing'"),
+        ({"keys": ["north"]}, "keys go by column"),
+    ],
+)
+def test_options_that_a_query_does_not_take(options: dict[str, Any], words: str, people: eps.Dataset) -> None:
+    before = people.history()
+    with pytest.raises(eps.EpsilonsError, match=words):
+        people.sql("SELECT AVG(wage) FROM people", **options)
+    with pytest.raises(eps.PlanError, match="more than 20,000 characters"):
+        people.sql("SELECT " + "COUNT(*), " * 2000 + "COUNT(*) FROM people")
+    assert people.history() == before
+
+
+def test_columns_of_bounds_are_found_in_any_case(people: eps.Dataset) -> None:
+    (one,) = people.sql("SELECT MAX(wage) FROM people", bounds={"WAGE": (0, 7)}, share=0.001).values()
+    assert 0 <= one.value <= 7
