@@ -249,7 +249,7 @@ def _unknown_level(kind: Column, known: list[str], nearly: tuple[str, str] | Non
     return PreferenceError(
         f"Column {kind.name!r} holds levels that are not known.",
         rule=f"{levels} Others are not shown, since the column may be another one than was meant.",
-        hint="look at the column's distinct words yourself; then name another column, or add the missing level",
+        hint="look at the distinct words in it yourself; then name another column, or add the missing level",
     )
 
 
@@ -260,8 +260,9 @@ def _alike(ids: pa.Array, in_data: pa.Array, person: Column) -> tuple[pa.Array, 
     wide = pa.uint64() if pa.uint64() in (ids.type, in_data.type) else pa.int64()
     try:
         return ids.cast(wide), in_data.cast(wide)
-    except pa.ArrowInvalid:  # a negative number beside one of 64 bits
-        raise _other_kind(person) from None
+    except pa.ArrowInvalid:  # a negative number beside one of 64 bits, which Arrow quotes
+        pass
+    raise _other_kind(person)
 
 
 def _with_default(

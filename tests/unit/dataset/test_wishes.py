@@ -220,8 +220,9 @@ def test_large_ids() -> None:
     ids = pa.array([2**64 - 1, 1], pa.uint64())
     assert grants(opened({"id": ids}, 0.5)) == {0.5: 2}
     assert grants(opened({"id": ids}, eps.Preferences({1: 0.2}, default=0.1))) == {0.1: 1, 0.2: 1}
-    with pytest.raises(PreferenceError, match="another kind"):
+    with pytest.raises(PreferenceError, match="another kind") as caught:
         opened({"id": ids}, eps.Preferences({-1: 0.2}, default=0.1))
+    assert caught.value.__context__ is None
 
 
 def test_texts_that_look_alike_are_two_people_and_numbers_are_no_texts() -> None:
