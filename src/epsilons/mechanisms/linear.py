@@ -257,16 +257,16 @@ class Linear(Mechanism):
         if self.rescale or (statistic.averages and self._divides_by_weight(statistic)):
             factor = levels.people / np.maximum(fractions @ np.array(levels.sizes, float), 1e-300)
         per_person = factor / (levels.people if statistic.averages else 1)
-        laplace = []
+        laplace, scales = [], []
         for part, unit in zip(statistic.parts, statistic.units, strict=True):
             inverse = float(part.share) * rate / (NANO * part.reach[question.neighbors] * self._one)
-            scale = accuracy.equivalent_scale(inverse) / self._one
-            laplace.append(per_person * unit * scale)
+            scales.append(per_person * accuracy.equivalent_scale(inverse) / self._one)
+            laplace.append(unit * scales[-1])
         denominator = None
         if statistic.averages and statistic.private_count:  # the last part is the number of rows
-            denominator = per_person * scale / max(statistic.expected_rows, 1e-9)
+            denominator = scales[-1] / max(statistic.expected_rows, 1e-9)
         fills = self.fills_with_centre
-        return accuracy.Effect(fractions, factor, tuple(laplace), self.samples, fills, denominator)
+        return accuracy.Effect(fractions, factor, tuple(laplace), self.samples, fills, denominator, tuple(scales))
 
     def errors_at(
         self, question: Question, levels: Levels, fractions: NDArray[np.float64], thresholds: NDArray[np.float64]

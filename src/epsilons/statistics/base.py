@@ -58,11 +58,13 @@ class Moments:
 
     `location` is how far off the expected mean may well be, for statistics of which no guess of the mean is asked. It
     counts only as bias, against mechanisms that leave something out: else shrinking to the centre would look free.
+    `off` is for a variance: how far the values' own mean is expected to lie from the centre of the bounds.
     """
 
     mean: float
     variance: float
     location: float = 0.0
+    off: float = 0.0
 
 
 class Statistic(ABC):

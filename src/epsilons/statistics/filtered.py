@@ -360,7 +360,7 @@ class FilteredVariance(Filtered):
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         whole = self.centred.moments(spread, density, location)
-        return Moments(whole.mean, whole.variance / max(self.scope.fraction, 1e-9))
+        return Moments(whole.mean, whole.variance / max(self.scope.fraction, 1e-9), off=whole.off)
 
     def extremes(self) -> tuple[float, float]:
         return self.centred.extremes()

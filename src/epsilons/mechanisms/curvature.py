@@ -1,0 +1,81 @@
+"""How far a variance errs: it bends with its noise, and is cut off at 0 and at h^2.
+
+A variance is h^2 (m2 - m1^2), made of two noisy means. The farther the mean lies from the centre of the bounds, the more
+the noise of m1 matters (2 |m1| times itself), and where noise is large its square does too; near the ends the answer is
+cut off. So the answer itself is computed at evenly spread noises, around what is publicly expected of the values.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.preferences import Levels
+from epsilons.statistics.base import Moments
+from epsilons.statistics.filtered import FilteredVariance
+from epsilons.statistics.total import STEPS
+from epsilons.statistics.variance import Variance
+
+if TYPE_CHECKING:
+    from epsilons.mechanisms.accuracy import Effect
+
+_NODES = 4096
+Floats = NDArray[np.float64]
+
+
+def variance_errors(
+    effect: Effect, statistic: Variance | FilteredVariance, levels: Levels, moments: Moments
+) -> NDArray[np.float64]:
+    """RMSE of one variance, or of several at once where effects come in rows, in units of the answer."""
+    square = statistic.farthest
+    first = moments.off / math.sqrt(square)
+    true = min(moments.mean / square, 1 - first**2)
+    sizes = np.array(levels.sizes, float)
+    noises, luck = _nodes()
+    scales = [np.asarray(scale)[..., None] for scale in effect.scales]
+    deltas = [scales[0] / STEPS * noises[0], scales[1] / STEPS * noises[1]]
+    # Who has which weight, and coins: normal, and small enough to be added as they are.
+    uneven = (effect.multipliers - 1) ** 2 @ sizes + levels.left_out
+    varied = moments.variance / square**2 * uneven / levels.people**2
+    if statistic.private_count:
+        # Sums and the number of rows are weighted alike, so that weights matter to the noise alone.
+        expected = max(statistic.expected_rows, 1e-9)
+        one_row = np.asarray(effect.factor)[..., None] / levels.people / expected
+        rows = np.maximum(1 + scales[2] / expected * noises[2], one_row)
+        mean = (first + deltas[0] / expected) / rows
+        squares = (true + first**2 - 0.5 + deltas[1] / expected) / rows + 0.5
+        coin = moments.variance / square**2
+    else:
+        reached = ((effect.multipliers @ sizes) / levels.people)[..., None]
+        mean = reached * first + deltas[0]
+        squares = reached * (true + first**2 - 0.5) + 0.5 + deltas[1]
+        # A person whom a coin leaves out takes away u^2 - 1/2 - 2 m1 u = (u - m1)^2 - m1^2 - 1/2.
+        coin = moments.variance / square**2 + (true - first**2 - 0.5) ** 2
+    if effect.sampled:
+        kept = (effect.fractions * (1 - effect.fractions)) @ sizes
+        varied = varied + (np.asarray(effect.factor) / levels.people) ** 2 * coin * kept
+    answers = np.clip(squares - mean**2 + np.sqrt(varied)[..., None] * luck, 0.0, 1.0)
+    errors: NDArray[np.float64] = square * np.sqrt(((answers - true) ** 2).mean(axis=-1))
+    return errors
+
+
+@cache
+def _nodes() -> tuple[Floats, Floats]:
+    """(three Laplace noises of scale 1, a standard normal one): evenly spread points of their joint law.
+
+    The points are the multiples, modulo one, of powers of 1/x with x^5 = x + 1: they fill four dimensions evenly.
+    """
+    root = 1.0
+    for _ in range(60):
+        root = (1 + root) ** (1 / 5)
+    places = (0.5 + np.outer(root ** -np.arange(1.0, 5.0), np.arange(1, _NODES + 1))) % 1
+    places = np.clip(places, 1e-12, 1 - 1e-12)
+    uniform = places[:3]
+    laplace = np.where(uniform < 0.5, np.log(2 * uniform), -np.log(2 - 2 * uniform))
+    normal = NormalDist()
+    return laplace, np.array([normal.inv_cdf(place) for place in places[3]])
