@@ -8,6 +8,8 @@ cut off. So the answer itself is computed at evenly spread noises, around what i
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from fractions import Fraction
 from functools import cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -18,13 +20,14 @@ from numpy.typing import NDArray
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Moments
 from epsilons.statistics.filtered import FilteredVariance
+from epsilons.statistics.question import Question
 from epsilons.statistics.total import STEPS
 from epsilons.statistics.variance import Variance
 
 if TYPE_CHECKING:
     from epsilons.mechanisms.accuracy import Effect
 
-_NODES = 4096
+_NODES = 2048
 Floats = NDArray[np.float64]
 
 
@@ -62,6 +65,43 @@ def variance_errors(
     answers = np.clip(squares - mean**2 + np.sqrt(varied)[..., None] * luck, 0.0, 1.0)
     errors: NDArray[np.float64] = square * np.sqrt(((answers - true) ** 2).mean(axis=-1))
     return errors
+
+
+def seen_variance_error(
+    effect: Effect, question: Question, levels: Levels, sums: Sequence[Sequence[Fraction]], weight: Fraction
+) -> float:
+    """The error of variances that are out, at the mean and the spread that their own noisy sums show.
+
+    Whatever the caller guessed is kept. A variance that looks smaller than its error is taken to be as large as that: a
+    few noises that happen to cancel must not make the error collapse. Of several groups it is the root mean square.
+    """
+    statistic = question.statistic
+    assert isinstance(statistic, (Variance, FilteredVariance))
+    low, high = statistic.bounds
+    half, square = (high - low) / 2, statistic.farthest
+    found = []
+    for first, second, *rows in zip(*sums, strict=True):
+        count = max(rows[0], Fraction(1)) if rows else weight
+        mean = min(max(float(first / STEPS / count), -1.0), 1.0)
+        seen = square * min(max(float(second / STEPS / count) + 0.5 - mean**2, 0.0), 1.0)
+        where = (low + high) / 2 + half * mean if question.location is None else question.location
+        error = _error_at(effect, statistic, levels, question, question.spread, where)
+        if question.spread is None:
+            error = _error_at(effect, statistic, levels, question, math.sqrt(max(seen, error)), where)
+        found.append(error**2)
+    return math.sqrt(sum(found) / len(found))
+
+
+def _error_at(
+    effect: Effect,
+    statistic: Variance | FilteredVariance,
+    levels: Levels,
+    question: Question,
+    spread: float | None,
+    location: float,
+) -> float:
+    moments = statistic.moments(spread, question.density, location)
+    return float(variance_errors(effect, statistic, levels, moments))
 
 
 @cache

@@ -24,6 +24,7 @@ from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms import accuracy, surrogate
 from epsilons.mechanisms.base import Answer, Charges, Mechanism
+from epsilons.mechanisms.curvature import seen_variance_error
 from epsilons.mechanisms.errorbars import ErrorModel
 from epsilons.mechanisms.lattice import Axis, product_distribution
 from epsilons.mechanisms.outward import Cost, RankCost, WeightCost, outward
@@ -32,9 +33,11 @@ from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Additive, Moments, Part
+from epsilons.statistics.filtered import FilteredVariance
 from epsilons.statistics.order import Order, SortedCells
 from epsilons.statistics.people import People
 from epsilons.statistics.question import Question
+from epsilons.statistics.variance import Variance
 
 #: Fixed-point weights have this many steps to one.
 ONE = 1 << 40
@@ -227,6 +230,14 @@ class Linear(Mechanism):
         assert isinstance(statistic, Additive)
         moments = statistic.moments(question.spread, question.density, question.location)
         return accuracy.expected_error(self._effect(question, levels), statistic, levels, moments)
+
+    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> float | None:
+        statistic = question.statistic
+        if not isinstance(statistic, (Variance, FilteredVariance)) or answer.sums is None:
+            return self.predict_error(question, levels)
+        divisor = self._weight(question, levels) if self._divides_by_weight(statistic) else Fraction(levels.people)
+        effect = self._effect(question, levels)
+        return seen_variance_error(effect, question, levels, answer.sums, divisor)
 
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         statistic = question.statistic
