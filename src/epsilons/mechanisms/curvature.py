@@ -1,8 +1,9 @@
 """How far a variance errs: it bends with its noise, and is cut off at 0 and at h^2.
 
-A variance is h^2 (m2 - m1^2), made of two noisy means. The farther the mean lies from the centre of the bounds, the more
-the noise of m1 matters (2 |m1| times itself), and where noise is large its square does too; near the ends the answer is
-cut off. So the answer itself is computed at evenly spread noises, around what is publicly expected of the values.
+A variance is h^2 (m2 - m1^2), made of two noisy means. The farther the mean lies from the centre of the bounds, the
+more the noise of m1 matters (2 |m1| times itself), and where noise is large its square does too; near the ends the
+answer is cut off. So the answer itself is computed at evenly spread noises, around what is publicly expected of the
+values.
 """
 
 from __future__ import annotations
