@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -103,3 +104,79 @@ def test_a_variance_of_skewed_values_at_one_epsilon() -> None:
     people, entropy = ArrayPeople.of(values, roster_of([0.05] * 3000)), seeded(6)
     answers = [create("minimum").draw(question, people, entropy).value for _ in range(1000)]
     assert stated == pytest.approx(math.sqrt(np.mean((np.array(answers) - values.var()) ** 2)), rel=0.15)
+
+
+# Once the answer is out ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("over", STATISTICS)
+@pytest.mark.parametrize("name", ["minimum", "weighted", "sample", "threshold"])
+def test_the_stated_error_follows_what_the_answer_shows(name: str, over: str) -> None:
+    """Nobody guesses anything; the values lie far from the centre, and there are enough of them to show it."""
+    mechanism, question, unfiltered = create(name), Question(STATISTICS[over]), over == "all"
+    epsilons = np.repeat([0.2, 1.0], [2000, 1000])
+    random, entropy, roster = np.random.default_rng(9), seeded(9), roster_of(epsilons)
+    stated, squares = [], []
+    for _ in range(300):
+        values = np.clip(random.normal(15, 10, len(epsilons)), *BOUNDS)
+        values = np.where(unfiltered | (random.random(len(epsilons)) < FRACTION), values, np.nan)
+        answer = mechanism.draw(question, ArrayPeople.of(values, roster), entropy)
+        stated.append(mechanism.stated_error(question, roster.levels, answer))
+        squares.append((answer.value - np.nanvar(values)) ** 2)
+    real = math.sqrt(np.mean(squares))
+    assert np.median(stated) == pytest.approx(real, rel=0.15)
+    assert np.min(stated) > real / 2, "no noise may make a stated error collapse"
+
+
+def test_a_release_states_that_error_and_a_plan_the_guess() -> None:
+    import epsilons as eps
+
+    values, epsilons = np.full(5000, 5.0), [1.0] * 5000
+    plan = eps.plan("variance", epsilons, bounds=BOUNDS).chosen("minimum").error
+    release = eps.variance(values, epsilons, bounds=BOUNDS, mechanism="minimum")
+    told = eps.variance(values, epsilons, bounds=BOUNDS, mechanism="minimum", location=50.0, spread=25.0)
+    assert plan is not None
+    assert release.error > 1.5 * plan
+    assert told.error < plan, "the caller's own guesses are kept"
+
+
+# The worst case ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_variances_of_two_weightings_differ_by_at_most_what_the_worst_case_says(seed: int) -> None:
+    """All values on a grid of five, for six people with weights of their own: at most min(4T(1-T), 1)."""
+    weights = np.random.default_rng(seed).dirichlet([1.0] * 6)
+    apart = min(float(np.maximum(weights - 1 / 6, 0).sum()), 0.5)
+    values = np.array(list(product([-1.0, -0.5, 0.0, 0.5, 1.0], repeat=6)))
+    weighted = values**2 @ weights - (values @ weights) ** 2
+    differ = np.abs(weighted - values.var(axis=1)).max()
+    assert differ <= 4 * apart * (1 - apart) + 1e-12
+    assert differ > 2 * apart * (1 - apart), "a bound twice as large would say little"
+
+
+@pytest.mark.parametrize("middle", [5.0, 50.0, 90.0])
+@pytest.mark.parametrize("name", ["minimum", "weighted", "threshold", "sample"])
+def test_no_values_are_worse_than_the_worst_case(name: str, middle: float) -> None:
+    mechanism, question = create(name), Question(STATISTICS["all"], assume="nothing")
+    epsilons = np.repeat([0.3, 0.5], [200, 1800])
+    roster, entropy = roster_of(epsilons), seeded(7)
+    worst = mechanism.worst_error(question, roster.levels)
+    assert worst is not None
+    for strict in (0.0, middle, 100.0):
+        values = np.where(epsilons < 0.4, strict, middle)
+        people = ArrayPeople.of(values, roster)
+        answers = np.array([mechanism.draw(question, people, entropy).value for _ in range(200)])
+        assert math.sqrt(np.mean((answers - values.var()) ** 2)) <= worst * 1.1
+
+
+def test_a_worst_case_near_the_centre_would_be_caught() -> None:
+    """The planted bug: the mean's noise at a quarter of h from the centre, though the worst values lie at a bound."""
+    mechanism, epsilons = create("minimum"), [0.5] * 2000
+    question, levels = Question(STATISTICS["all"], assume="nothing"), roster_of(epsilons).levels
+    far = Question(STATISTICS["all"], location=95.0, spread=8.0)
+    real = measured(mechanism, far, np.array(epsilons), 1000, 8)
+    near = predicted(mechanism, Question(STATISTICS["all"], spread=8.0), epsilons)
+    worst = mechanism.worst_error(question, levels)
+    assert worst is not None
+    assert near * 1.2 < real < worst * 1.05

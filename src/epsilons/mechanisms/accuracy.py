@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.mechanisms.curvature import variance_errors
+from epsilons.mechanisms.curvature import variance_errors, worst_variance_error
 from epsilons.mechanisms.errorbars import ErrorModel
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Additive, Moments
@@ -68,6 +68,8 @@ def expected_errors(effect: Effect, statistic: Additive, levels: Levels, moments
 
 def worst_error(effect: Effect, statistic: Additive, levels: Levels) -> float:
     """RMSE for the worst values within bounds, however they relate to preferences."""
+    if isinstance(statistic, (Variance, FilteredVariance)):
+        return worst_variance_error(effect, statistic, levels)
     coins = _coins(effect, statistic, levels, _farthest(statistic))
     worst = math.sqrt(worst_bias(effect, statistic, levels) ** 2 + coins + float(_noise(effect, statistic)))
     return min(worst, statistic.farthest)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,42 +29,76 @@ if TYPE_CHECKING:
     from epsilons.mechanisms.accuracy import Effect
 
 _NODES = 2048
+#: Distances of the mean from the centre, in units of h, among which the worst is looked for.
+_MEANS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99)
 Floats = NDArray[np.float64]
 
 
 def variance_errors(
     effect: Effect, statistic: Variance | FilteredVariance, levels: Levels, moments: Moments
 ) -> NDArray[np.float64]:
-    """RMSE of one variance, or of several at once where effects come in rows, in units of the answer."""
+    """RMSE at the public guesses; of several variances at once where effects come in rows."""
     square = statistic.farthest
     first = moments.off / math.sqrt(square)
     true = min(moments.mean / square, 1 - first**2)
+    # Who has which weight, and coins: normal, and small enough to be added as they are.
+    uneven = (effect.multipliers - 1) ** 2 @ np.array(levels.sizes, float) + levels.left_out
+    each = moments.variance / square**2
+    # A person whom a coin leaves out takes away u^2 - 1/2 - 2 m1 u = (u - m1)^2 - m1^2 - 1/2, and if their rows leave
+    # the number of rows as well, (u - m1)^2 less its mean.
+    coin = each if statistic.private_count else each + (true - first**2 - 0.5) ** 2
+    varied = each * uneven / levels.people**2 + coin * _coins(effect, levels)
+    return square * _errors(effect, statistic, levels, first, true, varied)
+
+
+def worst_variance_error(effect: Effect, statistic: Variance | FilteredVariance, levels: Levels) -> float:
+    """RMSE for the worst values within bounds, however they relate to preferences.
+
+    Weights and people are two laws on the values, a distance T apart in total variation. With everybody at one bound
+    but for the T that only one of the laws sees, at the other, their variances differ by 4T(1-T) h^2, and by h^2 from
+    T=1/2 on.
+    """
     sizes = np.array(levels.sizes, float)
+    shares = effect.multipliers * sizes / max(float(effect.multipliers @ sizes), 1e-300)
+    apart = min(float(np.maximum(shares - sizes / levels.people, 0.0).sum()), 0.5)
+    # The largest mean square of what a coin takes away: everyone at a bound; filtered, an eighth p(1-p) at one of them.
+    coin = 1 / max(statistic.scope.fraction, 1e-9) if isinstance(statistic, FilteredVariance) else 2.25
+    varied = coin * _coins(effect, levels)
+    noise = 0.0
+    for first in _MEANS:
+        for true in (0.0, (1 - first**2) / 2, 1 - first**2):
+            noise = max(noise, float(_errors(effect, statistic, levels, first, true, varied)))
+    return statistic.farthest * min(math.hypot(4 * apart * (1 - apart), noise), 1.0)
+
+
+def _coins(effect: Effect, levels: Levels) -> Any:
+    """The variance of a mean over people when each person's part is 1 and coins leave people out."""
+    if not effect.sampled:
+        return 0.0
+    kept = (effect.fractions * (1 - effect.fractions)) @ np.array(levels.sizes, float)
+    return (effect.factor / levels.people) ** 2 * kept
+
+
+def _errors(
+    effect: Effect, statistic: Variance | FilteredVariance, levels: Levels, first: float, true: float, varied: Any
+) -> Floats:
+    """RMSE in units of h^2 where the mean lies `first` from the centre and the variance is `true`, in units of h."""
     noises, luck = _nodes()
     scales = [np.asarray(scale)[..., None] for scale in effect.scales]
-    deltas = [scales[0] / STEPS * noises[0], scales[1] / STEPS * noises[1]]
-    # Who has which weight, and coins: normal, and small enough to be added as they are.
-    uneven = (effect.multipliers - 1) ** 2 @ sizes + levels.left_out
-    varied = moments.variance / square**2 * uneven / levels.people**2
+    mean_off, squares_off = (scale / STEPS * noise for scale, noise in zip(scales[:2], noises[:2], strict=True))
     if statistic.private_count:
         # Sums and the number of rows are weighted alike, so that weights matter to the noise alone.
         expected = max(statistic.expected_rows, 1e-9)
         one_row = np.asarray(effect.factor)[..., None] / levels.people / expected
         rows = np.maximum(1 + scales[2] / expected * noises[2], one_row)
-        mean = (first + deltas[0] / expected) / rows
-        squares = (true + first**2 - 0.5 + deltas[1] / expected) / rows + 0.5
-        coin = moments.variance / square**2
+        mean = (first + mean_off / expected) / rows
+        squares = (true + first**2 - 0.5 + squares_off / expected) / rows + 0.5
     else:
-        reached = ((effect.multipliers @ sizes) / levels.people)[..., None]
-        mean = reached * first + deltas[0]
-        squares = reached * (true + first**2 - 0.5) + 0.5 + deltas[1]
-        # A person whom a coin leaves out takes away u^2 - 1/2 - 2 m1 u = (u - m1)^2 - m1^2 - 1/2.
-        coin = moments.variance / square**2 + (true - first**2 - 0.5) ** 2
-    if effect.sampled:
-        kept = (effect.fractions * (1 - effect.fractions)) @ sizes
-        varied = varied + (np.asarray(effect.factor) / levels.people) ** 2 * coin * kept
+        reached = ((effect.multipliers @ np.array(levels.sizes, float)) / levels.people)[..., None]
+        mean = reached * first + mean_off
+        squares = reached * (true + first**2 - 0.5) + 0.5 + squares_off
     answers = np.clip(squares - mean**2 + np.sqrt(varied)[..., None] * luck, 0.0, 1.0)
-    errors: NDArray[np.float64] = square * np.sqrt(((answers - true) ** 2).mean(axis=-1))
+    errors: Floats = np.sqrt(((answers - true) ** 2).mean(axis=-1))
     return errors
 
 

@@ -381,10 +381,6 @@ class FilteredVariance(Filtered):
         return self.centred.farthest
 
     @property
-    def astray(self) -> float:  # type: ignore[override]
-        return self.centred.farthest / math.sqrt(2)
-
-    @property
     def units(self) -> tuple[float, ...]:
         expected = max(self.scope.expected, 1e-9)
         square = float(self.centred.half) ** 2
