@@ -120,7 +120,9 @@ def understand(asked: Wording, terms: Terms, density: float | None, location: fl
     missing, note = _missing(asked, terms)
     fixed = where is None and by is None and terms.rows == 1
     groups = None if by is None else tuple(by.labels)
-    fraction = (1.0 if where is None and asked.statistic != "count" else 0.5) / (1 if groups is None else len(groups))
+    fraction = (1.0 if where is None else 0.5) / (1 if groups is None else len(groups))
+    if asked.statistic == "count":  # of one group, or of a column, a half: else everyone would count for certain
+        fraction = min(fraction, 0.5)
     scope = Scope(terms.rows, groups, fraction if density is None else density)
     build = STATISTICS[asked.statistic]
     statistic = build(asked, Over(scope, fixed, fixed and missing != "exclude", terms.neighbors, location))

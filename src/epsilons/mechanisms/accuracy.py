@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.mechanisms.curvature import variance_errors, worst_variance_error
 from epsilons.mechanisms.errorbars import ErrorModel
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Additive, Moments
+from epsilons.statistics.filtered import FilteredVariance
+from epsilons.statistics.variance import Variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +28,9 @@ class Effect:
     `fractions` is the expected weight of a person, level by level; `sampled` says that weights are coins. The weighted
     sum is multiplied by `factor`. With `fills`, the public centre takes the place of what weights leave out. `laplace`
     are the scales of the noise in the finished answer. Where the answer divides by a noisy number of rows, its noise is
-    the last of them, and `denominator` the scale of that noise as a part of the number itself. Several effects at once
-    are rows of `fractions`, with an array in place of each other number.
+    the last of them, and `denominator` the scale of that noise as a part of the number itself. `scales` are those of
+    each part in its own integers, per person's worth of weight. Several effects at once are rows of `fractions`, with
+    an array in place of each other number.
     """
 
     fractions: NDArray[np.float64]
@@ -35,6 +39,7 @@ class Effect:
     sampled: bool = False
     fills: bool = False
     denominator: Any = None
+    scales: tuple[Any, ...] = ()
 
     @property
     def multipliers(self) -> NDArray[np.float64]:
@@ -49,6 +54,8 @@ def expected_error(effect: Effect, statistic: Additive, levels: Levels, moments:
 
 def expected_errors(effect: Effect, statistic: Additive, levels: Levels, moments: Moments) -> NDArray[np.float64]:
     """The same for several effects at once."""
+    if isinstance(statistic, (Variance, FilteredVariance)):
+        return variance_errors(effect, statistic, levels, moments)
     sizes = np.array(levels.sizes, float)
     gaps = effect.multipliers - 1
     offset = (moments.mean - _base(effect, statistic)) ** 2 + moments.location**2
@@ -61,6 +68,8 @@ def expected_errors(effect: Effect, statistic: Additive, levels: Levels, moments
 
 def worst_error(effect: Effect, statistic: Additive, levels: Levels) -> float:
     """RMSE for the worst values within bounds, however they relate to preferences."""
+    if isinstance(statistic, (Variance, FilteredVariance)):
+        return worst_variance_error(effect, statistic, levels)
     coins = _coins(effect, statistic, levels, _farthest(statistic))
     worst = math.sqrt(worst_bias(effect, statistic, levels) ** 2 + coins + float(_noise(effect, statistic)))
     return min(worst, statistic.farthest)

@@ -74,6 +74,10 @@ class Mechanism(ABC):
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         """The same for the worst values people could have, however these relate to their preferences."""
 
+    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> float | None:
+        """The expected error once an answer is out: what its noisy sums say about the values is public by then."""
+        return self.predict_error(question, levels)
+
     @abstractmethod
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
         """One answer."""

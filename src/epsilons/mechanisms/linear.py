@@ -24,6 +24,7 @@ from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms import accuracy, surrogate
 from epsilons.mechanisms.base import Answer, Charges, Mechanism
+from epsilons.mechanisms.curvature import seen_variance_error
 from epsilons.mechanisms.errorbars import ErrorModel
 from epsilons.mechanisms.lattice import Axis, product_distribution
 from epsilons.mechanisms.outward import Cost, RankCost, WeightCost, outward
@@ -32,9 +33,11 @@ from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Additive, Moments, Part
+from epsilons.statistics.filtered import FilteredVariance
 from epsilons.statistics.order import Order, SortedCells
 from epsilons.statistics.people import People
 from epsilons.statistics.question import Question
+from epsilons.statistics.variance import Variance
 
 #: Fixed-point weights have this many steps to one.
 ONE = 1 << 40
@@ -228,6 +231,14 @@ class Linear(Mechanism):
         moments = statistic.moments(question.spread, question.density, question.location)
         return accuracy.expected_error(self._effect(question, levels), statistic, levels, moments)
 
+    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> float | None:
+        statistic = question.statistic
+        if not isinstance(statistic, (Variance, FilteredVariance)) or answer.sums is None:
+            return self.predict_error(question, levels)
+        divisor = self._weight(question, levels) if self._divides_by_weight(statistic) else Fraction(levels.people)
+        effect = self._effect(question, levels)
+        return seen_variance_error(effect, question, levels, answer.sums, divisor)
+
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         statistic = question.statistic
         if not isinstance(statistic, Additive):
@@ -257,16 +268,16 @@ class Linear(Mechanism):
         if self.rescale or (statistic.averages and self._divides_by_weight(statistic)):
             factor = levels.people / np.maximum(fractions @ np.array(levels.sizes, float), 1e-300)
         per_person = factor / (levels.people if statistic.averages else 1)
-        laplace = []
+        laplace, scales = [], []
         for part, unit in zip(statistic.parts, statistic.units, strict=True):
             inverse = float(part.share) * rate / (NANO * part.reach[question.neighbors] * self._one)
-            scale = accuracy.equivalent_scale(inverse) / self._one
-            laplace.append(per_person * unit * scale)
+            scales.append(per_person * accuracy.equivalent_scale(inverse) / self._one)
+            laplace.append(unit * scales[-1])
         denominator = None
         if statistic.averages and statistic.private_count:  # the last part is the number of rows
-            denominator = per_person * scale / max(statistic.expected_rows, 1e-9)
+            denominator = scales[-1] / max(statistic.expected_rows, 1e-9)
         fills = self.fills_with_centre
-        return accuracy.Effect(fractions, factor, tuple(laplace), self.samples, fills, denominator)
+        return accuracy.Effect(fractions, factor, tuple(laplace), self.samples, fills, denominator, tuple(scales))
 
     def errors_at(
         self, question: Question, levels: Levels, fractions: NDArray[np.float64], thresholds: NDArray[np.float64]

@@ -202,7 +202,7 @@ def make_release(
     charges = mechanism.charge(question, levels)
     answer = mechanism.draw(question, people, entropy)
     by_worst = question.assume == "nothing"
-    error = (mechanism.worst_error if by_worst else mechanism.predict_error)(question, levels)
+    error = mechanism.worst_error(question, levels) if by_worst else mechanism.stated_error(question, levels, answer)
     models = _models(mechanism, question, levels, answer)
     assumption = "nothing" if by_worst or mechanism.assumption == "nothing" else question.assume
     return Release(

@@ -56,13 +56,26 @@ class Part:
 class Moments:
     """What is publicly expected of one person's contribution, on the scale of the answer's sum.
 
-    `location` is how far off the expected mean may well be, for statistics of which no guess of the mean is asked. It
-    counts only as bias, against mechanisms that leave something out: else shrinking to the centre would look free.
+    `location` is how far off the expected mean may well be where nobody guessed the mean or the density. It counts only
+    as bias, against mechanisms that leave something out: else shrinking to the centre would look free.
+    `off` is for a variance: how far the values' own mean is expected to lie from the centre of the bounds.
     """
 
     mean: float
     variance: float
     location: float = 0.0
+    off: float = 0.0
+
+
+def doubt(fraction: float, density: float | None) -> float:
+    """How far off the expected fraction of people may well be: not at all if somebody guessed it.
+
+    Otherwise people fall into 1/fraction classes, of which this is one, and every way to split them is equally likely
+    (Dirichlet's law with all parameters 1); the standard deviation of one class is f sqrt((1 - f)/(1 + f)).
+    """
+    if density is not None:
+        return 0.0
+    return fraction * math.sqrt(max(1 - fraction, 0.0) / (1 + fraction))
 
 
 class Statistic(ABC):

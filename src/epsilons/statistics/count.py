@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.preferences import count_codes
-from epsilons.statistics.base import CHUNK, Additive, Moments, Part, as_numbers
+from epsilons.statistics.base import CHUNK, Additive, Moments, Part, as_numbers, doubt
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Count(Additive):
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         ones = 0.5 if density is None else density
-        return Moments(ones, ones * (1 - ones))
+        return Moments(ones, ones * (1 - ones), doubt(ones, density))
 
     def extremes(self) -> tuple[float, float]:
         return 0.0, 1.0

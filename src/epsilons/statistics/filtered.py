@@ -19,7 +19,17 @@ from numpy.typing import NDArray
 
 from epsilons.errors import DataError, PlanError
 from epsilons.preferences import count_codes
-from epsilons.statistics.base import CHUNK, Additive, Moments, Part, as_doubles, as_numbers, check_bounds, sum_by_level
+from epsilons.statistics.base import (
+    CHUNK,
+    Additive,
+    Moments,
+    Part,
+    as_doubles,
+    as_numbers,
+    check_bounds,
+    doubt,
+    sum_by_level,
+)
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.scope import Scope
 from epsilons.statistics.total import STEPS, Mean
@@ -95,7 +105,7 @@ class FilteredCount(Filtered):
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         most = 1 if self.of == "people" else self.scope.rows
-        return _row_moments(self.scope.fraction, most)
+        return _row_moments(self.scope.fraction, most, density)
 
     def extremes(self) -> tuple[float, float]:
         return 0.0, 1.0 if self.of == "people" else float(self.scope.rows)
@@ -149,7 +159,7 @@ class FilteredHistogram(Filtered):
         return tuple(product(self.scope.groups, self.bins.keys))
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
-        return _row_moments(self.scope.fraction / max(self.bins.cells, 2), self.scope.rows)
+        return _row_moments(self.scope.fraction / max(self.bins.cells, 2), self.scope.rows, None)
 
     @property
     def units(self) -> tuple[float, ...]:
@@ -213,8 +223,9 @@ class FilteredSum(Filtered):
         deviation = (high - low) / 2 if spread is None else spread
         mean = self.scope.expected * middle
         square = self.scope.expected * (deviation**2 + middle**2) * (1 + self.scope.rows) / 2
-        doubt = self.scope.expected * (high - low) / 4 if location is None else 0.0
-        return Moments(mean, max(square - mean**2, 0.0), doubt)
+        value = self.scope.expected * (high - low) / 4 if location is None else 0.0
+        rows = doubt(self.scope.fraction, density) * (1 + self.scope.rows) / 2
+        return Moments(mean, max(square - mean**2, 0.0), math.hypot(value, rows * middle))
 
     def extremes(self) -> tuple[float, float]:
         return self.scope.rows * min(self.bounds[0], 0.0), self.scope.rows * max(self.bounds[1], 0.0)
@@ -360,7 +371,7 @@ class FilteredVariance(Filtered):
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         whole = self.centred.moments(spread, density, location)
-        return Moments(whole.mean, whole.variance / max(self.scope.fraction, 1e-9))
+        return Moments(whole.mean, whole.variance / max(self.scope.fraction, 1e-9), off=whole.off)
 
     def extremes(self) -> tuple[float, float]:
         return self.centred.extremes()
@@ -368,10 +379,6 @@ class FilteredVariance(Filtered):
     @property
     def farthest(self) -> float:  # type: ignore[override]
         return self.centred.farthest
-
-    @property
-    def astray(self) -> float:  # type: ignore[override]
-        return self.centred.farthest / math.sqrt(2)
 
     @property
     def units(self) -> tuple[float, ...]:
@@ -392,8 +399,8 @@ class FilteredVariance(Filtered):
         return f"variance in [{self.bounds[0]:g}, {self.bounds[1]:g}]"
 
 
-def _row_moments(fraction: float, most: int) -> Moments:
+def _row_moments(fraction: float, most: int, density: float | None) -> Moments:
     """Of one person's number of rows that count, when people have 1 to `most` rows and count whole or not at all."""
     rows = (1 + most) / 2
     square = fraction * (rows**2 + (most**2 - 1) / 12)
-    return Moments(fraction * rows, max(square - (fraction * rows) ** 2, 1e-9))
+    return Moments(fraction * rows, max(square - (fraction * rows) ** 2, 1e-9), rows * doubt(fraction, density))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
-from epsilons.statistics.base import CHUNK, Additive, Moments, Part, as_doubles, as_numbers, check_real
+from epsilons.statistics.base import CHUNK, Additive, Moments, Part, as_doubles, as_numbers, check_real, doubt
 
 MAX_CELLS = 100_000
 _NAMES = 'categories=["north", "south"]'
@@ -136,9 +136,9 @@ class Histogram(Additive):
         return dict(zip(self.keys, bins, strict=True))
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
-        """Of one bin, when people spread evenly over the bins."""
+        """Of one bin, when people spread over the bins in whatever way."""
         share = 1 / max(self.cells, 2) if density is None else density
-        return Moments(share, share * (1 - share))
+        return Moments(share, share * (1 - share), doubt(share, density))
 
     def extremes(self) -> tuple[float, float]:
         return 0.0, 1.0

@@ -55,10 +55,13 @@ class Variance(Centred):
         return float(self.half**2 * min(max(second - first**2, Fraction(0)), Fraction(1)))
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
-        """Of (x - c)^2 for normal values: mean sigma^2, variance 2 sigma^4 (at most h^4/4)."""
+        """Of (x - mu)^2 for normal values: mean sigma^2, variance 2 sigma^4 (at most h^4/4); and how far off mu is."""
         half = float(self.half)
         deviation = half / 2 if spread is None else spread
-        return Moments(deviation**2, min(2 * deviation**4, half**4 / 4))
+        off = MEAN_GUESS * half
+        if location is not None:
+            off = abs(min(max(location, self.bounds[0]), self.bounds[1]) - float(self.middle))
+        return Moments(deviation**2, min(2 * deviation**4, half**4 / 4), off=off)
 
     def extremes(self) -> tuple[float, float]:
         return 0.0, float(self.half) ** 2

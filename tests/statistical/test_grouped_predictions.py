@@ -1,0 +1,112 @@
+"""Predicted errors of filtered and grouped counts: against measured ones, and never worse with more epsilon."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import epsilons as eps
+from epsilons.mechanisms.base import create
+from epsilons.planner.choose import rank_mechanisms
+from epsilons.preferences import roster_of
+from epsilons.statistics.base import Additive
+from epsilons.statistics.count import Count
+from epsilons.statistics.filtered import FilteredCount, FilteredSum
+from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.people import ArrayPeople
+from epsilons.statistics.question import Question
+from epsilons.statistics.scope import Scope
+from epsilons.statistics.total import Mean, Sum
+from epsilons.testing import seeded
+
+pytestmark = pytest.mark.statistical
+
+EPSILONS = np.repeat([0.05, 0.2, 1.0], [300, 200, 80])
+MECHANISMS = ["minimum", "threshold", "sample", "stretching", "weighted", "robust"]
+SHARES = np.geomspace(1e-4, 4, 25)
+
+
+def measured(name: str, question: Question, factor: float, fraction: float, seed: int = 21) -> float:
+    """RMSE of a filtered count of people, of whom a fraction counts that is guessed, or as likely one as another."""
+    random, entropy, roster = np.random.default_rng(seed), seeded(seed), roster_of(EPSILONS * factor)
+    squares = []
+    for _ in range(1000):
+        counting = fraction if question.density is not None else random.beta(1, 1 / fraction - 1)
+        values = np.where(random.random(len(EPSILONS)) < counting, 1.0, np.nan)
+        answer = create(name).draw(question, ArrayPeople.of(values, roster), entropy).value
+        squares.append((answer - np.sum(~np.isnan(values))) ** 2)
+    return math.sqrt(np.mean(squares))
+
+
+def predicted(name: str, question: Question, factor: float) -> float:
+    error = create(name).predict_error(question, roster_of(EPSILONS * factor).levels)
+    assert error is not None
+    return error
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize(("fraction", "told"), [(0.5, False), (0.25, False), (0.25, True)])
+def test_predicted_error_of_a_filtered_count_is_within_15_percent(name: str, fraction: float, told: bool) -> None:
+    question = Question(FilteredCount(Scope(fraction=fraction), "people"), density=fraction if told else None)
+    for factor in (0.01, 0.1, 1.0):
+        real = measured(name, question, factor, fraction)
+        assert predicted(name, question, factor) == pytest.approx(real, rel=0.15), factor
+
+
+def test_a_prediction_that_takes_the_default_fraction_for_certain_would_be_caught() -> None:
+    """The planted bug: no doubt about a fraction that nobody guessed."""
+    statistic = FilteredCount(Scope(fraction=0.25), "people")
+    real = measured("threshold", Question(statistic), 1.0, 0.25)
+    assert predicted("threshold", Question(statistic), 1.0) == pytest.approx(real, rel=0.15)
+    assert predicted("threshold", Question(statistic, density=0.25), 1.0) != pytest.approx(real, rel=0.15)
+
+
+def test_groups_of_equal_size_err_as_their_plan_says() -> None:
+    """At a tiny share hardly anything is used: everyone in a group is missing from its count."""
+    import pyarrow as pa
+
+    table = pa.table({"id": range(500), "g": ["a", "b"] * 250})
+    groups = {"g": ["a", "b"]}
+    people = eps.Dataset(table, person="id", preferences=0.2)
+    told = Question(FilteredCount(Scope(fraction=0.5), "people"), density=0.5)
+    for share in (0.002, 0.01, 0.05):
+        # One group is simulated on its own: nobody is in both, so it gets all of the share.
+        in_group = ArrayPeople.of(np.where(np.arange(500) % 2, 1.0, np.nan), roster_of([0.2 * share] * 500))
+        answers = create("robust").simulate(told, in_group, seeded(22), 4000)
+        real = math.sqrt(np.mean((answers - 250) ** 2))
+        row = people.plan("count", by=groups, share=share, density=0.5).best
+        assert row.mechanism == "robust"
+        assert row.error == pytest.approx(real, rel=0.05)
+        unguessed = people.plan("count", by=groups, share=share).best.error
+        assert unguessed == pytest.approx(real, rel=0.2)
+
+
+MONOTONE: dict[str, tuple[Additive, dict[str, float]]] = {
+    "filtered count": (FilteredCount(Scope(), "people"), {}),
+    "two groups": (FilteredCount(Scope(groups=("a", "b"), fraction=0.5), "people"), {}),
+    "ten groups": (FilteredCount(Scope(groups=tuple("abcdefghij"), fraction=0.05), "people"), {}),
+    "few": (FilteredCount(Scope(fraction=0.02), "people"), {"density": 0.02}),
+    "several rows": (FilteredCount(Scope(rows=3, groups=("a", "b"), fraction=0.25)), {}),
+    "filtered sum": (FilteredSum(Scope(), (-10.0, 100.0)), {}),
+    "count": (Count(), {}),
+    "count told": (Count(), {"density": 0.45}),
+    "histogram": (Histogram(categories=("a", "b", "c", "d")), {}),
+    "sum": (Sum((0.0, 100.0)), {}),
+    "mean told": (Mean((0.0, 100.0)), {"location": 52.0, "spread": 10.0}),
+}
+
+
+@pytest.mark.parametrize("assume", ["unrelated", "nothing"])
+@pytest.mark.parametrize("case", MONOTONE)
+@pytest.mark.parametrize("epsilons", [(0.2,) * 500, tuple(EPSILONS), (0.05,) * 100 + (1.0,) * 50 + (math.inf,) * 20])
+def test_more_epsilon_never_means_more_predicted_error(case: str, assume: str, epsilons: tuple[float, ...]) -> None:
+    statistic, guesses = MONOTONE[case]
+    question = Question(statistic, assume=assume, **guesses)  # type: ignore[arg-type]
+    errors = []
+    for share in SHARES:
+        levels = roster_of(np.array(epsilons) * share).levels
+        errors.append(rank_mechanisms(question, levels)[0].judged_by(assume))
+    assert all(later <= earlier * (1 + 1e-6) for earlier, later in pairwise(errors)), errors

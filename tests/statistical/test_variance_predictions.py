@@ -1,0 +1,182 @@
+"""Predicted errors of variances against measured ones: near the centre and far off it, filtered or not."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from epsilons.mechanisms.base import Mechanism, create
+from epsilons.preferences import roster_of
+from epsilons.statistics.base import Additive
+from epsilons.statistics.filtered import FilteredVariance
+from epsilons.statistics.people import ArrayPeople
+from epsilons.statistics.question import Question
+from epsilons.statistics.scope import Scope
+from epsilons.statistics.variance import Variance
+from epsilons.testing import seeded
+
+pytestmark = pytest.mark.statistical
+
+BOUNDS = (0.0, 100.0)
+EPSILONS = np.repeat([0.05, 0.2, 1.0, np.inf], [600, 400, 160, 40])
+#: Of those who meet the condition of a filtered variance.
+FRACTION = 0.5
+
+MECHANISMS: dict[str, dict[str, Any]] = {
+    "minimum": {},
+    "weighted": {},
+    "sample": {"threshold": "best"},
+    "threshold": {},
+    "stretching": {"rescale": True},
+}
+STATISTICS: dict[str, Additive] = {
+    "all": Variance(BOUNDS),
+    "filtered": FilteredVariance(Scope(fraction=FRACTION), BOUNDS),
+}
+#: (location, spread, by how much every epsilon is multiplied)
+SETTINGS = [(50.0, 10.0, 1.0), (20.0, 8.0, 1.0), (80.0, 10.0, 4.0), (20.0, 8.0, 0.2), (35.0, 20.0, 1.0)]
+
+
+def measured(mechanism: Mechanism, question: Question, epsilons: Any, datasets: int, seed: int) -> float:
+    """RMSE against each data set's own variance, of normal data that are what the guesses say."""
+    random, entropy, roster = np.random.default_rng(seed), seeded(seed), roster_of(epsilons)
+    filtered = isinstance(question.statistic, FilteredVariance)
+    squares = []
+    for _ in range(datasets):
+        values = np.clip(random.normal(question.location, question.spread, len(epsilons)), *BOUNDS)
+        if filtered:
+            values = np.where(random.random(len(epsilons)) < FRACTION, values, np.nan)
+        answer = mechanism.draw(question, ArrayPeople.of(values, roster), entropy).value
+        squares.append((answer - np.nanvar(values)) ** 2)
+    return math.sqrt(np.mean(squares))
+
+
+def predicted(mechanism: Mechanism, question: Question, epsilons: Any) -> float:
+    error = mechanism.predict_error(question, roster_of(epsilons).levels)
+    assert error is not None
+    return error
+
+
+@pytest.mark.parametrize("over", STATISTICS)
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_predicted_error_of_a_variance_is_within_15_percent(name: str, over: str) -> None:
+    mechanism = create(name, **MECHANISMS[name])
+    for location, spread, factor in SETTINGS:
+        question = Question(STATISTICS[over], location=location, spread=spread)
+        epsilons = EPSILONS * factor
+        real = measured(mechanism, question, epsilons, 500, 3)
+        assert predicted(mechanism, question, epsilons) == pytest.approx(real, rel=0.15), (location, factor)
+
+
+@pytest.mark.parametrize("over", STATISTICS)
+def test_a_prediction_that_ignores_where_the_mean_lies_would_be_caught(over: str) -> None:
+    """The planted bug: the mean a quarter of h from the centre, whatever was guessed."""
+    mechanism = create("minimum")
+    question = Question(STATISTICS[over], location=20.0, spread=8.0)
+    blind = Question(STATISTICS[over], spread=8.0)
+    real = measured(mechanism, question, EPSILONS, 500, 4)
+    assert predicted(mechanism, question, EPSILONS) == pytest.approx(real, rel=0.15)
+    assert predicted(mechanism, blind, EPSILONS) != pytest.approx(real, rel=0.15)
+
+
+@pytest.mark.parametrize("neighbors", ["absent", "replace"])
+def test_a_prediction_without_the_factor_two_of_laplace_would_be_caught(neighbors: str) -> None:
+    """The planted bug: noise of variance b^2 instead of 2 b^2, as people have with epsilons a root of two larger."""
+    mechanism = create("minimum")
+    question = Question(STATISTICS["all"], neighbors, location=30.0, spread=20.0)
+    real = measured(mechanism, question, EPSILONS, 1000, 5)
+    assert predicted(mechanism, question, EPSILONS) == pytest.approx(real, rel=0.15)
+    assert predicted(mechanism, question, EPSILONS * math.sqrt(2)) != pytest.approx(real, rel=0.15)
+
+
+def test_a_variance_of_skewed_values_at_one_epsilon() -> None:
+    """Values far below the centre of generous bounds, as incomes and durations are."""
+    import epsilons as eps
+
+    values = np.random.default_rng(0).gamma(4, 5, 3000).clip(*BOUNDS)
+    guesses = {"location": 20.0, "spread": 10.0}
+    stated = eps.variance(values, [0.05] * 3000, bounds=BOUNDS, mechanism="minimum", **guesses).error
+    question = Question(STATISTICS["all"], **guesses)  # type: ignore[arg-type]
+    people, entropy = ArrayPeople.of(values, roster_of([0.05] * 3000)), seeded(6)
+    answers = [create("minimum").draw(question, people, entropy).value for _ in range(1000)]
+    assert stated == pytest.approx(math.sqrt(np.mean((np.array(answers) - values.var()) ** 2)), rel=0.15)
+
+
+# Once the answer is out ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("over", STATISTICS)
+@pytest.mark.parametrize("name", ["minimum", "weighted", "sample", "threshold"])
+def test_the_stated_error_follows_what_the_answer_shows(name: str, over: str) -> None:
+    """Nobody guesses anything; the values lie far from the centre, and there are enough of them to show it."""
+    mechanism, question, unfiltered = create(name), Question(STATISTICS[over]), over == "all"
+    epsilons = np.repeat([0.2, 1.0], [2000, 1000])
+    random, entropy, roster = np.random.default_rng(9), seeded(9), roster_of(epsilons)
+    stated, squares = [], []
+    for _ in range(300):
+        values = np.clip(random.normal(15, 10, len(epsilons)), *BOUNDS)
+        values = np.where(unfiltered | (random.random(len(epsilons)) < FRACTION), values, np.nan)
+        answer = mechanism.draw(question, ArrayPeople.of(values, roster), entropy)
+        stated.append(mechanism.stated_error(question, roster.levels, answer))
+        squares.append((answer.value - np.nanvar(values)) ** 2)
+    real = math.sqrt(np.mean(squares))
+    assert np.median(stated) == pytest.approx(real, rel=0.15)
+    assert np.min(stated) > real / 2, "no noise may make a stated error collapse"
+
+
+def test_a_release_states_that_error_and_a_plan_the_guess() -> None:
+    import epsilons as eps
+
+    values, epsilons = np.full(5000, 5.0), [1.0] * 5000
+    plan = eps.plan("variance", epsilons, bounds=BOUNDS).chosen("minimum").error
+    release = eps.variance(values, epsilons, bounds=BOUNDS, mechanism="minimum")
+    told = eps.variance(values, epsilons, bounds=BOUNDS, mechanism="minimum", location=50.0, spread=25.0)
+    assert plan is not None
+    assert release.error > 1.5 * plan
+    assert told.error < plan, "the caller's own guesses are kept"
+
+
+# The worst case ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_variances_of_two_weightings_differ_by_at_most_what_the_worst_case_says(seed: int) -> None:
+    """All values on a grid of five, for six people with weights of their own: at most min(4T(1-T), 1)."""
+    weights = np.random.default_rng(seed).dirichlet([1.0] * 6)
+    apart = min(float(np.maximum(weights - 1 / 6, 0).sum()), 0.5)
+    values = np.array(list(product([-1.0, -0.5, 0.0, 0.5, 1.0], repeat=6)))
+    weighted = values**2 @ weights - (values @ weights) ** 2
+    differ = np.abs(weighted - values.var(axis=1)).max()
+    assert differ <= 4 * apart * (1 - apart) + 1e-12
+    assert differ > 2 * apart * (1 - apart), "a bound twice as large would say little"
+
+
+@pytest.mark.parametrize("middle", [5.0, 50.0, 90.0])
+@pytest.mark.parametrize("name", ["minimum", "weighted", "threshold", "sample"])
+def test_no_values_are_worse_than_the_worst_case(name: str, middle: float) -> None:
+    mechanism, question = create(name), Question(STATISTICS["all"], assume="nothing")
+    epsilons = np.repeat([0.3, 0.5], [200, 1800])
+    roster, entropy = roster_of(epsilons), seeded(7)
+    worst = mechanism.worst_error(question, roster.levels)
+    assert worst is not None
+    for strict in (0.0, middle, 100.0):
+        values = np.where(epsilons < 0.4, strict, middle)
+        people = ArrayPeople.of(values, roster)
+        answers = np.array([mechanism.draw(question, people, entropy).value for _ in range(200)])
+        assert math.sqrt(np.mean((answers - values.var()) ** 2)) <= worst * 1.1
+
+
+def test_a_worst_case_near_the_centre_would_be_caught() -> None:
+    """The planted bug: the mean's noise at a quarter of h from the centre, though the worst values lie at a bound."""
+    mechanism, epsilons = create("minimum"), [0.5] * 2000
+    question, levels = Question(STATISTICS["all"], assume="nothing"), roster_of(epsilons).levels
+    far = Question(STATISTICS["all"], location=95.0, spread=8.0)
+    real = measured(mechanism, far, np.array(epsilons), 1000, 8)
+    near = predicted(mechanism, Question(STATISTICS["all"], spread=8.0), epsilons)
+    worst = mechanism.worst_error(question, levels)
+    assert worst is not None
+    assert near * 1.2 < real < worst * 1.05
