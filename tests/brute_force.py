@@ -105,19 +105,19 @@ def best_weights(epsilons: Floats, variance: float, reach: float) -> Floats:
     return weights / weights.sum()
 
 
-def robust_objective(b: float, epsilons: Floats, gap: float, reach: float, deviation: float = 0.0) -> float:
-    """Bias squared, luck and noise variance of sum min(1, b e_i) x_i, filled up with a centre `gap` from the mean."""
-    left_out = 1 - np.minimum(1, b * epsilons)
-    return (gap * float(left_out.sum())) ** 2 + deviation**2 * float((left_out**2).sum()) + 2 * (b * reach) ** 2
+def robust_objective(b: float, epsilons: Floats, gap: float, reach: float) -> float:
+    """Worst bias squared plus noise variance of sum min(1, b e_i) x_i, filled up with the centre."""
+    left_out = float((1 - np.minimum(1, b * epsilons)).sum())
+    return (gap * left_out) ** 2 + 2 * (b * reach) ** 2
 
 
-def best_robust(epsilons: Floats, gap: float, reach: float, deviation: float = 0.0) -> float:
+def best_robust(epsilons: Floats, gap: float, reach: float) -> float:
     """The least `robust_objective` over b, by looking everywhere and then closely."""
     candidates = np.geomspace(1e-6, 1e6, 5_001)
-    place = int(np.argmin([robust_objective(b, epsilons, gap, reach, deviation) for b in candidates]))
+    place = int(np.argmin([robust_objective(b, epsilons, gap, reach) for b in candidates]))
     low, high = candidates[max(place - 1, 0)], candidates[min(place + 1, len(candidates) - 1)]
     close = optimize.minimize_scalar(
-        lambda b: robust_objective(b, epsilons, gap, reach, deviation),
+        lambda b: robust_objective(b, epsilons, gap, reach),
         bounds=(low, high),
         method="bounded",
         options={"xatol": 1e-12},

@@ -366,7 +366,7 @@ def test_two_laws_within_a_loss_cannot_be_told_apart_better(seed: int) -> None:
 def test_the_worst_error_of_robust_is_reached_at_a_bound_and_is_convex_in_b(seed: int, statistic: Additive) -> None:
     rng = np.random.default_rng(seed)
     epsilons = some_epsilons(rng, 5, int(rng.integers(0, 3)))
-    roster, question, robust = roster_of(epsilons), Question(statistic, assume="nothing"), create("robust")
+    roster, question, robust = roster_of(epsilons), Question(statistic), create("robust")
     assert isinstance(robust, Linear)
     low, high = statistic.extremes()
     gap, reach = (high - low) / 2, statistic.parts[0].reach["absent"] * statistic.units[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -21,8 +20,8 @@ from epsilons.statistics.question import Question
 class Robust(Linear):
     """Weight each person by their epsilon up to one, and put the public centre for what is left out.
 
-    Definition: w_i = min(1, b*eps_i), answer sum w_i x_i + c * sum(1 - w_i) + noise of scale b*r; b minimises the mean
-                square error: in the worst case if nothing is assumed, else at the public guesses.
+    Definition: w_i = min(1, b*eps_i), answer sum w_i x_i + c * sum(1 - w_i) + noise of scale b*r; b minimises the worst
+                bias squared plus the noise's variance.
     Theorem:    w_i <= b*eps_i with noise of scale b*r is eps_i-PDP for everyone (docs/theory.md).
     Guarantee:  eps_i-PDP, one person absent or replaced, as asked.
     Cost:       min(eps_i, 1/b) charged to each person.
@@ -46,38 +45,28 @@ class Robust(Linear):
         assert isinstance(statistic, Additive)
         part = statistic.parts[0]
         reach = part.reach[question.neighbors] * statistic.units[0]
-        if question.assume == "nothing":
-            low, high = statistic.extremes()
-            off, variance = max(high - statistic.centre, statistic.centre - low), 0.0
-        else:
-            guess = statistic.moments(question.spread, question.density, question.location)
-            off, variance = math.hypot(guess.mean - statistic.centre, guess.location), guess.variance
-        # What a person is worth is put in units of the reach, so that a roster is solved once for all scales.
-        facts = levels.grants, levels.sizes, levels.left_out
-        return proportional(levels, _best_top(*facts, (off / reach) ** 2, variance / reach**2))
+        low, high = statistic.extremes()
+        gap = max(high - statistic.centre, statistic.centre - low)
+        return proportional(levels, _best_top(levels.grants, levels.sizes, levels.left_out, reach / gap))
 
 
 @lru_cache(maxsize=256)
-def _best_top(
-    grants: tuple[int | None, ...], sizes: tuple[int, ...], left_out: int, square: float, variance: float
-) -> int:
-    """1/b in nano-epsilon: where square (sum of (1 - w_i))^2 + variance sum of (1 - w_i)^2 + 2 b^2 is least.
+def _best_top(grants: tuple[int | None, ...], sizes: tuple[int, ...], left_out: int, reach: float) -> int:
+    """1/b in nano-epsilon: where (sum of (1 - w_i))^2 + 2 (reach * b)^2 is least.
 
-    Between two neighbouring epsilons weights are linear in b, so the objective is a parabola there; its least point
-    within each piece is known, and the best piece wins.
+    Between two neighbouring epsilons the left-out weight is linear in b, so the objective is a parabola there; its
+    least point within each piece is known, and the best piece wins.
     """
     finite = [(g / NANO, n) for g, n in zip(grants, sizes, strict=True) if g is not None]
-    best = (math.inf, finite[-1][0])
-    people, total, squares = 0.0, 0.0, 0.0
+    best = (float("inf"), finite[-1][0])
+    people, weight = float(left_out), 0.0
     for place, (epsilon, size) in enumerate(finite):
-        people, total, squares = people + size, total + size * epsilon, squares + size * epsilon**2
+        people, weight = people + size, weight + size * epsilon
         low = 1 / finite[place + 1][0] if place + 1 < len(finite) else 1e-30
         high = 1 / epsilon
-        slope = total * (square * (people + left_out) + variance)
-        stationary = slope / (square * total**2 + variance * squares + 2)
+        stationary = people * weight / (weight**2 + 2 * reach**2)
         for b in (min(max(stationary, low), high), high):
-            missed = max(people + left_out - b * total, 0.0)
-            uneven = max(people - 2 * b * total + b**2 * squares, 0.0)
-            best = min(best, (square * missed**2 + variance * uneven + 2 * b**2, 1 / b))
+            missed = max(people - b * weight, 0.0)
+            best = min(best, (missed**2 + 2 * (reach * b) ** 2, 1 / b))
     top = Fraction(best[1]) * NANO
     return max(1, min(int(top), 10**15))
