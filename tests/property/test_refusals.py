@@ -120,6 +120,8 @@ def outcome(people: eps.Dataset, method: str, given: list[Any], named: dict[str,
         keys = [key for key, _ in shown["value"]] if isinstance(shown["value"], list) else None
         bars = None if shown["models"] is None else [kind for kind, _ in shown["models"]]
         details = sorted(shown.pop("details"))
+        if method == "variance":
+            shown["error"] = "follows from the noisy sums"
         seen = [{**shown, "value": keys, "models": bars}, details]
     left = {str(granted): epsilon for granted, epsilon in people.remaining().epsilons.items()}
     past = [[line.kind, line.state, line.description, sorted(line.charges.items())] for line in people.history()]

@@ -12,7 +12,6 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -145,6 +144,8 @@ def _nodes() -> tuple[Floats, Floats]:
 
     The points are the multiples, modulo one, of powers of 1/x with x^5 = x + 1: they fill four dimensions evenly.
     """
+    from statistics import NormalDist  # it loads the module of seeded draws, which nothing here may touch
+
     root = 1.0
     for _ in range(60):
         root = (1 + root) ** (1 / 5)

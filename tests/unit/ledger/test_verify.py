@@ -99,7 +99,8 @@ def other(value: Any, column: Any) -> Any:
     if str(column.type) in ("BIGINT", "INTEGER"):
         return (value or 0) + (1000 if column.primary_key else 1)
     if str(column.type) == "BLOB":
-        return b"\x00" + (value or b"\x00\x00")[1:]
+        there = value or b"\x00\x00"
+        return bytes([there[0] ^ 1]) + there[1:]
     return (value or "") + " "
 
 
