@@ -55,7 +55,8 @@ def test_the_installed_command_does_the_same(home: Path) -> None:
     asked = ("count", "people.toml", "--share", "0.01")
     done = subprocess.run([command, *asked], cwd=home, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == run(home, *asked).stdout
+    # Asked again it is the stored answer, and says so.
+    assert done.stdout == run(home, *asked).stdout.replace(" when it was first asked", "")
 
 
 def document(home: Path, *arguments: str) -> Any:
@@ -163,7 +164,7 @@ def test_answers_of_sql_fit_the_terminal(home: Path, columns: str, wide: bool, m
     assert len(table.splitlines()) == (3 if wide else 5)
     assert table.count(" to ") == 4
     assert "…" not in table
-    assert "strict: charged 0.001, left" in below
+    assert re.search(r"strict: charged (when it was first asked )?0.001, left", below)
 
 
 def test_a_name_in_square_brackets_is_no_markup(home: Path) -> None:
@@ -338,3 +339,55 @@ def test_charges_that_will_be_forgotten_are_pointed_out(home: Path) -> None:
     assert "names no ledger" in done.stderr
     assert "names no ledger" not in done.stdout
     assert "names no ledger" not in run(home, "count", "people.toml", "--share", "0.01").stderr
+
+
+def test_looser_wishes_wait_for_sync(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(people_table(200), tmp_path / "wages.parquet")
+    init = ("init", "wages.parquet", "--person", "id", "--preferences", "privacy", "--bounds", "wage=0,100")
+    assert run(tmp_path, *init, *LEVELS).returncode == 0
+    strict = (tmp_path / "people.toml").read_text()
+    assert "strict = 0.05" in strict
+    (tmp_path / "people.toml").write_text(strict.replace("strict = 0.05", "strict = 0.001"))
+    assert run(tmp_path, "plan", "people.toml", "count").returncode == 0
+    (tmp_path / "people.toml").write_text(strict)
+    assert "wait for sync_preferences(), or for `epsilons sync`" in run(tmp_path, "check", "people.toml").stdout
+    done = document(tmp_path, "sync", "people.toml")
+    assert done["loosened"] > 0
+    assert done["tightened"] == 0
+    assert "0 people granted more" in run(tmp_path, "sync", "people.toml").stdout
+    levels = {level["name"]: level["left"] for level in document(tmp_path, "check", "people.toml")["levels"]}
+    assert levels["strict"] == 0.05
+
+
+def test_a_stored_answer_says_so(home: Path) -> None:
+    query = ("sql", "people.toml", "SELECT AVG(wage), COUNT(*) FROM people WHERE age >= 21", "--share", "0.02")
+    first, again = (document(home, *query) for _ in range(2))
+    assert (first.pop("stored"), again.pop("stored")) == (False, True)
+    assert first == again
+    assert "charged when it was first asked" in run(home, *query).stdout
+    one = ("count", "people.toml", "--where", "age >= 22", "--share", "0.01")
+    assert [document(home, *one)["stored"] for _ in range(2)] == [False, True]
+
+
+def test_output_that_cannot_be_written_is_no_traceback(home: Path) -> None:
+    command = Path(sys.executable).parent / "epsilons"
+    asked = [command, "count", "people.toml", "--share", "0.01", "--where", "age >= 23"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(asked, cwd=home, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=120)
+    assert done.returncode == 1
+    assert "could not be written" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert document(home, *map(str, asked[1:]))["stored"]
+
+
+def test_many_levels_are_not_listed(tmp_path: Path) -> None:
+    """A column of something else, named by mistake, shows nobody's value."""
+    table = people_table(500)
+    wages = pyarrow.array([round(7.25 + place / 100, 2) for place in range(500)])
+    pyarrow.parquet.write_table(table.append_column("pay", wages), tmp_path / "wages.parquet")
+    (tmp_path / "people.toml").write_text('source = "wages.parquet"\nperson = "id"\n[preferences]\ncolumn = "pay"\n')
+    shown = run(tmp_path, "check", "people.toml")
+    assert shown.returncode == 0
+    assert "levels: is the column of preferences the right one?" in shown.stdout
+    assert "7.26" not in shown.stdout
+    assert document(tmp_path, "check", "people.toml")["levels"] == []

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from epsilons.cli.terminal import notes, print_json, results
 from epsilons.display import show, show_key
@@ -17,26 +16,29 @@ if TYPE_CHECKING:
     from epsilons.dataset.answers import Answers
     from epsilons.release import Release
 
+_T = TypeVar("_T")
 _ANY_WIDTH = 100_000
 
 
-@contextmanager
-def charged_once(people: Dataset) -> Iterator[None]:
-    """Around a question: a note if nothing was charged because it was asked before."""
+def asked_once(people: Dataset, ask: Callable[[], _T]) -> tuple[_T, bool]:
+    """(what was answered, whether it is a stored answer); a note if nothing was charged since it was asked before."""
     before = len(people.history())
-    yield
-    if len(people.history()) == before:
+    answer = ask()
+    stored = len(people.history()) == before
+    if stored:
         notes().print("Asked before: this is the stored answer, and nothing was charged again.", soft_wrap=True)
+    return answer, stored
 
 
-def show_release(people: Dataset, release: Release, as_document: bool) -> None:
+def show_release(people: Dataset, release: Release, stored: bool, as_document: bool) -> None:
     """An answer on stdout: value, error, interval, price and what is left."""
     from epsilons.dataset.answers import interval_of, show_interval
 
     left = people.remaining().epsilons
     interval = interval_of(release)
     if as_document:
-        print_json({"release": release.to_dict(), "interval": _plain(interval), "left": _pairs(left)})
+        shown = {"release": release.to_dict(), "interval": _plain(interval), "left": _pairs(left)}
+        print_json({**shown, "stored": stored})
         return
     console = results()
     rows = release.value.items() if isinstance(release.value, dict) else [("", release.value)]
@@ -47,12 +49,12 @@ def show_release(people: Dataset, release: Release, as_document: bool) -> None:
     console.print(table)
     console.print()
     console.print(f"by {release.mechanism}: {release.why}", soft_wrap=True, markup=False)
-    _show_charges(console, release.charges, release.levels, left)
+    _show_charges(console, release.charges, release.levels, left, stored)
     console.print()
     console.print(str(release.guarantee), style="dim", soft_wrap=True, markup=False)
 
 
-def show_answers(people: Dataset, answers: Answers, as_document: bool) -> None:
+def show_answers(people: Dataset, answers: Answers, stored: bool, as_document: bool) -> None:
     """Several answers on stdout: one row per group, each value with its interval; price and what is left."""
     from epsilons.dataset.answers import interval_of
     from epsilons.guarantee import compose_all
@@ -62,7 +64,8 @@ def show_answers(people: Dataset, answers: Answers, as_document: bool) -> None:
         shown = {
             name: {"release": one.to_dict(), "interval": _plain(interval_of(one))} for name, one in answers.items()
         }
-        print_json({"answers": shown, "charges": _pairs(answers.charges, left), "left": _pairs(left)})
+        charges = _pairs(answers.charges, left)
+        print_json({"answers": shown, "charges": charges, "left": _pairs(left), "stored": stored})
         return
     console = results()
     table = _wide(answers)
@@ -74,7 +77,7 @@ def show_answers(people: Dataset, answers: Answers, as_document: bool) -> None:
     for name, release in answers.items():
         console.print(f"{name}: ± {show(release.error)} by {release.mechanism}", soft_wrap=True, markup=False)
         levels |= release.levels
-    _show_charges(console, answers.charges, levels, left)
+    _show_charges(console, answers.charges, levels, left, stored)
     console.print()
     whole = compose_all(release.guarantee for release in answers.values())
     console.print(str(whole), style="dim", soft_wrap=True, markup=False)
@@ -112,12 +115,17 @@ def _table(*head: str) -> Table:
 
 
 def _show_charges(
-    console: Console, charges: Mapping[float, float], levels: Mapping[float, str], left: Mapping[float, float]
+    console: Console,
+    charges: Mapping[float, float],
+    levels: Mapping[float, str],
+    left: Mapping[float, float],
+    stored: bool,
 ) -> None:
+    charged = "charged when it was first asked" if stored else "charged"
     for granted, spent in charges.items():
         if granted in left:
             name = levels.get(granted, f"{granted:g}")
-            line = f"  {name}: charged {show(spent)}, left {show(left[granted])} of {show(granted)}"
+            line = f"  {name}: {charged} {show(spent)}, left {show(left[granted])} of {show(granted)}"
             console.print(line, soft_wrap=True, markup=False)
 
 

@@ -5,7 +5,9 @@ A command is imported when it is used or listed, so that `epsilons collect respo
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
 import pkgutil
 import sys
 from collections.abc import Sequence
@@ -58,6 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
+    except OSError as error:
+        # A reader that went away is no fault; a full disk is.
+        if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EIO):
+            raise
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 what is buffered has nowhere to go
+        words = "epsilons: the output could not be written; ask again: a stored answer is free"
+        notes().print(words, markup=False, highlight=False, soft_wrap=True)
+        return 1
     except (click.Abort, KeyboardInterrupt):
         notes().print("epsilons: interrupted", markup=False, highlight=False)
         return _INTERRUPTED

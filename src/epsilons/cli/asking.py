@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from epsilons.cli.answering import charged_once, show_release
+from epsilons.cli.answering import asked_once, show_release
 from epsilons.cli.terminal import as_json, notes, print_json, results
 from epsilons.cli.wording import reworded
 from epsilons.errors import EpsilonsError, PlanError
@@ -201,9 +201,8 @@ def answer(people: Dataset, statistic: str, given: dict[str, Any], **own: Any) -
         options.pop("fresh", None)
         show_plan(people, statistic, options, as_document)
         return
-    with charged_once(people):
-        release = getattr(people, statistic)(**options)
-    show_release(people, release, as_document)
+    release, stored = asked_once(people, lambda: getattr(people, statistic)(**options))
+    show_release(people, release, stored, as_document)
 
 
 def show_plan(people: Dataset, statistic: str, options: dict[str, Any], as_document: bool) -> None:

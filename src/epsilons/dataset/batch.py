@@ -6,8 +6,8 @@
         print(ask.plan())
     print(wage.value, old.value)
 
-Everybody's share is split (see `splitting`), and where less than the share is left, what is left is split alike: no
-question takes what another was promised.
+Everybody's share is split (see `splitting`) by the grants alone, so that the same batch is known again later. Where
+less than the share is left, what is left is split alike: no question takes what another was promised.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class Batch:
     def __getattr__(self, statistic: str) -> Callable[..., Pending]:
         """`ask.mean("wage", ...)`: the methods of a dataset, without share and error."""
         if statistic.startswith("_") or statistic not in _METHODS:
-            raise AttributeError(f"a batch has no {statistic!r}; it has {', '.join(sorted(_METHODS))}")
+            raise AttributeError(f"a batch has no {statistic!r}; it has {', '.join(sorted([*_METHODS, 'sql']))}")
 
         def add(*arguments: Any, **options: Any) -> Pending:
             return self.add(statistic, *arguments, **options)
@@ -200,16 +200,16 @@ class Batch:
             release: Release = method(*arguments, share=portion, **options)
             return release
 
-        def predict(share: Fraction) -> Expected:
+        def predict(share: Fraction, afresh: bool = False) -> Expected:
             planned = _planned(statistic, arguments)
-            portion = Portion(share, share / self._share)
+            portion = Portion(share, share / self._share, afresh)
             try:
                 best = self._people.plan(*planned, share=portion, **options).chosen(options.get("mechanism", "auto"))
             except NothingToPlanError:
                 return Expected(0.0, "exact", {})
             return Expected(best.judged_by(options.get("assume", "unrelated")), best.mechanism, best.charges)
 
-        predict(self._share)
+        predict(self._share, afresh=True)
         words = _in_words(statistic, arguments, options)
         # The keys of a histogram are groups and bins, which is no row of a table by groups.
         groups = () if statistic == "histogram" else tuple(options.get("by") or ())
@@ -289,15 +289,20 @@ class Batch:
         return (pending for question in self._asked.values() for pending in question.wanted)
 
 
+#: What is expected of a question at a share, of what is left or (True) as if nothing had been spent.
+_Predict = Callable[..., Expected]
+
+
 @dataclass(frozen=True)
 class _Question:
     """What is expected of a question at a share, and everyone who waits for its answer."""
 
-    predict: Callable[[Fraction], Expected]
+    predict: _Predict
     wanted: list[Pending]
 
     def error(self, share: Fraction) -> float:
-        return self.predict(share).error
+        """By the grants alone: whatever was spent since, the same batch is split in the same way, and known again."""
+        return self.predict(share, True).error
 
 
 _METHODS = {

@@ -42,9 +42,16 @@ class Description:
         """How many people are on the roster and have not withdrawn."""
         return sum(level.people for level in self.levels)
 
+    @property
+    def _many(self) -> bool:
+        """So many wishes may well be a column of something else, named by mistake: they are counted, not listed."""
+        return len(self.levels) > _MOST_SHOWN or self.rounding_loss > 0
+
     def hints(self) -> list[str]:
         """What a steward may still want to say; about declarations only, never about values."""
         hints = []
+        if self._many:
+            hints.append(f"{len(self.levels):,} levels: is the column of preferences the right one?")
         unbounded = [name for name, holds, facts in self.columns if holds == "number" and "in [" not in facts]
         unbounded = [name for name in unbounded if name != self.person]
         if unbounded:
@@ -63,12 +70,15 @@ class Description:
             **self.__dict__,
             "columns": [dict(zip(("name", "holds", "facts"), column, strict=True)) for column in self.columns],
             "levels": [
-                {**level.__dict__, "epsilon": None if level.left is None else level.epsilon} for level in self.levels
+                {**level.__dict__, "epsilon": None if level.left is None else level.epsilon}
+                for level in (() if self._many else self.levels)
             ],
             "people": self.people,
         }
 
     def _level_rows(self) -> list[tuple[str, ...]]:
+        if self._many:
+            return [(f"{len(self.levels):,} levels", "not listed", f"{self.people:,}", "")]
         return [
             (level.name, "public" if level.left is None else show(level.epsilon), f"{level.people:,}", _left(level))
             for level in self.levels
@@ -87,7 +97,8 @@ class Description:
         if self.withdrawn:
             notes.insert(2, f"Withdrawn: {self.withdrawn:,} people, who are not used.")
         if self.pending:
-            notes.insert(2, f"Looser wishes of {self.pending:,} people wait for sync_preferences().")
+            words = f"Looser wishes of {self.pending:,} people wait for sync_preferences(), or for `epsilons sync`."
+            notes.insert(2, words)
         if self.rounding_loss:
             notes.insert(2, f"Preferences were rounded down to a fixed ladder, by {self.rounding_loss:.1%} on average.")
         return notes + ([self.caveat] if self.caveat else [])
@@ -103,6 +114,8 @@ class Description:
         return first + html_table("Columns", ("column", "holds", "known"), self.columns, self._notes())
 
 
+#: More levels than this are counted, not listed.
+_MOST_SHOWN = 64
 _AGAINST = {"absent": "absent", "replace": "replaced by anyone else"}
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypedDict
 
 from epsilons.dataset.asking import Wording
 from epsilons.errors import PlanError
+from epsilons.ledger.base import Cohort
 from epsilons.mechanisms.base import Settings
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.plan import check_share
@@ -26,6 +27,8 @@ class Portion:
 
     share: Fraction
     part: Fraction
+    #: For splitting only: planned as if nothing had been spent, so that a batch is split alike whenever it is asked.
+    afresh: bool = False
 
 
 class Options(TypedDict, total=False):
@@ -71,6 +74,7 @@ class Manner:
     entropy: Entropy | None
     #: At most so much of what is left: the rest is for the other questions of a batch. It makes no other question.
     part: Fraction = Fraction(1)
+    afresh: bool = False
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Manner:
@@ -82,8 +86,8 @@ class Manner:
                 rule="Either fixes the other.",
                 hint="share=0.1, or error=0.5 for the smallest share that reaches it",
             )
-        part = share.part if isinstance(share, Portion) else Fraction(1)
-        share = share.share if isinstance(share, Portion) else share
+        portion = share if isinstance(share, Portion) else None
+        share = share if portion is None else portion.share
         mechanism = given.get("mechanism", "auto")
         if not isinstance(mechanism, str):
             raise PlanError(f"Unknown mechanism {mechanism!r}.", hint='mechanism="auto"')
@@ -108,8 +112,13 @@ class Manner:
             fresh=bool(given.get("fresh", False)),
             analyst=given.get("analyst"),
             entropy=given.get("entropy"),
-            part=part,
+            part=Fraction(1) if portion is None else portion.part,
+            afresh=portion is not None and portion.afresh,
         )
+
+    def looked_at(self, cohorts: Sequence[Cohort]) -> Sequence[Cohort]:
+        """The books as a plan is to see them."""
+        return [replace(cohort, spent=0, reserved=0) for cohort in cohorts] if self.afresh else cohorts
 
     def question(self, statistic: Statistic, neighbors: str) -> Question:
         """The question under these assumptions."""

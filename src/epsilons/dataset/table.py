@@ -232,7 +232,7 @@ class Dataset:
         with self._lock:
             self._refresh()
             question, _ = self._question(wording, manner)
-            cohorts = self._registry.cohorts()
+            cohorts = manner.looked_at(self._registry.cohorts())
             share = self._share(manner, question, cohorts)
             spendable = spendable_at(share, cohorts, self._registry.names, manner.part)
         if spendable.levels.all_public:

@@ -129,6 +129,18 @@ def test_what_is_left_is_split_as_the_share_would_be(spent: float) -> None:
             assert 0 <= left < 0.01 * granted
 
 
+def test_a_batch_is_known_again_whatever_was_spent_since() -> None:
+    query = "SELECT AVG(wage), VAR_POP(wage), COUNT(*) FROM people"
+    with people_dataset() as people:
+        first = people.sql(query, share=0.5)
+        people.count(share=0.3, mechanism="stretching")
+        before = people.remaining().epsilons
+        assert people.sql(query, share=0.5).to_dict() == first.to_dict()
+        assert people.remaining().epsilons == before
+        people.count(share=1, mechanism="stretching")
+        assert people.sql(query, share=0.5).to_dict() == first.to_dict()
+
+
 def test_with_nothing_left_nothing_is_asked() -> None:
     with people_dataset() as people:
         people.count(share=1, mechanism="stretching")

@@ -29,7 +29,7 @@ _STATISTICS = ["count", "sum", "mean", "variance", "median", "quantile", "min", 
 def command(
     dataset: str, statistic: str, column: str | None, categories: str | None, as_json: bool, **given: Any
 ) -> None:
-    """What a question would cost and how far it would err, for every mechanism. Free: nothing is read or charged.
+    """What a question would cost and how far it would err, for every mechanism. Free: nothing is charged.
 
     \b
     Example:

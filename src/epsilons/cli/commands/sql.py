@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from epsilons.cli import asking
-from epsilons.cli.answering import charged_once, show_answers
+from epsilons.cli.answering import asked_once, show_answers
 from epsilons.cli.terminal import print_json, results
 
 
@@ -36,9 +36,8 @@ def command(
         batch = people.batch(share)
         batch.sql(query, bounds=asking.column_bounds(bounds), keys=options.pop("by", None), **options)
         if not dry_run:
-            with charged_once(people):
-                answers = batch.ask()
-            show_answers(people, answers, as_json)
+            answers, stored = asked_once(people, batch.ask)
+            show_answers(people, answers, stored, as_json)
         elif as_json:
             print_json(batch.plan().to_dict())
         else:
