@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from epsilons.errors import BudgetExceeded, PlanError
 from epsilons.ledger.base import Cohort
-from epsilons.ledger.cohorts import allowance
+from epsilons.ledger.cohorts import allowance, present
 from epsilons.mechanisms.base import Settings
 from epsilons.planner.choose import choose
 from epsilons.planner.rows import make_row
@@ -21,6 +21,10 @@ _CLOSE = 100_000
 _LEAST_SHARE = Fraction(1, 10**15)
 
 
+class TooSmallShareError(PlanError):
+    """It would charge nobody anything."""
+
+
 class NothingToPlanError(PlanError):
     """Everyone is public, so there is nothing to choose and nothing to charge."""
 
@@ -29,6 +33,9 @@ def spendable_at(
     share: Fraction, cohorts: Sequence[Cohort], names: Mapping[float, str], part: Fraction = Fraction(1)
 ) -> Spendable:
     """What each cohort may be charged; BudgetExceeded when nobody with a finite epsilon has anything left."""
+    grants = [cohort.granted for cohort in present(cohorts) if cohort.granted]
+    if grants and max(grants) * share < 1:
+        raise TooSmallShareError("This share is too small.", rule="It is less than a nano-epsilon of anybody's grant.")
     return Spendable.of(allowance(cohorts, share, 0, part), cohorts, names)
 
 
@@ -55,7 +62,7 @@ def reaching(
     def predicted(share: Fraction) -> float:
         try:
             spendable = spendable_at(share, cohorts, names)
-        except BudgetExceeded:
+        except (BudgetExceeded, TooSmallShareError):
             return math.inf
         sketch = sketch_of(question, name, settings, spendable)
         if sketch.mechanism is None:

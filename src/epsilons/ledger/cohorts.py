@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from epsilons.errors import PlanError
 from epsilons.ledger.base import ACTIVE, Allowance, Cohort, exhausted
 
 #: Less than this part of what was asked for counts as nothing left: crumbs would cost accuracy and gain nothing.
@@ -31,9 +30,6 @@ def allowance(cohorts: Iterable[Cohort], share: Fraction, epoch: int, part: Frac
         if most > 0 and most >= CRUMB * asked:
             nano[cohort.id] = most
     if not nano and len(public) < max(1, len(here)):
-        grants = [cohort.granted for cohort in here if cohort.granted]
-        if grants and max(grants) * share < 1:
-            raise PlanError("This share is too small.", rule="It is less than a nano-epsilon of anybody's grant.")
         raise exhausted()
     return Allowance(epoch=epoch, share=share, nano=nano, public=public)
 

@@ -244,3 +244,12 @@ def test_a_batch_of_public_people_is_exact() -> None:
         assert ask.plan().rows[0].mechanism == "exact"
         with pytest.raises(eps.DataError, match="no column"):
             ask.mean("nothing")
+
+
+def test_a_share_of_less_than_a_nano_epsilon_is_called_too_small() -> None:
+    with people_dataset() as people:
+        with pytest.raises(eps.PlanError, match="too small"):
+            people.mean("wage", share=1e-12)
+        assert people.history() == ()
+        # The search for the smallest share that reaches an error passes through such shares.
+        assert people.count(error=1e6).error <= 1e6
