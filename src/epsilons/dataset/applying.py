@@ -27,14 +27,14 @@ from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.conditions import parse
 from epsilons.engines.literals import column, table
 from epsilons.engines.predicate import Predicate
-from epsilons.errors import DataError, LedgerError, PlanError
+from epsilons.errors import DataError, PlanError
 from epsilons.ledger.base import Cohort
 from epsilons.ledger.book import Ledger
 from epsilons.noise.entropy import system
 from epsilons.personalizing import Call
 from epsilons.release import Release, algorithm_release
 from epsilons.release.door import Request, pass_through
-from epsilons.release.sketch import Sketch
+from epsilons.release.sketch import Sketch, cannot_resume
 from epsilons.statistics.count import Count
 from epsilons.statistics.queries import KEPT, Prepared
 from epsilons.statistics.question import Question
@@ -145,11 +145,7 @@ def _threshold(text: str) -> int:
     try:
         return int(json.loads(text)["plan"]["threshold"])
     except (ValueError, KeyError, TypeError):
-        raise LedgerError(
-            "A question that was charged cannot be taken up again.",
-            rule="Its plan is stored with the charge, by the release of epsilons that charged it.",
-            hint="fresh=True asks anew and pays",
-        ) from None
+        raise cannot_resume() from None
 
 
 def _rows(prepared: Prepared, digests: NDArray[np.uint8], columns: Sequence[str], where: Predicate | None) -> pa.Table:

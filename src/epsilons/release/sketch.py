@@ -161,11 +161,7 @@ class Sketch:
             chosen = None if plan["mechanism"] == EXACT else create(plan["mechanism"], **plan["options"])
             return cls(chosen, plan["why"], question, Spendable.from_plain(plan, cohorts, names))
         except (ValueError, KeyError, TypeError):
-            raise LedgerError(
-                "A question that was charged cannot be taken up again.",
-                rule="Its plan is stored with the charge, by the release of epsilons that charged it.",
-                hint="fresh=True asks anew and pays",
-            ) from None
+            raise cannot_resume() from None
 
     def granted(self, release: Release) -> Release:
         """A release's charges and promise by what people granted, not by what was left to use."""
@@ -186,3 +182,12 @@ def asked_of(text: str) -> str:
     except (ValueError, KeyError, TypeError):
         return text
     return str(asked)
+
+
+def cannot_resume() -> LedgerError:
+    """A stored plan that cannot be read."""
+    return LedgerError(
+        "A question that was charged cannot be taken up again.",
+        rule="Its plan is stored with the charge, by the release of epsilons that charged it.",
+        hint="fresh=True asks anew and pays",
+    )

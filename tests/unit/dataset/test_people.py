@@ -7,10 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import epsilons as eps
 from epsilons.dataset.asking import Meaning, Wording, understand
 from epsilons.dataset.people import TablePeople
+from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import PlanError
 from epsilons.mechanisms.base import create, registered
 from epsilons.preferences import roster_of
@@ -209,3 +212,22 @@ def test_sampled_summaries_ignore_people_who_are_not_used(bench: Bench) -> None:
     assert only_bob.tally(statistic)[0].tolist() == [[2**30]]
     assert only_bob.sampled_tally(statistic, [2**64], seeded(1))[0].tolist() == [[2**30]]
     bench.close(people)
+
+
+def test_people_who_are_certain_to_be_in_need_no_coins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one grant for all a sample is everybody: no table of people is made, and nobody is left out."""
+    made: list[str] = []
+    add = DuckDB.add
+    monkeypatch.setattr(DuckDB, "add", lambda engine, name, table: (made.append(name), add(engine, name, table))[1])
+    table = pa.table({"id": range(300), "wage": [20.0] * 300})
+    with eps.Dataset(table, person="id", preferences=1e6, bounds={"wage": (0, 100)}) as people:
+        made.clear()
+        assert people.sum("wage", share=0.5, mechanism="sample").value == pytest.approx(6000, abs=1)
+        assert people.median("wage", share=0.4, mechanism="sample").value == pytest.approx(20, abs=0.1)
+        assert made == []
+    levels = [1.0, 1e6] * 150
+    wishes = dict(zip(range(300), levels, strict=True))
+    with eps.Dataset(table, person="id", preferences=wishes, bounds={"wage": (0, 100)}) as people:
+        made.clear()
+        people.sum("wage", share=0.5, mechanism="sample", threshold="max")
+        assert made == ["epsilons sampled"]

@@ -211,3 +211,14 @@ def test_where_nothing_can_be_predicted_there_is_a_default(assume: str, fallback
     plan = eps.plan("max", PEOPLE, bounds=(0, 100), assume=assume)
     assert plan.best.mechanism == fallback
     assert plan.best.error is None
+
+
+@pytest.mark.parametrize("statistic", ["count", "sum", "mean"])
+def test_among_equals_the_plainest_mechanism_is_taken(statistic: str) -> None:
+    """Where everyone granted the same no coin helps; where nobody knows the error, the order is another one."""
+    bounds = {} if statistic == "count" else {"bounds": (0, 100)}
+    plan = eps.plan(statistic, [1.0] * 1000, **bounds)
+    error = next(row.error for row in plan.rows if row.mechanism == "minimum")
+    tied = [row.mechanism for row in plan.rows if row.error == pytest.approx(error, rel=1e-9)]
+    assert len(tied) > 2
+    assert (tied[0], tied[-1]) == ("minimum", "sample")
