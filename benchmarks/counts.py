@@ -15,7 +15,7 @@ import epsilons as eps
 from epsilons.mechanisms.exponential import Exponential
 from epsilons.noise.entropy import system
 from epsilons.preferences import Levels, to_nano
-from epsilons.statistics.base import Additive
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.count import Count
 from epsilons.statistics.question import Question
 

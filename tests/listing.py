@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from epsilons.mechanisms.outward import Cost, RankCost, WeightCost
 from epsilons.noise.segments import Block
-from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.cells import SortedCells
+from epsilons.statistics.order import Order
+from epsilons.statistics.outward import Cost, RankCost, WeightCost
 
 
 def runs_of(block: Block) -> Iterator[tuple[int, int]]:

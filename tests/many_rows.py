@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from epsilons.statistics.filtered import FilteredCount, FilteredMean, FilteredSum, FilteredVariance
 from numpy.typing import NDArray
 
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, Roster
-from epsilons.statistics.base import Additive
-from epsilons.statistics.filtered import FilteredCount, FilteredMean, FilteredSum, FilteredVariance
-from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.additive import Additive
+from epsilons.statistics.cells import SortedCells
+from epsilons.statistics.order import Order
 from epsilons.statistics.people import keep_people
 
 

@@ -12,17 +12,15 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from epsilons.mechanisms.linear import Linear, Weighting
 from numpy.typing import NDArray
 
 from epsilons.audit import ABSENT, LossBound, bound_loss
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Charges, Mechanism
 from epsilons.mechanisms.exponential import Exponential, count_block
-from epsilons.mechanisms.lattice import Axis, product_distribution
-from epsilons.mechanisms.linear import Linear, Weighting
 from epsilons.mechanisms.minimum import Minimum
 from epsilons.mechanisms.mixed import Mixed
-from epsilons.mechanisms.outward import Cost, RankCost, outward
 from epsilons.mechanisms.robust import Robust
 from epsilons.mechanisms.sample import Sample
 from epsilons.mechanisms.stretching import Stretching
@@ -34,10 +32,13 @@ from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels, roster_of
 from epsilons.statistics import order
-from epsilons.statistics.base import Part
+from epsilons.statistics.additive import Part
+from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
-from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.lattice import Axis, product_distribution
+from epsilons.statistics.order import Order
+from epsilons.statistics.outward import Cost, RankCost, outward
 from epsilons.statistics.people import ALWAYS, ArrayPeople, People
 from epsilons.statistics.question import Question
 from epsilons.statistics.total import STEPS, Sum, unit_scale

@@ -13,11 +13,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
-
-from epsilons.noise.entropy import Entropy
-from epsilons.preferences import Levels, Roster
-from epsilons.statistics.base import Additive
 from epsilons.statistics.filtered import (
     FilteredCount,
     FilteredHistogram,
@@ -25,7 +20,13 @@ from epsilons.statistics.filtered import (
     FilteredSum,
     FilteredVariance,
 )
-from epsilons.statistics.order import Order, SortedCells
+from numpy.typing import NDArray
+
+from epsilons.noise.entropy import Entropy
+from epsilons.preferences import Levels, Roster
+from epsilons.statistics.additive import Additive
+from epsilons.statistics.cells import SortedCells
+from epsilons.statistics.order import Order
 
 Row = tuple[int | None, float]
 #: Everything that one person has.

@@ -84,9 +84,7 @@ def ask(
     question = Question(statistic, neighbors, assume, spread, density, location, privacy, groups)
     settings = Settings(_check_options(mechanism, threshold, rescale, entropy), rescale, scale, gamma, inside)
     people = ArrayPeople.of(values, aligned_roster(to_epsilon(groups[0]) if groups else epsilons, values))
-    k = (getattr(statistic, "from_high", None) or 0) + 1
-    if k > people.levels.people:
-        raise PlanError(f"There is no k={k} among {people.levels.people} people.", hint="a smaller k")
+    statistic.check_people(people.levels)
     source = system() if entropy is None else entropy
     if people.levels.all_public:
         return exact_release(question, people)

@@ -15,9 +15,10 @@ from epsilons.noise.entropy import Entropy, system
 from epsilons.noise.laplace import discrete_laplace
 from epsilons.preferences import Levels, aligned_roster
 from epsilons.release import Release, individual_release
-from epsilons.statistics.base import LARGEST, check_values
+from epsilons.statistics.base import LARGEST
 from epsilons.statistics.order import exact
 from epsilons.statistics.unbounded import check_unbounded_step
+from epsilons.statistics.values import check_values
 
 WHOSE_WORD = "The local sensitivity is the caller's word; nothing here checked it."
 

@@ -18,9 +18,8 @@ from epsilons.noise.entropy import Entropy, system
 from epsilons.noise.exact import keep_chance
 from epsilons.preferences import Levels, Preferences, Roster, aligned_roster, roster_of
 from epsilons.release import Release, algorithm_release
-from epsilons.statistics.count import Count
-from epsilons.statistics.people import ALWAYS, keep_people
-from epsilons.statistics.question import Question
+from epsilons.statistics.people import keep_people
+from epsilons.statistics.weighting import ALWAYS
 
 
 def personalize(
@@ -114,23 +113,16 @@ class Call:
         return keep_chance(grant // self._share, -(-self.threshold // self._share)) if grant >= self._share else 0
 
 
-class _Sampled:
-    """What `resolve_threshold` needs to know of a mechanism that predicts no error."""
-
-    samples = True
-
-    def __init__(self, threshold: Any) -> None:
-        self.threshold = threshold
-
-
 def _threshold(threshold: Any, levels: Levels) -> int:
-    if threshold == "best":
-        raise PlanError(
-            "Nobody can say which threshold is best for an algorithm of one's own.",
-            rule="No error can be predicted for it.",
-            hint='a number, "max" or "mean"',
-        )
-    return resolve_threshold(_Sampled("max" if threshold is None else threshold), Question(Count()), levels)
+    return resolve_threshold("max" if threshold is None else threshold, levels, _refuse_best)
+
+
+def _refuse_best() -> int:
+    raise PlanError(
+        "Nobody can say which threshold is best for an algorithm of one's own.",
+        rule="No error can be predicted for it.",
+        hint='a number, "max" or "mean"',
+    )
 
 
 def _up(epsilon: Fraction) -> int:

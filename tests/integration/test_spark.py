@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from epsilons.statistics.filtered import FilteredMean, FilteredSum, FilteredVariance
 from sqlglot import exp
 
 import epsilons as eps
@@ -24,9 +25,8 @@ from epsilons.engines.opening import open_table
 from epsilons.engines.predicate import present
 from epsilons.errors import DataError
 from epsilons.statistics import order
-from epsilons.statistics.base import Additive
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.count import Count
-from epsilons.statistics.filtered import FilteredMean, FilteredSum, FilteredVariance
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.queries import Keys, Prepared, cells, count_people, tally
 from epsilons.statistics.scope import Scope

@@ -13,15 +13,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from epsilons.mechanisms.linear import Linear, weighted_sums
 from hypothesis import given, settings
 
 import planted
 from epsilons.mechanisms.base import Mechanism
-from epsilons.mechanisms.linear import Linear, weighted_sums
 from epsilons.mechanisms.minimum import Minimum
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
-from epsilons.statistics.base import Additive
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
 from epsilons.statistics.question import Question

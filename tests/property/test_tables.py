@@ -15,17 +15,18 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from epsilons.mechanisms.linear import Linear, weighted_sums
 from numpy.typing import NDArray
 
 from epsilons.dataset import people as table_people
 from epsilons.dataset.asking import Wording, understand
 from epsilons.dataset.people import TablePeople
 from epsilons.mechanisms.base import create
-from epsilons.mechanisms.linear import Linear, weighted_sums
 from epsilons.noise.coins import keep_people
 from epsilons.noise.entropy import Entropy
-from epsilons.statistics.base import Additive
-from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.additive import Additive
+from epsilons.statistics.cells import SortedCells
+from epsilons.statistics.order import Order
 from epsilons.statistics.question import Question
 from epsilons.testing import seeded
 from frozen import Meter, recorded_costs

@@ -7,15 +7,15 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from epsilons.statistics.filtered import FilteredCount, FilteredSum
 from numpy.typing import NDArray
 
 import epsilons as eps
 from epsilons.mechanisms.base import create
 from epsilons.planner.choose import rank_mechanisms
 from epsilons.preferences import roster_of
-from epsilons.statistics.base import Additive
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.count import Count
-from epsilons.statistics.filtered import FilteredCount, FilteredSum
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question

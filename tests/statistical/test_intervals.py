@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import epsilons as eps
+from epsilons.accuracy.intervals import ErrorModel
 from epsilons.mechanisms.base import create
-from epsilons.mechanisms.errorbars import ErrorModel
 from epsilons.preferences import roster_of
 from epsilons.release import make_release
-from epsilons.statistics.base import Additive
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.count import Count
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question

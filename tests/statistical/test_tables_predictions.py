@@ -9,15 +9,15 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from epsilons.statistics.filtered import FilteredCount, FilteredMean, FilteredSum
 
+from epsilons.accuracy.ratio import RatioBar
 from epsilons.mechanisms import accuracy
 from epsilons.mechanisms.base import create
-from epsilons.mechanisms.ratio import RatioBar
 from epsilons.preferences import roster_of
 from epsilons.release.answer import make_release
 from epsilons.statistics import order
 from epsilons.statistics.base import Statistic
-from epsilons.statistics.filtered import FilteredCount, FilteredMean, FilteredSum
 from epsilons.statistics.question import Question
 from epsilons.statistics.scope import Scope
 from epsilons.testing import seeded

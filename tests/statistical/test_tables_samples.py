@@ -24,7 +24,7 @@ from epsilons.mechanisms.base import create
 from epsilons.noise.coins import keep_people
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import roster_of
-from epsilons.statistics.base import Additive
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.order import Order
 from epsilons.statistics.people import ALWAYS, ArrayPeople
 from epsilons.statistics.question import Question

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from epsilons.statistics.filtered import FilteredVariance
 
 from epsilons.mechanisms.base import Mechanism, create
 from epsilons.preferences import roster_of
-from epsilons.statistics.base import Additive
-from epsilons.statistics.filtered import FilteredVariance
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question
 from epsilons.statistics.scope import Scope

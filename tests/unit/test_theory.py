@@ -12,20 +12,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from epsilons.mechanisms.linear import Linear, Weighting
 from numpy.typing import NDArray
 from scipy import optimize
 
 from brute_force import Worlds, at_rank, best_weights, ones, quantile_score, rank_cost, weighted_objective
+from epsilons.accuracy.count import CountBar
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Mechanism, create, registered
-from epsilons.mechanisms.countbar import CountBar
 from epsilons.mechanisms.exponential import count_pmf, order_pmf
-from epsilons.mechanisms.linear import Linear, Weighting
 from epsilons.mechanisms.sample import Sample
 from epsilons.mechanisms.weighted import Weighted, saturation
 from epsilons.planner.floor import count_floor
 from epsilons.preferences import Levels, roster_of
-from epsilons.statistics.base import Additive
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.count import Count
 from epsilons.statistics.people import ALWAYS, ArrayPeople
 from epsilons.statistics.question import Question

@@ -18,13 +18,6 @@ from epsilons.errors import PlanError
 from epsilons.statistics import order
 from epsilons.statistics.base import Statistic
 from epsilons.statistics.count import Count
-from epsilons.statistics.filtered import (
-    FilteredCount,
-    FilteredHistogram,
-    FilteredMean,
-    FilteredSum,
-    FilteredVariance,
-)
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.keys import Keys
 from epsilons.statistics.scope import Scope
@@ -96,7 +89,7 @@ class Meaning:
                 for kind, given in zip(self.by.columns, self.by.given, strict=True)
             ]
         return {
-            "statistic": repr(self.statistic),
+            "statistic": self.statistic.identity(),
             "column": self.column,
             "where": None if self.where is None else self.where.text,
             "by": keys,
@@ -169,26 +162,23 @@ Build = Callable[[Wording, Over], Statistic]
 
 def _count(asked: Wording, over: Over) -> Statistic:
     of = "people" if asked.of is None else asked.of
-    return FilteredCount(over.scope, of) if asked.column is None or not over.fixed else Count()
+    return Count(over.scope, of) if asked.column is None or not over.fixed else Count()
 
 
 def _sum(asked: Wording, over: Over) -> Statistic:
-    return Sum(asked.bounds) if over.whole else FilteredSum(over.scope, asked.bounds)
+    return Sum(asked.bounds, None if over.whole else over.scope)
 
 
 def _mean(asked: Wording, over: Over) -> Statistic:
-    return (
-        Mean(asked.bounds) if over.whole else FilteredMean.of(over.scope, asked.bounds, over.neighbors, over.location)
-    )
+    return Mean(asked.bounds) if over.whole else Mean.over(over.scope, asked.bounds, over.neighbors, over.location)
 
 
 def _variance(asked: Wording, over: Over) -> Statistic:
-    return Variance(asked.bounds) if over.whole else FilteredVariance(over.scope, asked.bounds)
+    return Variance(asked.bounds, None if over.whole else over.scope)
 
 
 def _histogram(asked: Wording, over: Over) -> Statistic:
-    bins = Histogram.of(asked.edges, asked.categories, asked.outside)
-    return bins if over.fixed else FilteredHistogram(over.scope, bins)
+    return Histogram.of(asked.edges, asked.categories, asked.outside, None if over.fixed else over.scope)
 
 
 def _order(make: Callable[[Wording], order.Order]) -> Build:

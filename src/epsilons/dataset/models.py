@@ -11,6 +11,7 @@ from epsilons.engines.conditions import parse
 from epsilons.engines.literals import MismatchError, canonical
 from epsilons.errors import DataError, PlanError
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
+from epsilons.statistics.scope import Scope
 
 INCOMPLETE = "People of whom a feature or the target is missing add nothing."
 _HINT = 'people.linear_regression("wage", ["age", "schooling"], bounds={"wage": (0, 100), "age": (15, 90), ...})'
@@ -22,7 +23,7 @@ def linear(target: Any, features: Any, bounds: Any, where: Any, by: Any, terms: 
     aim = terms.schema.number(target)
     known = _bounds(bounds, terms)
     pairs = tuple(_pair(name, known) for name in names)
-    return _meaning(LinearRegression(names, pairs, _pair(aim.name, known), rows=terms.rows), aim, where, by, terms)
+    return _meaning(LinearRegression(names, pairs, _pair(aim.name, known), scope=_scope(terms)), aim, where, by, terms)
 
 
 def logistic(target: Any, features: Any, bounds: Any, classes: Any, where: Any, by: Any, terms: Terms) -> Meaning:
@@ -30,7 +31,7 @@ def logistic(target: Any, features: Any, bounds: Any, classes: Any, where: Any, 
     names = _features(target, features, terms)
     aim = terms.schema.askable(target)
     known = _bounds(bounds, terms)
-    statistic = LogisticRegression(names, tuple(_pair(name, known) for name in names), classes, rows=terms.rows)
+    statistic = LogisticRegression(names, tuple(_pair(name, known) for name in names), classes, scope=_scope(terms))
     for label in statistic.classes:
         _check_label(label, aim)
     return _meaning(statistic, aim, where, by, terms)
@@ -44,6 +45,10 @@ def _meaning(statistic: Regression, aim: Column, where: Any, by: Any, terms: Ter
     if terms.rows > 1:
         notes.append(f"At most {terms.rows} rows of each person are used, and all of them are protected together.")
     return Meaning(statistic, aim.name, condition, None, tuple(notes))
+
+
+def _scope(terms: Terms) -> Scope | None:
+    return Scope(terms.rows) if terms.rows > 1 else None
 
 
 def _features(target: Any, features: Any, terms: Terms) -> tuple[str, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,14 +17,13 @@ from epsilons.noise.coins import ALWAYS, keep_people
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
 from epsilons.statistics import queries
-from epsilons.statistics.base import Additive
-from epsilons.statistics.filtered import FilteredCount, FilteredMean, FilteredVariance
+from epsilons.statistics.additive import Additive
+from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.keys import Keys
 from epsilons.statistics.model_queries import moments
-from epsilons.statistics.order import Order, SortedCells
-from epsilons.statistics.people import thin
+from epsilons.statistics.order import Order
+from epsilons.statistics.people import too_many_samples
 from epsilons.statistics.queries import Prepared
-from epsilons.statistics.regression import Regression
 
 _SAMPLED = "epsilons sampled"
 
@@ -46,8 +46,6 @@ class TablePeople:
         return self._tally(statistic, self.preparation.prepared)
 
     def sampled_tally(self, statistic: Additive, chances: Sequence[int], entropy: Entropy) -> list[NDArray[np.int64]]:
-        if statistic.counts:
-            return [thin(part, chances, entropy) for part in self.tally(statistic)]
         if min(chances) >= ALWAYS:  # grants alone say so: everyone who is used is certain to be in
             return self.tally(statistic)
         with self.sampled(chances, entropy) as sampled:
@@ -77,17 +75,17 @@ class TablePeople:
     # One query each -------------------------------------------------------------------------------------------------
 
     def _tally(self, statistic: Additive, prepared: Prepared) -> list[NDArray[np.int64]]:
-        if isinstance(statistic, Regression):
-            assert self.column is not None
-            return [self._by_level(moments(prepared, statistic, self.column, where=self.where)[None, :, :])]
-        if isinstance(statistic, FilteredCount) and statistic.of == "people" and statistic.scope.rows > 1:
-            people = queries.count_people(prepared, self.column, where=self.where, by=self.by)
-            return [self._by_level(people[:, :, None])]
-        found = queries.tally(prepared, statistic, self.column, where=self.where, by=self.by)
-        parts = list(found.parts)
-        if isinstance(statistic, (FilteredMean, FilteredVariance)):
-            parts.append(found.present[:, :, None])
-        return [self._by_level(part) for part in parts]
+        return [self._by_level(part) for part in _SUMMARIES[statistic.summary](self, statistic, prepared)]
+
+    def _steps(self, statistic: Additive, prepared: Prepared) -> list[NDArray[np.int64]]:
+        return queries.tally(prepared, statistic, self.column, where=self.where, by=self.by).parts
+
+    def _people(self, statistic: Additive, prepared: Prepared) -> list[NDArray[np.int64]]:
+        return [queries.count_people(prepared, self.column, where=self.where, by=self.by)[:, :, None]]
+
+    def _products(self, statistic: Any, prepared: Prepared) -> list[NDArray[np.int64]]:
+        assert self.column is not None
+        return [moments(prepared, statistic, self.column, where=self.where)[None, :, :]]
 
     def _by_level(self, part: NDArray[np.int64]) -> NDArray[np.int64]:
         """[group, cohort, cell] to [level, group and cell]; cohorts that are not used are left out."""
@@ -106,6 +104,11 @@ class TablePeople:
         missing = np.array(self.levels.sizes, np.int64) - cells.totals
         return cells.with_missing(missing)
 
+    def samples(self, chances: Sequence[int] | None) -> Iterator[tuple[float, TablePeople]]:
+        if chances is not None:
+            raise too_many_samples()
+        yield 1.0, self
+
     @contextmanager
     def sampled(self, chances: Sequence[int], entropy: Entropy) -> Iterator[Prepared]:
         """The table with the rows of a fresh random sample of people only, all of a person's rows or none."""
@@ -117,3 +120,13 @@ class TablePeople:
             yield replace(prepared, only=_SAMPLED)
         finally:
             prepared.engine.drop(_SAMPLED)
+
+
+#: How a table gives each kind of summary of an additive statistic.
+_SUMMARIES: dict[str, Callable[[TablePeople, Any, Prepared], list[NDArray[np.int64]]]] = {
+    "ones": TablePeople._steps,
+    "bins": TablePeople._steps,
+    "steps": TablePeople._steps,
+    "people": TablePeople._people,
+    "products": TablePeople._products,
+}

@@ -41,7 +41,6 @@ from epsilons.release.sketch import Sketch, asked_of
 from epsilons.statistics.base import check_bounds
 from epsilons.statistics.queries import check_asked
 from epsilons.statistics.question import Question
-from epsilons.statistics.total import Mean, Sum
 
 #: How often a plan is made anew because others were charged meanwhile.
 _TRIES = 100
@@ -415,7 +414,11 @@ class Dataset:
         meaning = understand(asked, self._terms, manner.density, manner.location)
         question = manner.question(meaning.statistic, self._terms.neighbors)
         check_asked(self._preparation.prepared, meaning.statistic, meaning.column)
-        if manner.privacy == "individual" and isinstance(meaning.statistic, (Sum, Mean)):
+        if (
+            manner.privacy == "individual"
+            and meaning.statistic.name in ("sum", "mean")
+            and not meaning.statistic.private_count
+        ):
             raise PlanError(
                 f"Individual privacy for a {meaning.statistic.name} works on arrays.",
                 rule="A table's summary does not say how far single people move it.",

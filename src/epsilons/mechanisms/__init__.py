@@ -1,7 +1,7 @@
 """One file per mechanism; every file here that registers one is found by its being here.
 
-`base.py` says what a mechanism is. `linear.py` holds what those with one weight per level share, `outward.py` lists
-the answers of order statistics, `surrogate.py` predicts errors where there is no formula.
+`base.py` says what a mechanism is, `weighing.py` holds what those with one weight per level share, `thresholds.py` how
+a threshold is chosen.
 """
 
 from importlib import import_module

@@ -1,27 +1,28 @@
-"""The shape that every mechanism has.
+"""The shape that every mechanism has, and the registry of all of them.
 
 A mechanism is a frozen value that holds its options. From public facts alone (a question and the roster's levels) it
 says whether it can serve, what each level is charged, and how large the error will be; only `draw` sees people. The
 guarantee stands beside the code: `charge` is what `draw` costs, and the audits hold one to the other.
+
+Several classes may have one name, each for other families of statistics; which one serves is decided by the statistic.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.accuracy.intervals import ErrorBar
 from epsilons.errors import PlanError
 from epsilons.guarantee import PERSONALIZED, to_epsilon
-from epsilons.mechanisms.errorbars import ErrorBar
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Moments
+from epsilons.statistics.base import Answer, Statistic
 from epsilons.statistics.people import People
 from epsilons.statistics.question import Question
 
@@ -34,19 +35,17 @@ NEEDS_PUBLIC_COUNT = (
 Charges = tuple[int | None, ...]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a draw gives: a value, whatever noisy by-products may be shown with it, and the noisy sums behind it."""
-
-    value: Any
-    details: dict[str, Any] = field(default_factory=dict)
-    sums: Sequence[Sequence[Fraction]] | None = None
-
-
 class Mechanism(ABC):
     """Turn people's values into one answer that keeps every person's own epsilon."""
 
     name: ClassVar[str]
+    #: The families of statistics that it serves, and which of their statistics if not all.
+    families: ClassVar[tuple[str, ...]] = ("linear", "ratio", "variance", "regression", "order")
+    statistics: ClassVar[tuple[str, ...] | None] = None
+    #: What to say where it serves something else: "it serves counts and order statistics".
+    serves_only: ClassVar[str] = ""
+    #: Whether it needs to know how many values there are.
+    needs_public_count: ClassVar[bool] = False
     #: One short clause on what it does, for plans.
     gist: ClassVar[str] = ""
     #: In words, what the predicted error takes for granted.
@@ -58,9 +57,17 @@ class Mechanism(ABC):
     #: Whether an absent person stands at a fixed public value, so that "replace" implies "absent".
     imputes: ClassVar[bool] = False
 
-    @abstractmethod
+    @classmethod
+    def serves(cls, statistic: Statistic) -> bool:
+        """Whether it can serve such a statistic at all."""
+        named = cls.statistics is None or statistic.name in cls.statistics
+        return named and statistic.family in cls.families
+
     def refuses(self, question: Question, levels: Levels) -> str | None:
         """Why this mechanism cannot serve the question, or None if it can."""
+        if self.needs_public_count and question.statistic.private_count:
+            return NEEDS_PUBLIC_COUNT
+        return None if self.serves(question.statistic) else self.serves_only
 
     @abstractmethod
     def charge(self, question: Question, levels: Levels) -> Charges:
@@ -74,10 +81,6 @@ class Mechanism(ABC):
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         """The same for the worst values people could have, however these relate to their preferences."""
 
-    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> float | None:
-        """The expected error once an answer is out: what its noisy sums say about the values is public by then."""
-        return self.predict_error(question, levels)
-
     @abstractmethod
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
         """One answer."""
@@ -90,8 +93,12 @@ class Mechanism(ABC):
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """(outcomes, natural logarithms of their probabilities) on small inputs, for audits and teaching."""
 
-    def error_model(self, question: Question, levels: Levels, moments: Moments) -> ErrorBar | None:
-        """What an honest error bar needs, given what people's contributions look like; None where there is none."""
+    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> float | None:
+        """The expected error once an answer is out: what its noisy sums say about the values is public by then."""
+        return self.predict_error(question, levels)
+
+    def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
+        """An error bar for each number of the answer; None where nobody can honestly give one."""
         return None
 
     def used(self, question: Question, levels: Levels) -> float:
@@ -118,19 +125,30 @@ def charge_table(levels: Levels, charges: Charges) -> dict[float, float]:
     return {to_epsilon(granted): 0.0 if spent is None else to_epsilon(spent) for granted, spent in pairs}
 
 
-_REGISTRY: dict[str, type[Mechanism]] = {}
+_REGISTRY: dict[str, list[type[Mechanism]]] = {}
 
 
 def register(mechanism: type[Mechanism]) -> type[Mechanism]:
-    """Make a mechanism known by its name; its file needs nothing else."""
-    _REGISTRY[mechanism.name] = mechanism
+    """Make a mechanism known by its name; its file needs nothing else.
+
+    A class of the same file and name adds families of statistics; one from elsewhere takes the place of the others.
+    """
+    beside = [kind for kind in _REGISTRY.get(mechanism.name, ()) if kind.__module__ == mechanism.__module__]
+    others = [kind for kind in beside if kind.__qualname__ != mechanism.__qualname__]
+    _REGISTRY[mechanism.name] = [*others, mechanism]
     return mechanism
 
 
 def registered(privacy: str = "personalized") -> dict[str, type[Mechanism]]:
     """Every mechanism that gives a kind of privacy, by name; "group" is served by those for "individual"."""
     wanted = "individual" if privacy == "group" else privacy
-    return {name: kind for name, kind in _REGISTRY.items() if kind.privacy == wanted}
+    return {name: kinds[0] for name, kinds in _REGISTRY.items() if kinds[0].privacy == wanted}
+
+
+def kind_for(name: str, statistic: Statistic) -> type[Mechanism]:
+    """The class of that name which serves a statistic; where none does, the one that says so."""
+    kinds = _REGISTRY[name]
+    return next((kind for kind in kinds if kind.serves(statistic)), kinds[0])
 
 
 @dataclass(frozen=True)
@@ -148,16 +166,16 @@ class Settings:
         return {key: value for key, value in self.__dict__.items() if value is not None}
 
 
-def create(name: str, **options: Any) -> Mechanism:
-    """A mechanism by name; options left at None keep the mechanism's defaults."""
+def create(name: str, statistic: Statistic, **options: Any) -> Mechanism:
+    """A mechanism by name, for a statistic; options left at None keep the mechanism's defaults."""
     if name not in _REGISTRY:
         raise PlanError(f"Unknown mechanism {name!r}.", hint=", ".join(["auto", *sorted(_REGISTRY)]))
     given = {key: value for key, value in options.items() if value is not None}
-    kind = _REGISTRY[name]
-    strange = sorted(set(given) - options_of(kind))
-    if strange:
-        takers = sorted(n for n, k in _REGISTRY.items() if strange[0] in options_of(k))
-        raise PlanError(f"{name!r} takes no {strange[0]!r}.", hint=f"one of {', '.join(takers)}")
+    kind = kind_for(name, statistic)
+    unknown = sorted(set(given) - options_of(kind))
+    if unknown:
+        takers = sorted(other for other, kinds in _REGISTRY.items() if unknown[0] in options_of(kinds[0]))
+        raise PlanError(f"{name!r} takes no {unknown[0]!r}.", hint=f"one of {', '.join(takers)}")
     build: Callable[..., Mechanism] = kind
     return build(**given)
 

@@ -1,110 +1,147 @@
-"""Paper 1's own exponential mechanism, PE: answers that would need cheap changes are likely."""
+"""The personalized exponential mechanism, PE: answers that would need cheap changes are likely."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.accuracy import order as order_accuracy
+from epsilons.accuracy.count import CountBar, count_error, worst_count_error
+from epsilons.accuracy.intervals import ErrorBar
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO
-from epsilons.mechanisms import surrogate
-from epsilons.mechanisms.base import NEEDS_PUBLIC_COUNT, Answer, Charges, Mechanism, register
-from epsilons.mechanisms.countbar import CountBar
-from epsilons.mechanisms.errorbars import ErrorBar
-from epsilons.mechanisms.outward import RankCost, outward
+from epsilons.mechanisms.base import Charges, Mechanism, register
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import Block, SegmentSampler
 from epsilons.preferences import Levels, roster_of
-from epsilons.statistics.base import Moments
+from epsilons.statistics.base import Answer
 from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
+from epsilons.statistics.outward import RankCost, outward
 from epsilons.statistics.people import ArrayPeople, People
 from epsilons.statistics.question import Question
 
 _UNIT = Fraction(1, 2 * NANO)
 
 
-@register
-@dataclass(frozen=True)
 class Exponential(Mechanism):
     """Answer r with a chance that falls with the cheapest set of people to change so that r becomes true.
 
-    Definition: Pr[r] proportional to exp(-cost(r)/2), cost(r) = the least sum of eps_i over people whose values could
-                be changed so that r is the true answer.
-    Theorem:    Jorgensen et al. 2015, Definition 10 and Theorem 6 (corrected for ties, even n, any rank and answers
-                that nobody has: see `outward.RankCost`).
-    Guarantee:  eps_i-PDP, one person replaced. A missing person stands at a public value (count: 0; order statistics:
-                the grid point nearest the centre), so it holds at the same epsilon for one person absent.
-    Cost:       eps_i charged to each person.
-    Error:      the mechanism's own distribution on a public stand-in; no prediction for minimum and maximum.
+    Pr[r] is proportional to exp(-cost(r)/2), cost(r) = the least sum of eps_i over people whose values could be changed
+    so that r is the true answer.
     """
 
     name: ClassVar[str] = "exponential"
+    serves_only: ClassVar[str] = "it serves counts and order statistics"
+    needs_public_count: ClassVar[bool] = True
     gist: ClassVar[str] = "an answer is likely if few and open people would make it true"
     imputes: ClassVar[bool] = True
-
-    def refuses(self, question: Question, levels: Levels) -> str | None:
-        if question.statistic.private_count:
-            return NEEDS_PUBLIC_COUNT
-        if isinstance(question.statistic, Count) and levels.left_out:
-            return "it has no way to count people who have nothing left to spend"
-        if isinstance(question.statistic, (Count, Order)):
-            return None
-        return "it serves counts and order statistics"
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         return levels.grants
 
-    def predict_error(self, question: Question, levels: Levels) -> float | None:
-        if isinstance(question.statistic, Count):
-            return surrogate.count_error(levels, 0.5 if question.density is None else question.density)
-        return surrogate.rank_error(question, levels)
+    @abstractmethod
+    def sampler(self, question: Question, people: People) -> SegmentSampler:
+        """The answers as segments."""
 
-    def worst_error(self, question: Question, levels: Levels) -> float | None:
-        """Counts only: the cheapest people to change may all stand on one side of the answer."""
-        if isinstance(question.statistic, Count):
-            return surrogate.worst_count_error(levels)
-        return None
-
-    def error_model(self, question: Question, levels: Levels, moments: Moments) -> ErrorBar | None:
-        if not isinstance(question.statistic, Count):
-            return None
-        population = (moments.variance * levels.people) ** 0.5
-        return CountBar(levels.grants, levels.sizes, population, question.assume == "nothing")
-
-    def sampler(self, question: Question, people: People) -> tuple[SegmentSampler, Count | Order]:
-        """The answers as segments; for a count an outcome is the count, else a grid point."""
-        statistic, grants = question.statistic, people.levels.grants
-        if isinstance(statistic, Count):
-            ones = people.tally(statistic)[0][:, 0]
-            return SegmentSampler([count_block(ones, people.levels)], _UNIT), statistic
-        assert isinstance(statistic, Order)
-        cells = people.cells(statistic).with_missing_at(statistic.default_cell)
-        cost = RankCost(grants, cells.totals, statistic.rank(cells.people))
-        blocks: Iterator[Block] = outward(statistic, cells, cost)
-        return SegmentSampler(blocks, _UNIT), statistic
-
-    def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
-        sampler, statistic = self.sampler(question, people)
-        outcome = sampler.draw(entropy)
-        return Answer(outcome if isinstance(statistic, Count) else statistic.value(outcome))
+    @abstractmethod
+    def outcomes(self, question: Question, drawn: NDArray[np.int64]) -> NDArray[Any]:
+        """The answers that the sampler's outcomes stand for."""
 
     def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> NDArray[np.float64]:
-        sampler, statistic = self.sampler(question, people)
-        outcomes = sampler.draw_many(entropy, size)
-        return outcomes.astype(float) if isinstance(statistic, Count) else statistic.outcomes()[outcomes]
+        drawn = self.sampler(question, people).draw_many(entropy, size)
+        return self.outcomes(question, drawn).astype(float)
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        sampler, statistic = self.sampler(question, people)
-        outcomes, chances = sampler.probabilities()
+        drawn, chances = self.sampler(question, people).probabilities()
         with np.errstate(divide="ignore"):
             logs = np.log(chances)
-        return outcomes if isinstance(statistic, Count) else statistic.outcomes()[outcomes], logs
+        return self.outcomes(question, drawn), logs
+
+
+@register
+@dataclass(frozen=True)
+class ExponentialCount(Exponential):
+    """Answer a count with a chance that falls with the cheapest people to change so that it becomes true.
+
+    Definition: Pr[r] proportional to exp(-cost(r)/2); above the true count cost(r) is the sum of the smallest epsilons
+                among as many zeros as are missing, below it among as many ones as are too many.
+    Theorem:    Jorgensen et al. 2015, Definition 10 and Theorem 6.
+    Guarantee:  eps_i-PDP, one person replaced; a missing person counts as 0, so it holds for one person absent, too.
+    Cost:       eps_i charged to each person.
+    Error:      the mechanism's own distribution on a public stand-in.
+    """
+
+    families: ClassVar[tuple[str, ...]] = ("linear",)
+    statistics: ClassVar[tuple[str, ...] | None] = ("count",)
+
+    def refuses(self, question: Question, levels: Levels) -> str | None:
+        refusal = super().refuses(question, levels)
+        if refusal is None and levels.left_out:
+            return "it has no way to count people who have nothing left to spend"
+        return refusal
+
+    def predict_error(self, question: Question, levels: Levels) -> float | None:
+        return count_error(levels, 0.5 if question.density is None else question.density)
+
+    def worst_error(self, question: Question, levels: Levels) -> float | None:
+        """The cheapest people to change may all stand on one side of the answer."""
+        return worst_count_error(levels)
+
+    def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
+        variance = cast(Count, question.statistic).guess(question).variance
+        population = (variance * levels.people) ** 0.5
+        return (CountBar(levels.grants, levels.sizes, population, question.assume == "nothing"),)
+
+    def sampler(self, question: Question, people: People) -> SegmentSampler:
+        ones = people.tally(cast(Count, question.statistic))[0][:, 0]
+        return SegmentSampler([count_block(ones, people.levels)], _UNIT)
+
+    def outcomes(self, question: Question, drawn: NDArray[np.int64]) -> NDArray[Any]:
+        return drawn
+
+    def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
+        return Answer(self.sampler(question, people).draw(entropy))
+
+
+@register
+@dataclass(frozen=True)
+class ExponentialOrder(Exponential):
+    """Answer a grid point with a chance that falls with the cheapest people to change so that it is at the rank.
+
+    Definition: Pr[r] proportional to exp(-cost(r)/2), cost(r) as in `statistics.outward.RankCost`.
+    Theorem:    Jorgensen et al. 2015, Definition 10 and Theorem 6 (corrected for ties, even n, any rank and answers
+                that nobody has).
+    Guarantee:  eps_i-PDP, one person replaced; a missing person stands at the grid point nearest the centre, so it
+                holds at the same epsilon for one person absent.
+    Cost:       eps_i charged to each person.
+    Error:      the mechanism's own distribution on a public stand-in; no prediction for minimum and maximum.
+    """
+
+    families: ClassVar[tuple[str, ...]] = ("order",)
+
+    def predict_error(self, question: Question, levels: Levels) -> float | None:
+        return order_accuracy.rank_error(question, levels)
+
+    def worst_error(self, question: Question, levels: Levels) -> float | None:
+        return None
+
+    def sampler(self, question: Question, people: People) -> SegmentSampler:
+        statistic = cast(Order, question.statistic)
+        cells = people.cells(statistic).with_missing_at(statistic.default_cell)
+        cost = RankCost(people.levels.grants, cells.totals, statistic.rank(cells.people))
+        return SegmentSampler(outward(statistic.points, cells, cost), _UNIT)
+
+    def outcomes(self, question: Question, drawn: NDArray[np.int64]) -> NDArray[Any]:
+        return cast(Order, question.statistic).outcomes()[drawn]
+
+    def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
+        return Answer(cast(Order, question.statistic).value(self.sampler(question, people).draw(entropy)))
 
 
 def count_block(ones: NDArray[np.int64], levels: Levels) -> Block:
@@ -138,7 +175,7 @@ def count_pmf(values: Any, epsilons: Any) -> tuple[NDArray[np.int64], NDArray[np
     ([0, 1, 2], [0.3072, 0.5065, 0.1863])
     """
     people = ArrayPeople.of(values, roster_of(epsilons))
-    sampler, _ = Exponential().sampler(Question(Count()), people)
+    sampler = ExponentialCount().sampler(Question(Count()), people)
     return fill_outcomes(sampler, np.arange(people.levels.people + 1))
 
 
@@ -155,7 +192,7 @@ def order_pmf(
     if isinstance(rank, bool) or not isinstance(rank, (int, np.integer)) or not 0 <= rank < people.levels.people:
         raise PlanError(f"rank={rank!r} is not allowed.", rule="Ranks are 0-based, less than the number of people.")
     statistic = Order(bounds, step, from_low=int(rank), label="quantile")
-    sampler, _ = Exponential().sampler(Question(statistic), people)
+    sampler = ExponentialOrder().sampler(Question(statistic), people)
     return fill_outcomes(sampler, statistic.outcomes())
 
 

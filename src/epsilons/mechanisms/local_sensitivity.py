@@ -1,30 +1,30 @@
-"""Paper 2: noise for the data as they are. Individual privacy, which is not differential privacy."""
+"""Noise for the data as they are. Individual privacy, which is not differential privacy."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
 from epsilons.guarantee import INDIVIDUAL, NANO, to_epsilon
-from epsilons.mechanisms.base import NEEDS_PUBLIC_COUNT, Answer, Charges, Mechanism, register
+from epsilons.mechanisms.base import Charges, Mechanism, register
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.preferences import Levels
 from epsilons.statistics import local
-from epsilons.statistics.base import Additive
-from epsilons.statistics.count import Count
-from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.additive import Additive
+from epsilons.statistics.base import Answer
 from epsilons.statistics.local import Local
 from epsilons.statistics.order import Order
-from epsilons.statistics.people import ArrayPeople, People
+from epsilons.statistics.people import People, array_people
 from epsilons.statistics.question import Question
-from epsilons.statistics.total import Mean, Sum
+from epsilons.statistics.total import Bounded
 from epsilons.statistics.unbounded import UnboundedOrder
 
 NOT_DP = (
@@ -35,8 +35,6 @@ NOT_DP = (
 )
 
 
-@register
-@dataclass(frozen=True)
 class LocalSensitivity(Mechanism):
     """Noise scaled to how far each person could move this very answer.
 
@@ -52,6 +50,8 @@ class LocalSensitivity(Mechanism):
     """
 
     name: ClassVar[str] = "local-sensitivity"
+    serves_only: ClassVar[str] = "it serves counts, histograms, sums, means and order statistics"
+    needs_public_count: ClassVar[bool] = True
     gist: ClassVar[str] = "noise for the data as they are (individual DP, not DP)"
     privacy: ClassVar[str] = "individual"
     kind: ClassVar[str] = INDIVIDUAL
@@ -61,11 +61,7 @@ class LocalSensitivity(Mechanism):
     def refuses(self, question: Question, levels: Levels) -> str | None:
         if question.privacy == "personalized":
             return 'it is individual DP, not DP, and must be asked for with privacy="individual"'
-        if question.statistic.private_count:
-            return NEEDS_PUBLIC_COUNT
-        if isinstance(question.statistic, (Count, Histogram, Sum, Mean, Order, UnboundedOrder)):
-            return None
-        return "it serves counts, histograms, sums, means and order statistics"
+        return super().refuses(question, levels)
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         return levels.grants
@@ -79,82 +75,49 @@ class LocalSensitivity(Mechanism):
     def why_no_interval(self, question: Question) -> str:
         return "Its width would show how far single people could move the answer, which is data."
 
-    def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
-        statistic, rate = question.statistic, self.rate(question, people)
-        if isinstance(statistic, Additive):
-            exact = [int(cell) for cell in people.tally(statistic)[0].sum(axis=0)]
-            noisy = [Fraction(s + _noise(entropy, rate)) for s in exact]
-            return Answer(statistic.answer([noisy], Fraction(people.levels.people), people.levels.people))
-        here = self._local(question, people)
-        place = (here.answer + _noise(entropy, rate)) * here.step
-        if isinstance(statistic, UnboundedOrder):
-            return Answer(float(place * statistic.grid))
-        assert isinstance(statistic, Order)
-        return Answer(statistic.value(min(max(place, Fraction(0)), Fraction(statistic.points - 1))))
+    def options(self, question: Question, levels: Levels) -> dict[str, Any]:
+        return {"group_epsilons": [to_epsilon(g) for g in question.groups]} if question.groups else {}
+
+    # How far people could move the answer ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def reach(self, question: Question, people: People) -> tuple[int, ...]:
+        """The largest local sensitivity at each level, in steps of the answer."""
+
+    @abstractmethod
+    def group_reach(self, question: Question, people: People, size: int) -> int:
+        """How far a group of so many people could move the answer, in steps of it."""
 
     def rate(self, question: Question, people: People) -> Fraction | None:
         """1/b(D) per step of the answer; None where nobody can move it. Private: it must never leave this room."""
         if question.groups:
-            reaches = [self._group_reach(question, people, size) for size in range(1, len(question.groups) + 1)]
+            reaches = [self.group_reach(question, people, size) for size in range(1, len(question.groups) + 1)]
             pairs = list(zip(question.groups, reaches, strict=True))
         else:
-            reach = self._reach(question, people)
+            reach = self.reach(question, people)
             pairs = [(g, r) for g, r in zip(people.levels.grants, reach, strict=True) if g is not None]
         rates = [Fraction(grant, NANO * reach) for grant, reach in pairs if reach > 0]
         return min(rates, default=None)
 
-    def _reach(self, question: Question, people: People) -> tuple[int, ...]:
-        """The largest local sensitivity at each level, in steps of the answer."""
-        statistic = question.statistic
-        if isinstance(statistic, (Count, Histogram)):
-            return (local.count_reach(statistic, people.levels.people),) * len(people.levels.grants)
-        if isinstance(statistic, (Sum, Mean)):
-            return local.sum_reaches(*_array(people).step_range(statistic))
-        return self._local(question, people).reach
+    # Many draws, and exact distributions ---------------------------------------------------------------------------
 
-    def _local(self, question: Question, people: People) -> Local:
-        statistic = question.statistic
-        if isinstance(statistic, UnboundedOrder):
-            return statistic.local(_array(people).values, _array(people).roster.codes, len(people.levels.grants))
-        assert isinstance(statistic, Order)
-        cells = people.cells(statistic).with_missing_at(statistic.default_cell)
-        return local.order_local(
-            cells, statistic.points, statistic.rank(cells.people), _averages(statistic, cells.people)
-        )
+    def here(self, question: Question, people: People) -> Local:
+        """The answer in steps, where single numbers are simulated and listed."""
+        raise PlanError("Only counts and order statistics are simulated in bulk, and their outcomes listed.")
 
-    def _group_reach(self, question: Question, people: People, size: int) -> int:
-        statistic = question.statistic
-        if isinstance(statistic, (Count, Histogram)):
-            return local.count_reach(statistic, people.levels.people, size)
-        if isinstance(statistic, (Sum, Mean)):
-            return local.group_sum_reach(_array(people).steps(statistic), size)
-        if isinstance(statistic, UnboundedOrder):
-            return statistic.group_reach(_array(people).values, size)
-        assert isinstance(statistic, Order)
-        cells = people.cells(statistic).with_missing_at(statistic.default_cell)
-        x = local.ranked(cells, statistic.points)
-        if _averages(statistic, cells.people):
-            return local.group_even_median_reach(x, cells.people, size)
-        return local.group_rank_reach(x, statistic.rank(cells.people), size)
+    def span(self, question: Question, people: People) -> int:
+        """How many steps answers can lie apart."""
+        return people.levels.people
+
+    def values(self, question: Question, steps: NDArray[np.float64], step: Fraction) -> NDArray[np.float64]:
+        """Answers from steps."""
+        return steps
 
     def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> NDArray[np.float64]:
-        statistic, rate = question.statistic, self.rate(question, people)
-        if not isinstance(statistic, (Count, Order)):
-            raise PlanError("Only counts and order statistics are simulated in bulk.")
-        here = self._answer(question, people)
+        here, rate = self.here(question, people), self.rate(question, people)
         noise = 0 if rate is None else discrete_laplace_many(entropy, rate, size)
         steps = np.full(size, here.answer) + noise
-        if isinstance(statistic, Count):
-            return steps.astype(float)
-        place = np.clip(steps.astype(float) * float(here.step), 0, statistic.points - 1)
-        outcomes = statistic.outcomes()
-        answers: NDArray[np.float64] = outcomes[0] + (outcomes[1] - outcomes[0]) * place
-        return answers
-
-    def _answer(self, question: Question, people: People) -> Local:
-        if isinstance(question.statistic, Count):
-            return Local(int(people.tally(question.statistic)[0].sum()), ())
-        return self._local(question, people)
+        return self.values(question, steps.astype(float), here.step)
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], NDArray[np.float64]]:
         return self.distribution_at(question, people, self.rate(question, people))
@@ -166,11 +129,7 @@ class LocalSensitivity(Mechanism):
 
         Outcomes are in steps of the answer; the first and the last one stand for everything beyond.
         """
-        statistic = question.statistic
-        if not isinstance(statistic, (Count, Order)):
-            raise PlanError("Only the outcomes of counts and order statistics are listed.")
-        here = self._answer(question, people)
-        span = people.levels.people if isinstance(statistic, Count) else 2 * statistic.points
+        here, span = self.here(question, people), self.span(question, people)
         outcomes = np.arange(-2 * span - 40, 3 * span + 41)
         if rate is None:
             return outcomes, np.where(outcomes == here.answer, 0.0, -np.inf)
@@ -181,20 +140,157 @@ class LocalSensitivity(Mechanism):
         logs[[0, -1]] = -per_step * away[[0, -1]] - math.log1p(math.exp(-per_step))
         return outcomes, logs
 
-    def options(self, question: Question, levels: Levels) -> dict[str, Any]:
-        return {"group_epsilons": [to_epsilon(g) for g in question.groups]} if question.groups else {}
+
+class _LocalSum(LocalSensitivity):
+    """Of an additive answer: the exact sums, and one noise in each cell."""
+
+    families: ClassVar[tuple[str, ...]] = ("linear",)
+
+    def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
+        statistic, rate = cast(Additive, question.statistic), self.rate(question, people)
+        exact = [int(cell) for cell in people.tally(statistic)[0].sum(axis=0)]
+        noisy = [Fraction(s + _noise(entropy, rate)) for s in exact]
+        return Answer(statistic.answer([noisy], Fraction(people.levels.people), people.levels.people))
+
+
+@register
+@dataclass(frozen=True)
+class LocalCount(_LocalSum):
+    """Noise of the same size for all data, since replacing a record moves one count by one.
+
+    Definition: discrete Laplace noise of scale max_i LS/eps_i, LS = 1 for a count, 2 between the bins of a histogram.
+    Theorem:    Soria-Comas et al. 2017, sections on individual and group DP; the maximum over persons honours each
+                person's own epsilon ("personalized individual").
+    Guarantee:  individual DP (not DP): the actual data against its neighbours, with the scale frozen.
+    Cost:       eps_i charged to each person, in that weaker kind.
+    Error:      none is predicted or shown: it would be data.
+    """
+
+    statistics: ClassVar[tuple[str, ...] | None] = ("count", "histogram")
+
+    def reach(self, question: Question, people: People) -> tuple[int, ...]:
+        return (self.group_reach(question, people, 1),) * len(people.levels.grants)
+
+    def group_reach(self, question: Question, people: People, size: int) -> int:
+        cells = cast(Additive, question.statistic).parts[0].cells
+        return local.count_reach(cells, people.levels.people, size)
+
+    def here(self, question: Question, people: People) -> Local:
+        if question.statistic.name != "count":
+            return super().here(question, people)
+        return Local(int(people.tally(cast(Additive, question.statistic))[0].sum()), ())
+
+
+@register
+@dataclass(frozen=True)
+class LocalTotal(_LocalSum):
+    """Noise scaled to how far each person could move this very sum or mean.
+
+    Definition: discrete Laplace noise of scale max_i LS_i(D)/eps_i, LS_i(D) = the way from x_i to the farther bound.
+    Theorem:    Soria-Comas et al. 2017, sections on individual and group DP; the maximum over persons honours each
+                person's own epsilon ("personalized individual").
+    Guarantee:  individual DP (not DP): the actual data against its neighbours, with the scale frozen.
+    Cost:       eps_i charged to each person, in that weaker kind.
+    Error:      none is predicted or shown: it would be data.
+    """
+
+    statistics: ClassVar[tuple[str, ...] | None] = ("sum", "mean")
+
+    def reach(self, question: Question, people: People) -> tuple[int, ...]:
+        return local.sum_reaches(*array_people(people).step_range(cast(Bounded, question.statistic)))
+
+    def group_reach(self, question: Question, people: People, size: int) -> int:
+        return local.group_sum_reach(array_people(people).steps(cast(Bounded, question.statistic)), size)
+
+
+@register
+@dataclass(frozen=True)
+class LocalOrder(LocalSensitivity):
+    """Noise scaled to how far each person could move this very order statistic.
+
+    Definition: discrete Laplace noise of scale max_i LS_i(D)/eps_i; LS_i(D) from the gaps around the rank
+                (`statistics.local`).
+    Theorem:    Soria-Comas et al. 2017, sections on individual and group DP; the maximum over persons honours each
+                person's own epsilon ("personalized individual").
+    Guarantee:  individual DP (not DP): the actual data against its neighbours, with the scale frozen.
+    Cost:       eps_i charged to each person, in that weaker kind.
+    Error:      none is predicted or shown: it would be data.
+    """
+
+    families: ClassVar[tuple[str, ...]] = ("order",)
+
+    def reach(self, question: Question, people: People) -> tuple[int, ...]:
+        return self.here(question, people).reach
+
+    def group_reach(self, question: Question, people: People, size: int) -> int:
+        statistic = cast(Order, question.statistic)
+        cells = people.cells(statistic).with_missing_at(statistic.default_cell)
+        x = local.ranked(cells, statistic.points)
+        if _averages(statistic, cells.people):
+            return local.group_even_median_reach(x, cells.people, size)
+        return local.group_rank_reach(x, statistic.rank(cells.people), size)
+
+    def here(self, question: Question, people: People) -> Local:
+        statistic = cast(Order, question.statistic)
+        cells = people.cells(statistic).with_missing_at(statistic.default_cell)
+        averaged = _averages(statistic, cells.people)
+        return local.order_local(cells, statistic.points, statistic.rank(cells.people), averaged)
+
+    def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
+        statistic, rate, here = (
+            cast(Order, question.statistic),
+            self.rate(question, people),
+            self.here(question, people),
+        )
+        place = (here.answer + _noise(entropy, rate)) * here.step
+        return Answer(statistic.value(min(max(place, Fraction(0)), Fraction(statistic.points - 1))))
+
+    def span(self, question: Question, people: People) -> int:
+        return 2 * cast(Order, question.statistic).points
+
+    def values(self, question: Question, steps: NDArray[np.float64], step: Fraction) -> NDArray[np.float64]:
+        statistic = cast(Order, question.statistic)
+        place = np.clip(steps * float(step), 0, statistic.points - 1)
+        outcomes = statistic.outcomes()
+        answers: NDArray[np.float64] = outcomes[0] + (outcomes[1] - outcomes[0]) * place
+        return answers
+
+
+@register
+@dataclass(frozen=True)
+class LocalUnbounded(LocalSensitivity):
+    """Noise scaled to how far each person could move the k-th largest value, without bounds.
+
+    Definition: discrete Laplace noise of scale max_i LS_i(D)/eps_i; LS_i(D) from the gaps around it.
+    Theorem:    Soria-Comas et al. 2017, sections on individual and group DP; the maximum over persons honours each
+                person's own epsilon ("personalized individual").
+    Guarantee:  individual DP (not DP): the actual data against its neighbours, with the scale frozen.
+    Cost:       eps_i charged to each person, in that weaker kind.
+    Error:      none is predicted or shown: it would be data.
+    """
+
+    families: ClassVar[tuple[str, ...]] = ("unbounded",)
+
+    def reach(self, question: Question, people: People) -> tuple[int, ...]:
+        return self._local(question, people).reach
+
+    def group_reach(self, question: Question, people: People, size: int) -> int:
+        return cast(UnboundedOrder, question.statistic).group_reach(array_people(people).values, size)
+
+    def _local(self, question: Question, people: People) -> Local:
+        rows, levels = array_people(people), len(people.levels.grants)
+        return cast(UnboundedOrder, question.statistic).local(rows.values, rows.roster.codes, levels)
+
+    def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
+        statistic, rate = cast(UnboundedOrder, question.statistic), self.rate(question, people)
+        here = self._local(question, people)
+        return Answer(float((here.answer + _noise(entropy, rate)) * here.step * statistic.grid))
 
 
 def _averages(statistic: Order, people: int) -> bool:
-    """Paper 2's median of an even number of values is the average of the two middle ones."""
+    """The median of an even number of values is the average of the two middle ones (Soria-Comas et al. 2017)."""
     return statistic.label == "median" and people % 2 == 0
 
 
 def _noise(entropy: Entropy, rate: Fraction | None) -> int:
     return 0 if rate is None else discrete_laplace(entropy, rate)
-
-
-def _array(people: People) -> ArrayPeople:
-    if not isinstance(people, ArrayPeople):
-        raise PlanError("Individual privacy for this statistic works on arrays.")
-    return people

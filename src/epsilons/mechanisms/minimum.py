@@ -7,14 +7,15 @@ from fractions import Fraction
 from typing import ClassVar
 
 from epsilons.mechanisms.base import register
-from epsilons.mechanisms.linear import Linear, Weighting
+from epsilons.mechanisms.weighing import Weighing
 from epsilons.preferences import Levels
 from epsilons.statistics.question import Question
+from epsilons.statistics.weighting import Weighting
 
 
 @register
 @dataclass(frozen=True)
-class Minimum(Linear):
+class Minimum(Weighing):
     """Give everyone the privacy of the strictest person on the roster.
 
     Definition: run a DP mechanism on everybody at alpha = min over the roster. Never over the rows that happen to be in
@@ -27,7 +28,6 @@ class Minimum(Linear):
 
     name: ClassVar[str] = "minimum"
     gist: ClassVar[str] = "everyone at the strictest epsilon"
-    _one: ClassVar[int] = 1
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
         return Weighting((1,) * len(levels.grants), 1, Fraction(levels.smallest))

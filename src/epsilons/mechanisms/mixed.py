@@ -1,188 +1,190 @@
-"""Paper 4: every level answers for itself, and the answers are mixed."""
+"""Every level answers for itself, and the answers are mixed."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.accuracy import order as order_accuracy
+from epsilons.accuracy.additive import seen_moments
+from epsilons.accuracy.intervals import ErrorBar, ErrorModel
+from epsilons.accuracy.relation import LevelAnswer, relation
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms import surrogate
-from epsilons.mechanisms.accuracy import equivalent_scale
-from epsilons.mechanisms.base import NEEDS_PUBLIC_COUNT, Answer, Charges, Mechanism, register
-from epsilons.mechanisms.errorbars import ErrorModel
-from epsilons.mechanisms.lattice import Axis, product_distribution
-from epsilons.mechanisms.outward import WeightCost, outward
-from epsilons.mechanisms.relation import LevelAnswer, relation
+from epsilons.mechanisms.base import Charges, Mechanism, register
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Additive, Moments
-from epsilons.statistics.count import Count
-from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.additive import Additive, Moments
+from epsilons.statistics.base import Answer
+from epsilons.statistics.cells import SortedCells
+from epsilons.statistics.lattice import Axis, product_distribution
+from epsilons.statistics.order import Order
+from epsilons.statistics.outward import WeightCost, outward
 from epsilons.statistics.people import People
 from epsilons.statistics.question import Question
-from epsilons.statistics.total import Mean, Sum
+from epsilons.statistics.weighting import equivalent_scale
 
 Floats = NDArray[np.float64]
 
 
-@register
-@dataclass(frozen=True)
 class Mixed(Mechanism):
     """Ask every level on its own, at its own epsilon, and mix the answers by their accuracy.
 
-    Definition: level sums with Lap(r/eps_j) each, divided by the public n_j, mixed with weights proportional to
-                n_j^2/(n_j sigma^2 + 2 r^2/eps_j^2) (public people: n_j/sigma^2). Quantiles: one exponential mechanism
-                per level, mixed with the weights of the mean.
-    Theorem:    Ferrando et al. 2021, section 2 (r corrected: half the width of the bounds around the centre, all of it
-                when a person is replaced). Levels are public facts of the roster, so a person is in one answer only.
-    Guarantee:  eps_i-PDP, one person absent or replaced, as asked.
-    Cost:       eps_i charged to each person.
-    Error:      each level's sampling and noise, weighted; assumes that preferences say nothing about values. Every
-                level pays for a noise of its own, where `weighted` pays once; in return levels can be compared.
+    Levels are public facts of the roster, so a person is in one answer only. Every level pays for a noise of its own,
+    where `weighted` pays once; in return levels can be compared.
     """
 
     name: ClassVar[str] = "mixed"
+    serves_only: ClassVar[str] = "it serves counts, sums, means and quantiles strictly between 0 and 1"
+    needs_public_count: ClassVar[bool] = True
     gist: ClassVar[str] = "each level answers for itself, then they are mixed"
-
-    def refuses(self, question: Question, levels: Levels) -> str | None:
-        statistic = question.statistic
-        if statistic.private_count:
-            return NEEDS_PUBLIC_COUNT
-        quantile = isinstance(statistic, Order) and statistic.q not in (None, 0, 1)
-        if quantile or isinstance(statistic, (Count, Sum, Mean)):
-            return None
-        return "it serves counts, sums, means and quantiles strictly between 0 and 1"
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         return levels.grants
 
-    # Weights and predictions -------------------------------------------------------------------------------------
-
     def shares(self, question: Question, levels: Levels) -> Floats:
         """The weight of each level's answer; they sum to one. Post-processing: floats do no harm."""
-        precision = 1 / self._variances(question, levels, self._spread(question), self._mean_scales(question, levels))
+        sampling = self.spread(question) / np.array(levels.sizes, float)
+        precision = 1 / (sampling + 2 * self.mean_scales(question, levels) ** 2)
         shares: Floats = precision / precision.sum()
         return shares
 
-    def _spread(self, question: Question) -> float:
+    @abstractmethod
+    def spread(self, question: Question) -> float:
         """The public guess of one contribution's variance."""
-        statistic = question.statistic
-        if isinstance(statistic, Order):
-            half = (statistic.bounds[1] - statistic.bounds[0]) / 2
-            return (half if question.spread is None else question.spread) ** 2
-        assert isinstance(statistic, Additive)
-        low, high = statistic.extremes()
-        guess = statistic.moments(question.spread, question.density, question.location)
-        return max(guess.variance, 1e-12 * (high - low) ** 2)
 
-    def _mean_scales(self, question: Question, levels: Levels) -> Floats:
+    @abstractmethod
+    def mean_scales(self, question: Question, levels: Levels) -> Floats:
         """The Laplace scale in each level's mean; 0 for public people."""
-        statistic = question.statistic
-        if isinstance(statistic, Order):
-            reach = (statistic.bounds[1] - statistic.bounds[0]) / (2 if question.neighbors == "absent" else 1)
-            return np.array([reach / to_epsilon(g) / n for g, n in zip(levels.grants, levels.sizes, strict=True)])
-        assert isinstance(statistic, Additive)
+
+    @abstractmethod
+    def level_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
+        """Each level's own noisy answers, `size` of them."""
+
+    @abstractmethod
+    def mix(self, question: Question, levels: Levels, answers: Floats) -> Floats:
+        """The mixed answers from the levels' own."""
+
+    def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
+        answers = self.level_answers(question, people, entropy, 1)
+        value = float(self.mix(question, people.levels, answers)[0])
+        return Answer(value, self.details(question, people.levels, answers[:, 0], value))
+
+    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
+        return self.mix(question, people.levels, self.level_answers(question, people, entropy, size))
+
+    def details(self, question: Question, levels: Levels, answers: Floats, value: float) -> dict[str, Any]:
+        """The levels' own noisy answers: no extra charge."""
+        return {"levels": [row.to_dict() for row in self.level_rows(question, levels, answers, self.spread(question))]}
+
+    def level_rows(self, question: Question, levels: Levels, answers: Floats, variance: float) -> list[LevelAnswer]:
+        """Each level's answer with its weight and its errors."""
+        shares, scales = self.shares(question, levels), self.mean_scales(question, levels)
+        return [
+            LevelAnswer(levels.name(g), n, float(a), float(w), variance / n, float(s))
+            for g, n, a, w, s in zip(levels.grants, levels.sizes, answers, shares, scales, strict=True)
+        ]
+
+
+@register
+@dataclass(frozen=True)
+class MixedMean(Mixed):
+    """Ask every level for its mean, and mix the means by their accuracy: counts, sums and means.
+
+    Definition: level sums with Lap(r/eps_j) each, divided by the public n_j, mixed with weights proportional to
+                n_j^2/(n_j sigma^2 + 2 r^2/eps_j^2) (public people: n_j/sigma^2).
+    Theorem:    Ferrando et al. 2021, section 2 (r corrected: half the width of the bounds around the centre, all of it
+                when a person is replaced).
+    Guarantee:  eps_i-PDP, one person absent or replaced, as asked.
+    Cost:       eps_i charged to each person.
+    Error:      each level's sampling and noise, weighted; assumes that preferences say nothing about values.
+    """
+
+    families: ClassVar[tuple[str, ...]] = ("linear",)
+    statistics: ClassVar[tuple[str, ...] | None] = ("count", "sum", "mean")
+
+    def spread(self, question: Question) -> float:
+        statistic = cast(Additive, question.statistic)
+        low, high = statistic.extremes()
+        return max(statistic.guess(question).variance, 1e-12 * (high - low) ** 2)
+
+    def mean_scales(self, question: Question, levels: Levels) -> Floats:
+        statistic = cast(Additive, question.statistic)
         inverse = np.array(levels.finite, float) / (NANO * statistic.parts[0].reach[question.neighbors])
         scales = np.zeros(len(levels.grants))
         scales[: len(inverse)] = statistic.units[0] * equivalent_scale(inverse)  # public people come last
         scales /= np.array(levels.sizes, float)
         return scales
 
-    def _variances(self, question: Question, levels: Levels, variance: float, scales: Floats) -> Floats:
-        """Of each level's mean around the population's: sampling and noise."""
-        return variance / np.array(levels.sizes, float) + 2 * scales**2
-
     def _inverse(self, question: Question, grant: int) -> Fraction:
-        statistic = question.statistic
-        assert isinstance(statistic, Additive)
+        statistic = cast(Additive, question.statistic)
         return Fraction(grant, NANO * statistic.parts[0].reach[question.neighbors])
 
+    def _total(self, question: Question, levels: Levels) -> int:
+        """What turns a mean into the answer: nothing for a mean, the number of people for totals."""
+        return levels.people // cast(Additive, question.statistic).divisor(levels.people)
+
+    # Predictions -------------------------------------------------------------------------------------------------
+
     def predict_error(self, question: Question, levels: Levels) -> float | None:
-        statistic, shares = question.statistic, self.shares(question, levels)
-        if isinstance(statistic, Order):
-            return surrogate.mixed_quantile_error(question, levels, shares)
-        assert isinstance(statistic, Additive)
-        moments = statistic.moments(question.spread, question.density, question.location)
-        model = self._model(question, levels, moments, shares)
+        model = self._model(question, levels, cast(Additive, question.statistic).guess(question))
         return math.sqrt(model.normal**2 + sum(2 * scale**2 for scale in model.laplace))
 
     def worst_error(self, question: Question, levels: Levels) -> float | None:
-        statistic, shares = question.statistic, self.shares(question, levels)
-        if not isinstance(statistic, Additive):
-            return None
-        noise = 2 * float((shares**2 * self._mean_scales(question, levels) ** 2).sum())
-        total = self._total(statistic, levels)
-        return math.sqrt(self._worst_bias(statistic, levels, shares) ** 2 + total**2 * noise)
+        shares, total = self.shares(question, levels), self._total(question, levels)
+        noise = 2 * float((shares**2 * self.mean_scales(question, levels) ** 2).sum())
+        return math.sqrt(self._worst_bias(question, levels, shares) ** 2 + total**2 * noise)
 
-    def _worst_bias(self, statistic: Additive, levels: Levels, shares: Floats) -> float:
+    def _worst_bias(self, question: Question, levels: Levels, shares: Floats) -> float:
         """The largest error before noise over all values within bounds."""
-        low, high = statistic.extremes()
+        low, high = cast(Additive, question.statistic).extremes()
         gaps = np.abs(shares - np.array(levels.sizes, float) / levels.people)
-        return self._total(statistic, levels) * (high - low) / 2 * (float(gaps.sum()) + levels.left_out / levels.people)
+        left_out = float(gaps.sum()) + levels.left_out / levels.people
+        return self._total(question, levels) * (high - low) / 2 * left_out
 
-    def error_model(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel | None:
-        statistic, shares = question.statistic, self.shares(question, levels)
-        if not isinstance(statistic, Additive):
-            return None
-        model = self._model(question, levels, moments, shares)
-        if question.assume == "nothing":
-            return replace(model, normal=0.0, bound=self._worst_bias(statistic, levels, shares))
-        return model
+    def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
+        before = self._bar(question, levels, cast(Additive, question.statistic).guess(question))
+        return (self._bar(question, levels, seen_moments(question, answer.value, before, levels.people)),)
 
-    def _model(self, question: Question, levels: Levels, moments: Moments, shares: Floats) -> ErrorModel:
-        statistic = question.statistic
-        assert isinstance(statistic, Additive)
-        total = self._total(statistic, levels)
+    def _bar(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel:
+        model = self._model(question, levels, moments)
+        if question.assume != "nothing":
+            return model
+        return replace(model, normal=0.0, bound=self._worst_bias(question, levels, self.shares(question, levels)))
+
+    def _model(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel:
+        shares, total = self.shares(question, levels), self._total(question, levels)
         sizes = np.array(levels.sizes, float)
         luck = moments.variance * max(0.0, float((shares**2 / sizes).sum()) - 1 / levels.people)
-        laplace = total * shares * self._mean_scales(question, levels)
+        laplace = total * shares * self.mean_scales(question, levels)
         population = total * math.sqrt(moments.variance / levels.people)
         return ErrorModel(tuple(float(s) for s in laplace if s > 0), total * math.sqrt(luck), population)
 
-    def _total(self, statistic: Additive, levels: Levels) -> int:
-        """What turns a mean into the answer: nothing for a mean, the number of people for totals."""
-        return 1 if statistic.averages else levels.people
-
     # Draws -------------------------------------------------------------------------------------------------------
 
-    def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
-        answers, mixed = self._answers(question, people, entropy, 1)
+    def level_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
         levels = people.levels
-        value = float(mixed[0])
-        seen = value / self._total(question.statistic, levels) if isinstance(question.statistic, Count) else None
-        return Answer(value, self._details(question, levels, answers[:, 0], seen))
-
-    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
-        return self._answers(question, people, entropy, size)[1]
-
-    def _answers(self, question: Question, people: People, entropy: Entropy, size: int) -> tuple[Floats, Floats]:
-        """(each level's noisy answers, the mixed answers), `size` of them."""
-        statistic, levels = question.statistic, people.levels
-        shares = self.shares(question, levels)
-        if isinstance(statistic, Order):
-            rows = self._quantiles(question, people, entropy, size)
-            low, high = statistic.bounds
-            return rows, np.clip(shares @ rows, low, high)
-        assert isinstance(statistic, Additive)
-        sums = [int(s) for s in people.tally(statistic)[0][:, 0]]
+        sums = [int(s) for s in people.tally(cast(Additive, question.statistic))[0][:, 0]]
         facts = zip(levels.grants, levels.sizes, sums, strict=True)
-        means = np.array([self._level_means(question, *level, entropy, size) for level in facts])
-        return means, self._total(statistic, levels) * (shares @ means)
+        return np.array([self._level_means(question, *level, entropy, size) for level in facts])
+
+    def mix(self, question: Question, levels: Levels, answers: Floats) -> Floats:
+        mixed: Floats = self._total(question, levels) * (self.shares(question, levels) @ answers)
+        return mixed
 
     def _level_means(
         self, question: Question, grant: int | None, size: int, exact: int, entropy: Entropy, draws: int
     ) -> Floats:
         """The noisy mean of one level: its integer sum, an integer noise, divided by its public size."""
-        statistic = question.statistic
-        assert isinstance(statistic, Additive)
+        statistic = cast(Additive, question.statistic)
         if grant is None:
             noisy = np.full(draws, exact)
         elif draws == 1:
@@ -190,66 +192,101 @@ class Mixed(Mechanism):
         else:
             noisy = exact + discrete_laplace_many(entropy, self._inverse(question, grant), draws)
         means: Floats = noisy.astype(float) * (statistic.units[0] / size)
-        return means if statistic.counts else statistic.centre + means
+        return statistic.coin_origin + means
 
-    def _samplers(self, question: Question, people: People) -> list[tuple[SegmentSampler | None, int]]:
-        """For each level its exponential mechanism, or for public people the exact answer."""
-        statistic, levels = question.statistic, people.levels
-        assert isinstance(statistic, Order)
-        assert statistic.q is not None
-        cells = people.cells(statistic)
-        codes = cells.codes(0, cells.people)
-        found: list[tuple[SegmentSampler | None, int]] = []
-        for code, grant in enumerate(levels.grants):
-            own = SortedCells(cells.keys[codes == code], cells.missing, cells.levels)
-            if grant is None:
-                rank = statistic.rank(own.people) if own.people else 0
-                found.append((None, int(own.cells(rank, rank + 1)[0]) if own.people else statistic.default_cell))
-                continue
-            weights = tuple(grant if level == code else 0 for level in range(len(levels.grants)))
-            cost = WeightCost(weights, own.totals, statistic.q)
-            unit = Fraction(1, 2 * NANO * statistic.q.denominator)
-            found.append((SegmentSampler(outward(statistic, own, cost), unit), 0))
-        return found
-
-    def _quantiles(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
-        statistic = question.statistic
-        assert isinstance(statistic, Order)
-        rows = []
-        for sampler, cell in self._samplers(question, people):
-            drawn = [cell] * size if sampler is None else sampler.draw_many(entropy, size).tolist()
-            rows.append([float(statistic.value(c)) for c in drawn])
-        return np.array(rows)
-
-    def _details(self, question: Question, levels: Levels, answers: Floats, seen: float | None) -> dict[str, Any]:
+    def details(self, question: Question, levels: Levels, answers: Floats, value: float) -> dict[str, Any]:
         """The levels' own noisy answers, and what they say about preferences and values: no extra charge."""
-        shares = self.shares(question, levels)
-        variance = self._spread(question) if seen is None else max(min(seen, 1.0) * (1 - min(seen, 1.0)), 1e-9)
-        scales = self._mean_scales(question, levels)
-        rows = [
-            LevelAnswer(levels.name(g), n, float(a), float(w), variance / n, float(s))
-            for g, n, a, w, s in zip(levels.grants, levels.sizes, answers, shares, scales, strict=True)
-        ]
-        details: dict[str, Any] = {"levels": [row.to_dict() for row in rows]}
-        if isinstance(question.statistic, Additive):
-            details["relation"] = relation(rows)
-        return details
+        variance = self.spread(question)
+        if question.statistic.name == "count":
+            ones = min(value / self._total(question, levels), 1.0)
+            variance = max(ones * (1 - ones), 1e-9)
+        rows = self.level_rows(question, levels, answers, variance)
+        return {"levels": [row.to_dict() for row in rows], "relation": relation(rows)}
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         """Of the levels' own answers, which is all that is released."""
-        statistic, levels = question.statistic, people.levels
-        if isinstance(statistic, Order):
-            pmfs = [s.probabilities() for s, _ in self._samplers(question, people) if s is not None]
-            joint = np.array(0.0)
-            with np.errstate(divide="ignore"):
-                for _, chance in pmfs:
-                    joint = joint[..., None] + np.log(chance)
-            labels = np.empty(joint.size, dtype=object)
-            labels[:] = list(itertools.product(*(place.tolist() for place, _ in pmfs)))
-            return labels, joint.reshape(-1)
-        assert isinstance(statistic, Additive)
+        statistic, levels = cast(Additive, question.statistic), people.levels
         reach = statistic.parts[0].reach["absent"]
         private = [j for j, grant in enumerate(levels.grants) if grant is not None]
         axes = [Axis(reach, levels.sizes[j], self._inverse(question, levels.grants[j] or 0)) for j in private]
         sums = people.tally(statistic)[0][:, 0]
         return product_distribution(axes, [(1.0, [int(sums[j]) for j in private])])
+
+
+@register
+@dataclass(frozen=True)
+class MixedQuantile(Mixed):
+    """Ask every level for its quantile, and mix them with the weights of the mean.
+
+    Definition: one exponential mechanism per level at eps_j, mixed with weights proportional to
+                n_j^2/(n_j sigma^2 + 2 r^2/eps_j^2) (public people: n_j/sigma^2).
+    Theorem:    Ferrando et al. 2021, section 2; Jorgensen et al. 2015, Theorem 6, within each level.
+    Guarantee:  eps_i-PDP, one person absent or replaced, as asked.
+    Cost:       eps_i charged to each person.
+    Error:      the levels' own distributions on a public stand-in, mixed.
+    """
+
+    families: ClassVar[tuple[str, ...]] = ("order",)
+
+    def refuses(self, question: Question, levels: Levels) -> str | None:
+        refusal = super().refuses(question, levels)
+        if refusal is None and not cast(Order, question.statistic).between_ends:
+            return self.serves_only
+        return refusal
+
+    def spread(self, question: Question) -> float:
+        low, high = cast(Order, question.statistic).bounds
+        return ((high - low) / 2 if question.spread is None else question.spread) ** 2
+
+    def mean_scales(self, question: Question, levels: Levels) -> Floats:
+        low, high = cast(Order, question.statistic).bounds
+        reach = (high - low) / (2 if question.neighbors == "absent" else 1)
+        return np.array([reach / to_epsilon(g) / n for g, n in zip(levels.grants, levels.sizes, strict=True)])
+
+    def predict_error(self, question: Question, levels: Levels) -> float | None:
+        return order_accuracy.mixed_quantile_error(question, levels, self.shares(question, levels))
+
+    def worst_error(self, question: Question, levels: Levels) -> float | None:
+        return None
+
+    def mix(self, question: Question, levels: Levels, answers: Floats) -> Floats:
+        return np.clip(self.shares(question, levels) @ answers, *cast(Order, question.statistic).bounds)
+
+    def level_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
+        statistic = cast(Order, question.statistic)
+        rows = []
+        for sampler, cell in self._samplers(statistic, people):
+            drawn = [cell] * size if sampler is None else sampler.draw_many(entropy, size).tolist()
+            rows.append([float(statistic.value(c)) for c in drawn])
+        return np.array(rows)
+
+    def _samplers(self, statistic: Order, people: People) -> list[tuple[SegmentSampler | None, int]]:
+        """For each level its exponential mechanism, or for public people the exact answer."""
+        grants = people.levels.grants
+        assert statistic.q is not None
+        cells = people.cells(statistic)
+        codes = cells.codes(0, cells.people)
+        found: list[tuple[SegmentSampler | None, int]] = []
+        for code, grant in enumerate(grants):
+            own = SortedCells(cells.keys[codes == code], cells.missing, cells.levels)
+            if grant is None:
+                rank = statistic.rank(own.people) if own.people else 0
+                found.append((None, int(own.cells(rank, rank + 1)[0]) if own.people else statistic.default_cell))
+                continue
+            weights = tuple(grant if level == code else 0 for level in range(len(grants)))
+            cost = WeightCost(weights, own.totals, statistic.q)
+            unit = Fraction(1, 2 * NANO * statistic.q.denominator)
+            found.append((SegmentSampler(outward(statistic.points, own, cost), unit), 0))
+        return found
+
+    def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
+        """Of the levels' own answers, which is all that is released."""
+        samplers = self._samplers(cast(Order, question.statistic), people)
+        pmfs = [sampler.probabilities() for sampler, _ in samplers if sampler is not None]
+        joint = np.array(0.0)
+        with np.errstate(divide="ignore"):
+            for _, chance in pmfs:
+                joint = joint[..., None] + np.log(chance)
+        labels = np.empty(joint.size, dtype=object)
+        labels[:] = list(itertools.product(*(place.tolist() for place, _ in pmfs)))
+        return labels, joint.reshape(-1)

@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import register
-from epsilons.mechanisms.linear import Linear, Weighting, proportional
+from epsilons.mechanisms.weighing import Weighing
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Additive
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.question import Question
+from epsilons.statistics.weighting import Rest, Weighting, proportional
 
 
 @register
 @dataclass(frozen=True)
-class Robust(Linear):
+class Robust(Weighing):
     """Weight each person by their epsilon up to one, and put the public centre for what is left out.
 
     Definition: w_i = min(1, b*eps_i), answer sum w_i x_i + c * sum(1 - w_i) + noise of scale b*r; b minimises the worst
@@ -31,23 +32,16 @@ class Robust(Linear):
     name: ClassVar[str] = "robust"
     gist: ClassVar[str] = "everyone by their epsilon, the public centre for the rest; one noise"
     assumption: ClassVar[str] = "nothing"
-    mean_of_the_weighted: ClassVar[bool] = False
-    fills_with_centre: ClassVar[bool] = True
-
-    def refuses(self, question: Question, levels: Levels) -> str | None:
-        statistic = question.statistic
-        if not isinstance(statistic, Additive) or len(statistic.parts) > 1 or statistic.models:
-            return "it serves counts, sums, means and histograms"
-        return None
+    families: ClassVar[tuple[str, ...]] = ("linear",)
+    serves_only: ClassVar[str] = "it serves counts, sums, means and histograms"
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
-        statistic = question.statistic
-        assert isinstance(statistic, Additive)
-        part = statistic.parts[0]
-        reach = part.reach[question.neighbors] * statistic.units[0]
+        statistic = cast(Additive, question.statistic)
+        reach = statistic.parts[0].reach[question.neighbors] * statistic.units[0]
         low, high = statistic.extremes()
         gap = max(high - statistic.centre, statistic.centre - low)
-        return proportional(levels, _best_top(levels.grants, levels.sizes, levels.left_out, reach / gap))
+        top = _best_top(levels.grants, levels.sizes, levels.left_out, reach / gap)
+        return proportional(levels, top, Rest.CENTRED)
 
 
 @lru_cache(maxsize=256)

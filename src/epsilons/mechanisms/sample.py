@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import PlanError
-from epsilons.guarantee import to_epsilon
+from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Charges, register
-from epsilons.mechanisms.linear import Linear, Weighting, lattice_distribution
-from epsilons.mechanisms.thresholds import resolve_threshold
-from epsilons.noise.entropy import Entropy
+from epsilons.mechanisms.thresholds import Thresholded
 from epsilons.noise.exact import keep_chance
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Additive
-from epsilons.statistics.order import Order, SortedCells
-from epsilons.statistics.people import ALWAYS, ArrayPeople, People
 from epsilons.statistics.question import Question
+from epsilons.statistics.weighting import ALWAYS, Expected, Weighting
 
 
 @lru_cache(maxsize=64)
-def _chances(grants: tuple[int | None, ...], t: int) -> list[int]:
-    return [ALWAYS if g is None else keep_chance(g, t) for g in grants]
+def staying_chances(grants: tuple[int | None, ...], t: int) -> tuple[int, ...]:
+    """The chance of staying in the sample, per level, out of 2^64 and rounded down."""
+    return tuple(ALWAYS if g is None else keep_chance(g, t) for g in grants)
 
 
 @register
 @dataclass(frozen=True)
-class Sample(Linear):
+class Sample(Thresholded):
     """Keep each person with a chance set by their epsilon, then answer at a threshold.
 
     Definition: keep i with probability (e^eps_i - 1)/(e^t - 1) if eps_i < t, else 1; run a t-DP mechanism on those
@@ -51,83 +45,25 @@ class Sample(Linear):
     rescale: bool = False
 
     name: ClassVar[str] = "sample"
-    samples: ClassVar[bool] = True
-    _one: ClassVar[int] = 1
+    coins: ClassVar[bool] = True
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
         """Everyone kept counts in full, at the threshold."""
-        return Weighting((1,) * len(levels.grants), 1, Fraction(resolve_threshold(self, question, levels)))
+        t = self.at(question, levels)
+        chances = staying_chances(levels.grants, t)
+        return Weighting((1,) * len(levels.grants), 1, Fraction(t), self.rest, chances)
 
-    def chances(self, question: Question, levels: Levels) -> list[int]:
-        """The chance of staying in the sample, per level, out of 2^64 and rounded down."""
-        return _chances(levels.grants, resolve_threshold(self, question, levels))
-
-    def charge(self, question: Question, levels: Levels) -> Charges:
-        t = resolve_threshold(self, question, levels)
-        return tuple(None if g is None else min(g, t) for g in levels.grants)
-
-    def used(self, question: Question, levels: Levels) -> float:
-        return float(self.fractions(question, levels) @ np.array(levels.sizes, float)) / levels.people
-
-    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> NDArray[np.float64]:
-        return np.array([self.draw(question, people, entropy).value for _ in range(size)], float)
-
-    def _weight(self, question: Question, levels: Levels) -> Fraction:
-        chances = self.chances(question, levels)
-        return Fraction(sum(c * n for c, n in zip(chances, levels.sizes, strict=True)), ALWAYS)
-
-    def _tally(self, question: Question, people: People, entropy: Entropy) -> list[NDArray[np.int64]]:
-        assert isinstance(question.statistic, Additive)
-        return people.sampled_tally(question.statistic, self.chances(question, people.levels), entropy)
-
-    def _cells(self, question: Question, people: People, entropy: Entropy) -> list[SortedCells]:
-        assert isinstance(question.statistic, Order)
-        return people.grouped_sampled_cells(question.statistic, self.chances(question, people.levels), entropy)
-
-    def _rate(self, question: Question, levels: Levels) -> Fraction:
-        return Fraction(resolve_threshold(self, question, levels))
-
-    def fractions(self, question: Question, levels: Levels) -> NDArray[np.float64]:
-        """The chances as floats, for predictions: (e^eps - 1)/(e^t - 1), written so that no exponential overflows."""
-        return self.fractions_at(levels, to_epsilon(resolve_threshold(self, question, levels)))
-
-    def fractions_at(self, levels: Levels, t: Any) -> NDArray[np.float64]:
-        """The same at a threshold, or at each of a column of them."""
+    def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Expected:
+        """(e^eps - 1)/(e^t - 1), written so that no exponential overflows."""
+        t = thresholds[:, None] / NANO
         epsilons = np.minimum([to_epsilon(g) for g in levels.grants], t)
         chances: NDArray[np.float64] = np.exp(epsilons - t) * np.expm1(-epsilons) / np.expm1(-t)
-        return chances
+        return Expected(chances, thresholds, 1, self.rest, sampled=True)
 
-    def _quantile_weights(self, question: Question, levels: Levels) -> tuple[list[float], list[float]]:
-        t = to_epsilon(resolve_threshold(self, question, levels))
-        return (self.fractions(question, levels) * levels.sizes).tolist(), [t] * len(levels.sizes)
-
-    def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """A mixture over every sample that can be drawn: 2^n of them."""
-        if not isinstance(people, ArrayPeople) or len(people.values) > 12:
-            raise PlanError("Too many samples to list.", rule="Exact distributions are for at most 12 people.")
-        chances = [chance / ALWAYS for chance in self.chances(question, people.levels)]
-        person = [chances[code] for code in people.roster.codes]
-        samples = []
-        for choice in itertools.product((False, True), repeat=len(person)):
-            weight = math.prod(c if k else 1 - c for c, k in zip(person, choice, strict=True))
-            if weight > 0:
-                samples.append((weight, np.array(choice)))
-        statistic, codes, count = question.statistic, people.roster.codes, len(people.levels.grants)
-        if isinstance(statistic, Additive):
-            mixture = [(w, statistic.tally(people.values[kept], codes[kept], count)) for w, kept in samples]
-            weighting = self.weighting(question, people.levels)
-            return lattice_distribution(question, weighting, mixture, people.levels.people)
-        assert isinstance(statistic, Order)
-        total = np.zeros(statistic.points)
-        for weight, kept in samples:
-            cells = statistic.summarize(people.values[kept], codes[kept], count)
-            place, chance = self.sampler(question, people.levels, cells).probabilities()
-            total[place] += weight * chance
-        return statistic.outcomes(), np.log(total)
-
-    def options(self, question: Question, levels: Levels) -> dict[str, Any]:
-        return {"threshold": to_epsilon(resolve_threshold(self, question, levels)), "rescale": self.rescale}
+    def charge(self, question: Question, levels: Levels) -> Charges:
+        t = self.at(question, levels)
+        return tuple(None if g is None else min(g, t) for g in levels.grants)
 
     def explain(self, question: Question, levels: Levels) -> str:
-        t = to_epsilon(resolve_threshold(self, question, levels))
+        t = to_epsilon(self.at(question, levels))
         return f"a random sample, likelier the more was granted, at {t:.4g}"

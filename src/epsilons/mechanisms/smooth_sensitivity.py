@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import NEEDS_PUBLIC_COUNT, Answer, Charges, Mechanism, register
+from epsilons.mechanisms.base import Charges, Mechanism, register
+from epsilons.mechanisms.sample import staying_chances
 from epsilons.mechanisms.thresholds import resolve_threshold
 from epsilons.noise.entropy import Entropy
-from epsilons.noise.exact import keep_chance
 from epsilons.noise.heavy import draw_many_on_grid, draw_on_grid, steepest_slope, steepest_stretch
 from epsilons.noise.pmf import heavy_log_probabilities
 from epsilons.preferences import Levels
-from epsilons.statistics.order import Order, SortedCells
-from epsilons.statistics.people import ALWAYS, ArrayPeople, People
+from epsilons.statistics.base import Answer
+from epsilons.statistics.cells import SortedCells
+from epsilons.statistics.order import Order
+from epsilons.statistics.people import People
 from epsilons.statistics.question import Question
 from epsilons.statistics.smooth import RELATIVE_ERROR, smooth_sensitivity
+from epsilons.statistics.weighting import ALWAYS
 
 SCALES = ("tight", "paper")
 INSIDE = ("minimum", "threshold", "sample")
@@ -103,6 +105,9 @@ class SmoothSensitivity(Mechanism):
     threshold: float | str = "max"
 
     name: ClassVar[str] = "smooth-sensitivity"
+    families: ClassVar[tuple[str, ...]] = ("order",)
+    serves_only: ClassVar[str] = "it serves order statistics"
+    needs_public_count: ClassVar[bool] = True
     gist: ClassVar[str] = "noise scaled to how far the answer could move on data like these"
     #: Also inside a sample: there nobody stands in for a missing person, but the same draws are private against both.
     imputes: ClassVar[bool] = True
@@ -127,19 +132,14 @@ class SmoothSensitivity(Mechanism):
                 hint='gamma from 2 to 6, or scale="tight"',
             )
 
-    @property
-    def samples(self) -> bool:
-        """Whether people are kept by coins."""
-        return self.inside == "sample"
-
-    def refuses(self, question: Question, levels: Levels) -> str | None:
-        if question.statistic.private_count:
-            return NEEDS_PUBLIC_COUNT
-        return None if isinstance(question.statistic, Order) else "it serves order statistics"
-
     def epsilon(self, question: Question, levels: Levels) -> int:
-        """The one epsilon at which the noise is drawn, in nano-epsilon."""
-        return levels.smallest if self.inside == "minimum" else resolve_threshold(self, question, levels)
+        """The one epsilon at which the noise is drawn, in nano-epsilon.
+
+        No error can be predicted, so the best threshold is the largest, which keeps the noise least.
+        """
+        if self.inside == "minimum":
+            return levels.smallest
+        return resolve_threshold(self.threshold, levels, lambda: levels.largest)
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         t = self.epsilon(question, levels)
@@ -204,10 +204,8 @@ class SmoothSensitivity(Mechanism):
             cells = SortedCells(keys, np.where(used, cells.missing, 0), cells.levels)
         return cells.with_missing_at(statistic.default_cell)
 
-    def _chances(self, question: Question, levels: Levels) -> list[int]:
-        """The chance of staying in the sample, per level, out of 2^64 and rounded down."""
-        t = self.epsilon(question, levels)
-        return [ALWAYS if g is None else keep_chance(g, t) for g in levels.grants]
+    def _chances(self, question: Question, levels: Levels) -> tuple[int, ...]:
+        return staying_chances(levels.grants, self.epsilon(question, levels))
 
     # Exact distributions, for small inputs -----------------------------------------------------------------------
 
@@ -216,17 +214,10 @@ class SmoothSensitivity(Mechanism):
         statistic = _order(question)
         if self.inside != "sample":
             return statistic.outcomes(), self._law(question, people.levels, self._cells(question, people))
-        if not isinstance(people, ArrayPeople) or len(people.values) > 12:
-            raise PlanError("Too many samples to list.", rule="Exact distributions are for at most 12 people.")
-        codes, count = people.roster.codes, len(people.levels.grants)
-        chances = [chance / ALWAYS for chance in self._chances(question, people.levels)]
         total = np.full(statistic.points, -np.inf)
-        for choice in itertools.product((False, True), repeat=len(codes)):
-            weight = math.prod(chances[c] if kept else 1 - chances[c] for c, kept in zip(codes, choice, strict=True))
-            if weight > 0:
-                kept = np.array(choice, np.bool_)
-                cells = statistic.summarize(people.values[kept], codes[kept], count)
-                total = np.logaddexp(total, math.log(weight) + self._law(question, people.levels, cells))
+        for weight, sample in people.samples(self._chances(question, people.levels)):
+            law = self._law(question, people.levels, sample.cells(statistic))
+            total = np.logaddexp(total, math.log(weight) + law)
         return statistic.outcomes(), total
 
     def _law(self, question: Question, levels: Levels, cells: SortedCells) -> NDArray[np.float64]:
@@ -252,8 +243,7 @@ class SmoothSensitivity(Mechanism):
 
 
 def _order(question: Question) -> Order:
-    assert isinstance(question.statistic, Order)
-    return question.statistic
+    return cast(Order, question.statistic)
 
 
 @lru_cache(maxsize=1024)

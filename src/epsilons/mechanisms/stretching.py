@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from epsilons.mechanisms.base import register
-from epsilons.mechanisms.linear import Linear, Weighting, proportional
+from epsilons.mechanisms.weighing import Weighing
 from epsilons.preferences import Levels
-from epsilons.statistics.order import Order
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.question import Question
+from epsilons.statistics.weighting import Rest, Weighting, proportional
 
 
 @register
 @dataclass(frozen=True)
-class Stretching(Linear):
+class Stretching(Weighing):
     """Weight each value by its owner's epsilon over the largest one.
 
     Definition: sum of (eps_i/eps_max) * x_i, plus noise of scale r/eps_max. A model multiplies two values of a
@@ -31,13 +32,9 @@ class Stretching(Linear):
 
     name: ClassVar[str] = "stretching"
     gist: ClassVar[str] = "every value shrunk in proportion to its epsilon"
-    mean_of_the_weighted: ClassVar[bool] = False
-
-    def refuses(self, question: Question, levels: Levels) -> str | None:
-        return "it only serves sums" if isinstance(question.statistic, Order) else None
+    families: ClassVar[tuple[str, ...]] = ("linear", "ratio", "variance", "regression")
+    serves_only: ClassVar[str] = "it only serves sums"
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
-        shrunk = proportional(levels, levels.largest)
-        degree = getattr(question.statistic, "degree", 1)
-        weights = tuple(w**degree // shrunk.one ** (degree - 1) for w in shrunk.weights)
-        return Weighting(weights, shrunk.one, shrunk.rate)
+        statistic = cast(Additive, question.statistic)
+        return statistic.stretch(proportional(levels, levels.largest, Rest.RESCALED if self.rescale else Rest.SHRUNK))

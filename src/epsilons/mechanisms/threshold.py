@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.guarantee import to_epsilon
+from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import register
-from epsilons.mechanisms.linear import Linear, Weighting
-from epsilons.mechanisms.thresholds import resolve_threshold
+from epsilons.mechanisms.thresholds import Thresholded
 from epsilons.preferences import Levels
 from epsilons.statistics.question import Question
+from epsilons.statistics.weighting import Expected, Weighting
 
 
 @register
 @dataclass(frozen=True)
-class Threshold(Linear):
+class Threshold(Thresholded):
     """Use only the people who granted at least a threshold, at that threshold.
 
     Definition: keep i if eps_i >= t, run a t-DP mechanism on those kept. t is "max" (default), "mean",
@@ -35,21 +35,17 @@ class Threshold(Linear):
     rescale: bool = False
 
     name: ClassVar[str] = "threshold"
-    _one: ClassVar[int] = 1
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
-        t = resolve_threshold(self, question, levels)
+        t = self.at(question, levels)
         weights = tuple(1 if grant is None or grant >= t else 0 for grant in levels.grants)
-        return Weighting(weights, 1, Fraction(t))
+        return Weighting(weights, 1, Fraction(t), self.rest)
 
-    def fractions_at(self, levels: Levels, t: Any) -> NDArray[np.float64]:
-        """Who is kept at each of a column of thresholds."""
-        kept: NDArray[np.float64] = (np.array([to_epsilon(g) for g in levels.grants]) >= t).astype(float)
-        return kept
-
-    def options(self, question: Question, levels: Levels) -> dict[str, Any]:
-        return {"threshold": to_epsilon(resolve_threshold(self, question, levels)), "rescale": self.rescale}
+    def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Expected:
+        granted = np.array([to_epsilon(g) for g in levels.grants])
+        kept = (granted >= thresholds[:, None] / NANO).astype(float)
+        return Expected(kept, thresholds, 1, self.rest, sampled=False)
 
     def explain(self, question: Question, levels: Levels) -> str:
-        t = to_epsilon(resolve_threshold(self, question, levels))
+        t = to_epsilon(self.at(question, levels))
         return f"only people who granted at least {t:.4g}, at {t:.4g}"

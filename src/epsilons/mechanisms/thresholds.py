@@ -3,28 +3,58 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from epsilons.accuracy import FAMILIES
 from epsilons.errors import PlanError
 from epsilons.guarantee import to_epsilon
+from epsilons.mechanisms.weighing import Weighing
 from epsilons.preferences import Levels, to_nano
 from epsilons.statistics.question import Question
+from epsilons.statistics.weighting import Expected, Rest
 
 _TRIED = 48
 
 
-def resolve_threshold(mechanism: Any, question: Question, levels: Levels) -> int:
+class Thresholded(Weighing):
+    """What threshold and sample share: one threshold for everyone, and whether totals are rescaled."""
+
+    threshold: float | str
+    rescale: bool
+    #: Whether people are kept by coins.
+    coins: ClassVar[bool] = False
+
+    @abstractmethod
+    def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Expected:
+        """What is expected of people at each of several thresholds in nano-epsilon."""
+
+    def at(self, question: Question, levels: Levels) -> int:
+        """The threshold in nano-epsilon."""
+        return resolve_threshold(self.threshold, levels, lambda: _best(self, question, levels))
+
+    @property
+    def rest(self) -> Rest:
+        """What becomes of what the threshold leaves out."""
+        return Rest.RESCALED if self.rescale else Rest.OMITTED
+
+    def options(self, question: Question, levels: Levels) -> dict[str, Any]:
+        return {"threshold": to_epsilon(self.at(question, levels)), "rescale": self.rescale}
+
+
+def resolve_threshold(threshold: Any, levels: Levels, best: Callable[[], int]) -> int:
     """A threshold in nano-epsilon, from the roster and other public facts alone, within the finite preferences."""
-    threshold = mechanism.threshold
     if threshold == "max":
         return levels.largest
     if threshold == "mean":
         return levels.mean
     if threshold == "best":
-        return _best(mechanism, question, levels)
+        return best()
     if isinstance(threshold, (str, bool)) or not isinstance(threshold, (int, float)) or math.isnan(threshold):
         raise PlanError(f"Unknown threshold {threshold!r}.", hint='a number, "max", "mean" or "best"')
     low, high = to_epsilon(levels.smallest), to_epsilon(levels.largest)
@@ -39,16 +69,16 @@ def resolve_threshold(mechanism: Any, question: Question, levels: Levels) -> int
 
 
 @lru_cache(maxsize=64)
-def _best(mechanism: Any, question: Question, levels: Levels) -> int:
+def _best(mechanism: Thresholded, question: Question, levels: Levels) -> int:
     """The preference on the roster, or a number between two of them, with the least predicted error."""
     steps = max(1, len(levels.finite) // _TRIED)
     candidates = {*levels.finite[::steps], levels.largest, levels.mean}
     # Without coins a number below the next preference keeps the same people with more noise: preferences are enough.
-    if len(levels.finite) > 1 and (mechanism.samples or steps > 1):
+    if len(levels.finite) > 1 and (mechanism.coins or steps > 1):
         ratio = levels.largest / levels.smallest
         candidates |= {math.floor(levels.smallest * ratio ** (k / _TRIED)) for k in range(1, _TRIED)}
     # Where nothing can be predicted, the largest: it keeps the noise least.
     ordered = sorted(candidates, reverse=True)
-    column = np.array([[to_epsilon(nano)] for nano in ordered])
-    errors = mechanism.errors_at(question, levels, mechanism.fractions_at(levels, column), np.array(ordered, float))
+    expected = mechanism.weigh_many(levels, np.array(ordered, float))
+    errors = FAMILIES[question.statistic.family].predict_many(question, levels, expected)
     return ordered[int(errors.argmin())]

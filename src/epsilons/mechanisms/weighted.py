@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import zip_longest
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +15,17 @@ from epsilons.errors import PlanError
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import register
 from epsilons.mechanisms.exponential import fill_outcomes
-from epsilons.mechanisms.linear import Linear, Weighting, proportional
+from epsilons.mechanisms.weighing import Weighing, weighting_of
 from epsilons.preferences import LARGEST_EPSILON, Levels, roster_of
-from epsilons.statistics.base import Additive
 from epsilons.statistics.order import Order, quantile
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question
+from epsilons.statistics.weighting import Rest, Weighting, proportional
 
 
 @register
 @dataclass(frozen=True)
-class Weighted(Linear):
+class Weighted(Weighing):
     """Weight each person by their epsilon up to a cap, and rescale.
 
     Definition: w_i proportional to min(eps_i, tau), sum w_i = 1, one noise of scale r * max w_i/eps_i; tau is the root
@@ -41,19 +41,18 @@ class Weighted(Linear):
     """
 
     name: ClassVar[str] = "weighted"
-    rescale = True
 
     def refuses(self, question: Question, levels: Levels) -> str | None:
-        statistic = question.statistic
-        if isinstance(statistic, Order) and (statistic.q is None or statistic.q in (0, 1)):
+        if question.statistic.family == "order" and not cast(Order, question.statistic).between_ends:
             return "a weighted quantile lies strictly between 0 and 1"
-        return None
+        return super().refuses(question, levels)
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
-        return proportional(levels, saturation(levels, _right_side(question)))
+        return proportional(levels, saturation(levels, question.statistic.noise_to_spread(question)), Rest.RESCALED)
 
     def explain(self, question: Question, levels: Levels) -> str:
-        return f"everyone by their epsilon, up to {float(self.weighting(question, levels).rate) / NANO:.4g}; one noise"
+        cap = float(weighting_of(self, question, levels).rate) / NANO
+        return f"everyone by their epsilon, up to {cap:.4g}; one noise"
 
 
 def saturation(levels: Levels, right_side: float) -> int:
@@ -76,22 +75,6 @@ def saturation(levels: Levels, right_side: float) -> int:
     return min(root, LARGEST_EPSILON * NANO if None in levels.grants else levels.largest)
 
 
-def _right_side(question: Question) -> float:
-    """2 r^2/sigma^2 with the public guesses of the question, or 8/(q(1-q)) for a quantile."""
-    statistic = question.statistic
-    if isinstance(statistic, Order):
-        assert statistic.q is not None
-        return float(8 / (statistic.q * (1 - statistic.q)))
-    assert isinstance(statistic, Additive)
-    low, high = statistic.extremes()
-    guess = statistic.moments(question.spread, question.density, question.location)
-    variance = max(guess.variance, 1e-12 * (high - low) ** 2)
-    noise = 0.0
-    for part, unit in zip(statistic.parts, statistic.units, strict=True):
-        noise += (part.reach[question.neighbors] * unit / float(part.share)) ** 2
-    return 2 * noise / variance
-
-
 def quantile_pmf(
     values: Any, epsilons: Any, q: float, *, bounds: tuple[float, float], step: float | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -103,9 +86,9 @@ def quantile_pmf(
     """
     people = ArrayPeople.of(values, roster_of(epsilons))
     statistic = quantile(q, bounds, step)
-    question = Question(statistic)
-    refusal = Weighted().refuses(question, people.levels)
+    question, mechanism = Question(statistic), Weighted()
+    refusal = mechanism.refuses(question, people.levels)
     if refusal is not None:
         raise PlanError(f"q={q!r} is not allowed.", rule=f"{refusal.capitalize()}.", hint="q=0.5")
-    sampler = Weighted().sampler(question, people.levels, people.cells(statistic))
-    return fill_outcomes(sampler, statistic.outcomes())
+    weighting = weighting_of(mechanism, question, people.levels)
+    return fill_outcomes(statistic.sampler(question, weighting, people.cells(statistic)), statistic.outcomes())

@@ -58,13 +58,15 @@ def choose(name: str, question: Question, levels: Levels, settings: Settings = D
     """(mechanism, why): the one asked for if it can serve, or the best of all for "auto"."""
     if name == "auto":
         return _best(question, levels, settings)
-    mechanism = create(name, **settings.given())
+    mechanism = create(name, question.statistic, **settings.given())
     if question.privacy != "personalized" and name not in registered(question.privacy):
         refusal: str | None = f'it gives personalized privacy, not privacy="{question.privacy}"'
     else:
         refusal = mechanism.refuses(question, levels)
     if refusal is not None:
-        able = [n for n in registered(question.privacy) if create(n).refuses(question, levels) is None]
+        able = [
+            n for n in registered(question.privacy) if create(n, question.statistic).refuses(question, levels) is None
+        ]
         raise PlanError(
             f"{name!r} cannot serve a {question.statistic.name}: {refusal}.",
             hint=f'one of {", ".join(sorted(able))}, or "auto"' if able else 'privacy="personalized"',

@@ -16,7 +16,6 @@ from epsilons.planner.choose import DEFAULTS, rank_mechanisms
 from epsilons.planner.floor import count_floor
 from epsilons.planner.rows import PlanRow
 from epsilons.preferences import Levels
-from epsilons.statistics.count import Count
 from epsilons.statistics.order import exact
 from epsilons.statistics.question import ASSUMPTIONS, Question
 
@@ -57,7 +56,11 @@ class Plan:
         if spendable.all_public:
             raise PlanError(f"A share of {float(share):g} leaves nobody with anything to spend.", hint="a larger share")
         rows = rank_mechanisms(question, spendable, settings)
-        floor = count_floor(spendable) if isinstance(question.statistic, Count) else None
+        floor = (
+            count_floor(spendable)
+            if question.statistic.name == "count" and not question.statistic.private_count
+            else None
+        )
         return cls(question, levels, share, settings, rows, floor)
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from epsilons.errors import PlanError
-from epsilons.mechanisms.base import Mechanism, Settings, charge_table, create, options_of, registered
+from epsilons.mechanisms.base import Mechanism, Settings, charge_table, create, kind_for, options_of, registered
 from epsilons.preferences import Levels
 from epsilons.statistics.question import ASSUMPTIONS, Question
 
@@ -50,11 +50,12 @@ class PlanRow:
 def candidates(question: Question, levels: Levels, settings: Settings) -> list[Mechanism]:
     """Every mechanism that can serve, with its threshold chosen from public facts where it has one."""
     found = []
-    for name, kind in registered(question.privacy).items():
+    for name in registered(question.privacy):
+        kind = kind_for(name, question.statistic)
         options = {key: value for key, value in settings.given().items() if key in options_of(kind)}
         if "threshold" in options_of(kind):
             options.setdefault("threshold", "best")
-        mechanism = create(name, **options)
+        mechanism = create(name, question.statistic, **options)
         if mechanism.refuses(question, levels) is None:
             found.append(mechanism)
     if not found:

@@ -11,6 +11,9 @@ from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from epsilons.accuracy.count import CountBar
+from epsilons.accuracy.intervals import ErrorBar, ErrorModel
+from epsilons.accuracy.ratio import RatioBar
 from epsilons.display import html_table, show, show_key
 from epsilons.errors import PlanError
 from epsilons.guarantee import (
@@ -22,17 +25,10 @@ from epsilons.guarantee import (
     Guarantee,
     to_epsilon,
 )
-from epsilons.mechanisms.base import Answer, Charges, Mechanism, charge_table
-from epsilons.mechanisms.countbar import CountBar
-from epsilons.mechanisms.errorbars import ErrorBar, ErrorModel
-from epsilons.mechanisms.exact import exact_answer
-from epsilons.mechanisms.linear import Linear
+from epsilons.mechanisms.base import Charges, Mechanism, charge_table
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
-from epsilons.mechanisms.ratio import RatioBar, ratio_bars
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Additive, Moments
-from epsilons.statistics.filtered import FilteredMean, FilteredSum
 from epsilons.statistics.people import People
 from epsilons.statistics.question import ASSUMPTIONS, Question
 
@@ -203,7 +199,7 @@ def make_release(
     answer = mechanism.draw(question, people, entropy)
     by_worst = question.assume == "nothing"
     error = mechanism.worst_error(question, levels) if by_worst else mechanism.stated_error(question, levels, answer)
-    models = _models(mechanism, question, levels, answer)
+    models = mechanism.error_bars(question, levels, answer)
     assumption = "nothing" if by_worst or mechanism.assumption == "nothing" else question.assume
     return Release(
         statistic=question.statistic.describe(),
@@ -226,7 +222,7 @@ def exact_release(question: Question, people: People, notes: tuple[str, ...] = (
     levels = people.levels
     return Release(
         statistic=question.statistic.describe(),
-        value=exact_answer(question.statistic, people),
+        value=question.statistic.exact(people),
         error=0.0,
         mechanism="exact",
         why="Everyone on the roster chose public, so the exact answer is released.",
@@ -330,49 +326,6 @@ def _rounding(levels: Levels) -> list[str]:
         return []
     lost = f"by {levels.rounding_loss:.1%} on average"
     return [f"More than 256 distinct preferences were rounded down to a fixed ladder, {lost}."]
-
-
-def _models(mechanism: Mechanism, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
-    """Error bars for each number; what the released number itself says about people's values is public by now."""
-    statistic, value = question.statistic, answer.value
-    if not isinstance(statistic, Additive):
-        return None
-    if isinstance(statistic, FilteredMean) and isinstance(mechanism, Linear) and answer.sums is not None:
-        return ratio_bars(mechanism, question, levels, answer.sums)
-    bars = []
-    for number in value.values() if isinstance(value, dict) else [value]:
-        moments = statistic.moments(question.spread, question.density, question.location)
-        bar = mechanism.error_model(question, levels, moments)
-        if isinstance(bar, ErrorModel):
-            moments = _seen(statistic, question, number, bar, levels.people)
-            bar = mechanism.error_model(question, levels, moments)
-        if bar is None:
-            return None
-        bars.append(bar)
-    return tuple(bars)
-
-
-def _seen(statistic: Additive, question: Question, number: float, bar: ErrorModel, people: int) -> Moments:
-    """What a released number says about one person's contribution: a better guess than the one before.
-
-    A fraction of ones is taken two standard errors nearer to a half than it looks: a few people who happen to agree
-    must not make the error bar collapse.
-    """
-    mean = number * bar.slope + bar.shift
-    mean = mean if statistic.averages else mean / people
-    if not statistic.counts:
-        guess = statistic.moments(question.spread, question.density, question.location)
-        low, high = statistic.extremes()
-        variance = guess.variance
-        if isinstance(statistic, FilteredSum):
-            # Whether a row counts matters the more, the farther from zero the values are that the sum shows.
-            where = mean / max(statistic.scope.expected, 1e-9)
-            variance = max(variance, statistic.moments(question.spread, question.density, where).variance)
-        return Moments(min(max(mean, low), high), variance)
-    doubt = math.hypot(bar.normal, *(math.sqrt(2) * scale for scale in bar.laplace)) / people
-    mean = min(max(mean, 0.0), 1.0)
-    mean = min(mean + 2 * doubt, 0.5) if mean < 0.5 else max(mean - 2 * doubt, 0.5)
-    return Moments(mean, mean * (1 - mean))
 
 
 def _listed(value: Any) -> list[Any]:

@@ -158,7 +158,9 @@ class Sketch:
         """The inverse, for a question that is asked again after a crash."""
         try:
             plan = json.loads(text)["plan"]
-            chosen = None if plan["mechanism"] == EXACT else create(plan["mechanism"], **plan["options"])
+            chosen = (
+                None if plan["mechanism"] == EXACT else create(plan["mechanism"], question.statistic, **plan["options"])
+            )
             return cls(chosen, plan["why"], question, Spendable.from_plain(plan, cohorts, names))
         except (ValueError, KeyError, TypeError):
             raise cannot_resume() from None

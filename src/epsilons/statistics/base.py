@@ -1,164 +1,106 @@
 """The shape that every statistic has.
 
-A statistic is a frozen value that holds the public arguments of a question (bounds, grid, edges). It turns values
-into a summary per level, in integers, and says how far one person can move that summary. Two families exist:
+A statistic is a frozen value that holds the public arguments of a question (bounds, grid, edges) and its scope: whether
+there are a condition, groups, several rows per person, values left out. It turns values into a summary per level, in
+integers, and says how far one person can move that summary. Given who weighs how much, its family draws:
 
-- `Additive`: the summary is one integer vector per part, added up over people (count, sum, mean, variance, histogram);
-- `Order`: the summary is the sorted grid cells of the values (median, quantile, minimum, maximum, k-th largest).
+- `additive.Additive`: the summary is one integer vector per part, added up over people (count, sum, mean, variance,
+  histogram, models);
+- `order.Order`: the summary is the sorted grid cells of the values (median, quantile, minimum, maximum, k-th largest).
 
-Nothing here depends on a mechanism, and nothing raises because of a value: what is missing or not a number goes to
-the public default named in each file, what is out of bounds goes to the bound.
+How far the answers of a family err is in the file of `accuracy/` that has its name. Nothing here depends on a
+mechanism, and nothing raises because of a value: what is missing or not a number goes to the public default named in
+each file, what is out of bounds goes to the bound.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from numbers import Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import DataError, PlanError
+from epsilons.errors import PlanError
+from epsilons.statistics.scope import Scope
+from epsilons.statistics.values import NUMBERS
 
-#: People are handled a quarter of a million at a time, so that temporary arrays stay small beside the input.
-CHUNK = 1 << 18
-
-#: numpy's kinds of plain numbers: bool, int, unsigned, float.
-NUMBER_KINDS = "biuf"
-#: What a number may be where there is no array to tell.
-_NUMBERS: tuple[Any, ...] = (Real, Decimal, np.bool_)
+if TYPE_CHECKING:
+    from epsilons.noise.entropy import Entropy
+    from epsilons.preferences import Levels
+    from epsilons.statistics.people import People
+    from epsilons.statistics.question import Question
+    from epsilons.statistics.weighting import Weighting
 
 #: Public numbers (bounds, spread) are at most this large, and at least one over this: their powers stay within floats.
 LARGEST = 1e30
 
-
-@dataclass(frozen=True)
-class Part:
-    """One integer vector of an additive statistic.
-
-    `reach` is how far one person can move it in L1: first when the person is absent, then when replaced.
-    `share` is the part of every person's epsilon that pays for it.
-    """
-
-    name: str
-    cells: int
-    reach: dict[str, int]
-    share: Fraction = Fraction(1)
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Moments:
-    """What is publicly expected of one person's contribution, on the scale of the answer's sum.
+class Answer:
+    """What a draw gives: a value, whatever noisy by-products may be shown with it, and the noisy sums behind it."""
 
-    `location` is how far off the expected mean may well be where nobody guessed the mean or the density. It counts only
-    as bias, against mechanisms that leave something out: else shrinking to the centre would look free.
-    `off` is for a variance: how far the values' own mean is expected to lie from the centre of the bounds.
-    """
-
-    mean: float
-    variance: float
-    location: float = 0.0
-    off: float = 0.0
-
-
-def doubt(fraction: float, density: float | None) -> float:
-    """How far off the expected fraction of people may well be: not at all if somebody guessed it.
-
-    Otherwise people fall into 1/fraction classes, of which this is one, and every way to split them is equally likely
-    (Dirichlet's law with all parameters 1); the standard deviation of one class is f sqrt((1 - f)/(1 + f)).
-    """
-    if density is not None:
-        return 0.0
-    return fraction * math.sqrt(max(1 - fraction, 0.0) / (1 + fraction))
+    value: Any
+    details: dict[str, Any] = field(default_factory=dict)
+    sums: Sequence[Sequence[Fraction]] | None = None
 
 
 class Statistic(ABC):
     """A question's public arguments, and what they imply."""
 
     name: ClassVar[str]
-    family: ClassVar[str]
-    #: Whether nobody may know how many values there are: with a condition, groups, several rows, values left out.
-    private_count: bool = False
+    #: Which kind of arithmetic it is: mechanisms say which families they serve, `accuracy` has a file for each.
+    family: str
+    #: Which summary of people's values it is made from: ones, bins, steps, cells or products.
+    summary: str
+    #: Set where nobody may know how many values there are: with a condition, groups, several rows, values left out.
+    scope: Scope | None = None
+
+    @property
+    def private_count(self) -> bool:
+        """Whether nobody may know how many values there are."""
+        return self.scope is not None
 
     @abstractmethod
     def describe(self) -> str:
         """A few words for titles: "mean in [0, 100]"."""
 
+    def identity(self) -> str:
+        """Everything that makes it this statistic and not another one, as question keys hold it.
 
-class Additive(Statistic):
-    """A statistic whose summary adds up over people.
-
-    The weighted sum of a part over levels, noise included, is turned into an answer by `answer`; what publicly
-    known total weight stands behind it is passed along, since a mean divides by it.
-    """
-
-    family: ClassVar[str] = "additive"
-    #: Whether the summary counts people, so that sampling people is thinning counts.
-    counts: ClassVar[bool] = False
-    #: The largest error an answer can have where answers are clipped; infinite where they are not.
-    farthest: float = math.inf
-    #: Whether an answer is an average, which divides by the weight behind it.
-    averages: ClassVar[bool] = False
-    #: Whether the answer is a model fitted to the sums: it stays the same when everybody's weight shrinks alike.
-    models: ClassVar[bool] = False
-    #: How many of a person's values are multiplied in a cell: shrinking values by s shrinks it by s to this power.
-    degree: ClassVar[int] = 1
-    #: The root mean square error of an answer that is cut off at either of its ends.
-    astray: float = math.inf
-    #: Where the number of rows is private: how many of a person's are publicly expected to count, in each group.
-    expected_rows: float = 1.0
-
-    @property
-    @abstractmethod
-    def parts(self) -> tuple[Part, ...]:
-        """The integer vectors released, each with its reach and its share of epsilon."""
-
-    @abstractmethod
-    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
-        """For each part an array (levels, cells) of exact integer sums."""
-
-    @abstractmethod
-    def answer(self, sums: Sequence[Sequence[Fraction]], weight: Fraction, people: int) -> Any:
-        """The answer from noisy weighted sums per part, `weight` people's worth of them, and the roster's size.
-
-        `weight` equals `people` when everyone counts in full. An average divides by `weight`; a total adds the
-        public centre of as many people as stand behind it.
+        Keys are stored in ledgers for good, so the spelling is that of the first version, in which statistics with a
+        scope were classes of their own.
         """
-
-    def finished(
-        self, sums: Sequence[Sequence[Fraction]], weight: Fraction, people: int, scales: Sequence[float]
-    ) -> Any:
-        """The same where the Laplace scale of the noise in each part's cells, a public fact, matters: for models."""
-        return self.answer(sums, weight, people)
+        return repr(self)
 
     @abstractmethod
-    def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
-        """Public expectations of one person's contribution on the scale of the answer's sum."""
+    def exact(self, people: People) -> Any:
+        """The statistic itself, on the same grid and with the same defaults as every draw."""
 
     @abstractmethod
-    def extremes(self) -> tuple[float, float]:
-        """The least and the largest contribution of one person, on the scale of `moments`."""
+    def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
+        """One answer in which people count as the weighting says."""
 
-    @property
     @abstractmethod
-    def units(self) -> tuple[float, ...]:
-        """What one integer step of each part is worth on the scale of `moments`."""
+    def simulate(self, question: Question, weighting: Weighting, people: People, entropy: Entropy, size: int) -> Floats:
+        """Many independent answers to one question on one data set, for audits and simulations."""
 
-    @property
-    def centre(self) -> float:
-        """The contribution of somebody of whom nothing is known, on the scale of `moments`."""
-        return 0.0
+    @abstractmethod
+    def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
+        """(outcomes, natural logarithms of their probabilities) on small inputs, for audits and teaching."""
 
-    @property
-    def keys(self) -> tuple[Hashable, ...] | None:
-        """The keys of the answer when it is a table of numbers."""
-        return None
+    @abstractmethod
+    def noise_to_spread(self, question: Question) -> float:
+        """How large the noise is beside the spread of values: the right side of the equation for `weighted`'s cap."""
+
+    def check_people(self, levels: Levels) -> None:  # noqa: B027 most statistics can be asked of anybody
+        """Refuse what so many people cannot give."""
 
 
 def check_bounds(bounds: Any, statistic: str) -> tuple[float, float]:
@@ -192,7 +134,7 @@ def check_bounds(bounds: Any, statistic: str) -> tuple[float, float]:
 
 def check_real(number: Any) -> float:
     """A public argument as a float; TypeError for whatever is not a real number (words, complex, True)."""
-    if isinstance(number, (bool, np.bool_)) or not isinstance(number, _NUMBERS):
+    if isinstance(number, (bool, np.bool_)) or not isinstance(number, NUMBERS):
         raise TypeError
     try:
         return float(number)
@@ -200,112 +142,3 @@ def check_real(number: Any) -> float:
         return math.inf if number > 0 else -math.inf
     except ValueError:
         raise TypeError from None
-
-
-def check_values(values: Any, people: int) -> NDArray[Any]:
-    """One value per person; the type of an array is a public fact of the table, the values are not looked at.
-
-    A plain list has no type of its own: one that numpy does not take for numbers becomes an untyped array, so that
-    nobody's value decides whether the question is refused.
-    """
-    array = _as_array(values)
-    if array.ndim != 1:
-        raise DataError(
-            f"Values come in {array.ndim} dimensions.", rule="One value per person.", hint="a flat list or array"
-        )
-    check_length(len(array), people)
-    return array
-
-
-def check_length(values: int, people: int) -> None:
-    """As many values as people on the roster, and somebody at all."""
-    if values == 0 or people == 0:
-        raise DataError(
-            "There are no people.",
-            rule="A statistic needs at least one person on the roster.",
-            hint="one value and one epsilon per person",
-        )
-    if values != people:
-        raise DataError(
-            f"{values} values and {people} epsilons.",
-            rule="values[i] belongs to the person of epsilons[i].",
-            hint="lists of one length, or a single epsilon for everyone",
-        )
-
-
-def _as_array(values: Any) -> NDArray[Any]:
-    if isinstance(values, np.ma.MaskedArray):
-        untyped = np.array(values.data, dtype=object)
-        untyped[np.ma.getmaskarray(values)] = None
-        return untyped
-    plain = isinstance(values, (list, tuple))
-    if not plain and not isinstance(values, np.ndarray):
-        # A missing entry must not turn everybody else's whole numbers into floats: what others have stays as it is.
-        values, plain = _untyped(values)
-    try:
-        array = np.asarray(values)
-        if not plain or (array.ndim == 1 and array.dtype.kind in "biu") or _all_floats(values):
-            return array
-    except (TypeError, ValueError, OverflowError):
-        if not plain:
-            raise DataError(
-                "Values are not a list or array.", rule="One value per person.", hint="a flat list or array"
-            ) from None
-    return np.fromiter(values, dtype=object, count=len(values))
-
-
-def _all_floats(values: Any) -> bool:
-    return all(type(value) is float for value in values)
-
-
-def _untyped(values: Any) -> tuple[Any, bool]:
-    """(the same entries, whether as a plain list) of a column whose type numpy does not know, such as nullable ones."""
-    if hasattr(values, "to_pylist"):  # Arrow
-        return (values.to_pylist(), True) if values.null_count else (values, False)
-    if hasattr(values, "to_numpy") and not isinstance(getattr(values, "dtype", None), np.dtype):  # pandas, polars
-        return list(values), True
-    return values, False
-
-
-def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
-    """Numbers as they are. In an untyped (object) array whatever is not a number is missing; other types are refused.
-
-    The refusal depends on the array's type alone, which is a public fact, never on a value.
-    """
-    if values.dtype.kind in NUMBER_KINDS:
-        if values.dtype.itemsize > 8:  # long doubles: what no double can hold is infinite, and that is no news
-            with np.errstate(over="ignore", under="ignore"):
-                return values.astype(np.float64)
-        return values
-    if values.dtype.kind == "O":
-        return np.array([_as_float(value) for value in values], dtype=np.float64)
-    raise DataError(
-        f"Values are of type {values.dtype}, not numbers.",
-        rule="This statistic works on numbers.",
-        hint="eps.histogram(values, epsilons, categories=[...]) for words",
-    )
-
-
-def _as_float(value: Any) -> float:
-    if not isinstance(value, _NUMBERS) or isinstance(value, np.timedelta64) or value is np.ma.masked:
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-    except (TypeError, ValueError):
-        return math.nan
-
-
-def as_doubles(numbers: NDArray[Any]) -> NDArray[np.float64]:
-    """Numbers as doubles, without a word about signalling NaNs: a warning would say that somebody has one."""
-    with np.errstate(all="ignore"):
-        return numbers.astype(np.float64, copy=False)
-
-
-def sum_by_level(steps: NDArray[np.float64], codes: NDArray[np.uint8], levels: int) -> NDArray[np.int64]:
-    """Exact integer sums per level of one chunk of whole numbers of magnitude at most 2^31.
-
-    `numpy.bincount` adds in doubles; a chunk has 2^18 people, so no partial sum passes 2^49 and none is rounded.
-    """
-    return np.bincount(codes, weights=steps, minlength=levels).astype(np.int64)

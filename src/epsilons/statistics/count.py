@@ -1,8 +1,7 @@
-"""How many people have a one."""
+"""How many people have a one, or how many rows or people count at all."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -10,49 +9,75 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.errors import PlanError
 from epsilons.preferences import count_codes
-from epsilons.statistics.base import CHUNK, Additive, Moments, Part, as_numbers, doubt
+from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, whole_or_float
+from epsilons.statistics.scope import Scope
+from epsilons.statistics.values import CHUNK, as_numbers
 
 
 @dataclass(frozen=True)
-class Count(Additive):
-    """An entry counts if and only if it equals 1; anything else, missing or not a number, counts as 0.
+class Count(Counting):
+    """Of a complete column: an entry counts if and only if it equals 1; anything else, missing or not, counts as 0.
 
-    One person moves a count by at most 1, absent or replaced, so it is not centred (THEORY: "A count: r=1").
+    With a scope: how many rows count, or how many people have a row that does. One person with one row moves a count by
+    at most 1, absent or replaced, so it is not centred (docs/theory.md, "sensitivity").
     """
 
+    scope: Scope | None = None
+    of: str = "rows"
+
     name: ClassVar[str] = "count"
-    counts: ClassVar[bool] = True
+    scoped: ClassVar[tuple[str, ...]] = ("of",)
+
+    def __post_init__(self) -> None:
+        if self.of not in ("rows", "people"):
+            raise PlanError(f"Unknown of={self.of!r}.", hint='of="people" or of="rows"')
+
+    @property
+    def summary(self) -> str:  # type: ignore[override]
+        """People with several rows cannot be counted by counting rows."""
+        return "people" if self.scope is not None and self.scope.rows > 1 and self.of == "people" else "ones"
+
+    @property
+    def one_each(self) -> bool:
+        return self.scope is None or self.scope.rows == 1 or (self.of == "people" and not self.scope.moves)
+
+    @property
+    def _most(self) -> int:
+        """The most that one person adds in one group."""
+        return 1 if self.scope is None or self.of == "people" else self.scope.rows
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        return (Part("ones", 1, {"absent": 1, "replace": 1}),)
+        scope = Scope() if self.scope is None else self.scope
+        return (Part("count", scope.cells, scope.people_reach() if self.of == "people" else scope.reach(0, 1)),)
 
     def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
+        if self.scope is not None:
+            return [count_codes(codes[self._there(values)], levels)[:, None]]
         numbers = as_numbers(values)
         ones = np.zeros(levels, np.int64)
         for start in range(0, len(numbers), CHUNK):
             ones += count_codes(codes[start : start + CHUNK][numbers[start : start + CHUNK] == 1], levels)
         return [ones[:, None]]
 
-    def answer(self, sums: Sequence[Sequence[Fraction]], weight: Fraction, people: int) -> Any:
-        count = sums[0][0]
-        return int(count) if count.denominator == 1 else float(count)
+    def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
+        counts = (whole_or_float(count) for count in sums[0])
+        return next(counts) if self.scope is None else self.scope.shaped(counts)
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
+        if self.scope is not None:
+            return row_moments(self.scope.fraction, self._most, density)
         ones = 0.5 if density is None else density
         return Moments(ones, ones * (1 - ones), doubt(ones, density))
 
     def extremes(self) -> tuple[float, float]:
-        return 0.0, 1.0
+        return 0.0, float(self._most)
 
     @property
-    def units(self) -> tuple[float, ...]:
-        return (1.0,)
-
-    @property
-    def centre(self) -> float:
-        return 0.5
+    def centre(self) -> float:  # type: ignore[override]
+        return 0.5 if self.scope is None else 0.0
 
     def describe(self) -> str:
-        return "count of ones"
+        return "count of ones" if self.scope is None else f"count of {self.of}"

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.statistics.order import LEVEL_BITS, STRIDE, SortedCells, weigh
+from epsilons.statistics.cells import LEVEL_BITS, STRIDE, SortedCells, weigh
 
 Integers = NDArray[np.int64]
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
-from epsilons.statistics.base import CHUNK, Additive, Moments, Part, as_doubles, as_numbers, check_real, doubt
+from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spelled, whole_or_float
+from epsilons.statistics.base import check_real
+from epsilons.statistics.scope import Scope
+from epsilons.statistics.values import CHUNK, as_doubles, as_numbers
 
 MAX_CELLS = 100_000
 _NAMES = 'categories=["north", "south"]'
@@ -22,8 +25,8 @@ _EDGES = "edges=[0, 10, 20]"
 
 
 @dataclass(frozen=True)
-class Histogram(Additive):
-    """People per bin [edge, next edge) (the last bin includes its end), or per category.
+class Histogram(Counting):
+    """People per bin [edge, next edge) (the last bin includes its end), or per category; with a scope, rows per bin.
 
     Outside the edges or categories, and missing: not counted; `outside="clip"` moves numbers into the end bins. One
     person is in one bin: L1 reach 1 when absent, 2 when replaced, since then they can move from one bin to another.
@@ -32,9 +35,10 @@ class Histogram(Additive):
     edges: tuple[float, ...] | None = None
     categories: tuple[Hashable, ...] | None = None
     outside: str = "drop"
+    scope: Scope | None = None
 
     name: ClassVar[str] = "histogram"
-    counts: ClassVar[bool] = True
+    summary: ClassVar[str] = "bins"  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         if (self.edges is None) == (self.categories is None):
@@ -51,13 +55,21 @@ class Histogram(Additive):
             self._check_categories(self.categories)
             if self.outside == "clip":
                 raise PlanError("Categories have no ends to clip to.", hint='edges, or outside="drop"')
-        if self.cells > MAX_CELLS:
-            raise PlanError(f"A histogram of {self.cells:,} bins.", rule=f"At most {MAX_CELLS:,}.", hint="wider bins")
+        if self.bins > MAX_CELLS:
+            raise PlanError(f"A histogram of {self.bins:,} bins.", rule=f"At most {MAX_CELLS:,}.", hint="wider bins")
 
     @classmethod
-    def of(cls, edges: Any, categories: Any, outside: str) -> Histogram:
+    def of(cls, edges: Any, categories: Any, outside: str, scope: Scope | None = None) -> Histogram:
         """From whatever sequence the caller has."""
-        return cls(_listed(edges, "Edges", _EDGES), _listed(categories, "Categories", _NAMES), outside)
+        return cls(_listed(edges, "Edges", _EDGES), _listed(categories, "Categories", _NAMES), outside, scope)
+
+    def identity(self) -> str:
+        bins = spelled("Histogram", edges=self.edges, categories=self.categories, outside=self.outside)
+        return bins if self.scope is None else f"FilteredHistogram(scope={self.scope!r}, bins={bins})"
+
+    @property
+    def one_each(self) -> bool:
+        return self.scope is None or self.scope.rows == 1
 
     def _check_categories(self, given: tuple[Hashable, ...]) -> None:
         categories = tuple(c.item() if isinstance(c, np.generic) else c for c in given)
@@ -91,24 +103,39 @@ class Histogram(Additive):
         object.__setattr__(self, "edges", edges)
 
     @property
-    def cells(self) -> int:
-        """How many bins there are."""
+    def bins(self) -> int:
+        """How many bins there are in each group."""
         if self.edges is not None:
             return len(self.edges) - 1
         return len(self.categories or ())
 
     @property
-    def keys(self) -> tuple[Hashable, ...]:
+    def cells(self) -> int:
+        """Bins of all groups together."""
+        return self.bins if self.scope is None else self.scope.cells * self.bins
+
+    @property
+    def bin_keys(self) -> tuple[Hashable, ...]:
+        """What the bins of a group are called."""
         if self.edges is not None:
             return tuple(pairwise(self.edges))
         return self.categories or ()
 
     @property
+    def keys(self) -> tuple[Hashable, ...]:
+        """The bins; with groups (group, bin)."""
+        if self.scope is None or self.scope.groups is None:
+            return self.bin_keys
+        return tuple(product(self.scope.groups, self.bin_keys))
+
+    @property
     def parts(self) -> tuple[Part, ...]:
         # With one bin a replaced person can only leave it or enter it.
-        return (Part("bins", self.cells, {"absent": 1, "replace": min(2, self.cells)}),)
+        rows = 1 if self.scope is None else self.scope.rows
+        return (Part("bins", self.cells, {"absent": rows, "replace": rows * min(2, self.cells)}),)
 
     def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
+        self._check_array()
         counts = np.zeros(levels * self.cells, np.int64)
         for start in range(0, len(values), CHUNK):
             cell = self._cell(values[start : start + CHUNK])
@@ -120,7 +147,7 @@ class Histogram(Additive):
     def _cell(self, chunk: NDArray[Any]) -> NDArray[np.int64]:
         """Each person's bin, -1 for none."""
         if self.edges is None:
-            index = {key: place for place, key in enumerate(self.keys)}
+            index = {key: place for place, key in enumerate(self.bin_keys)}
             return np.fromiter((_lookup(index, v) for v in chunk.tolist()), np.int64, len(chunk))
         numbers = as_doubles(as_numbers(chunk))
         missing = np.isnan(numbers)
@@ -131,25 +158,22 @@ class Histogram(Additive):
         cell[(cell >= self.cells) | missing] = -1
         return cell
 
-    def answer(self, sums: Sequence[Sequence[Fraction]], weight: Fraction, people: int) -> Any:
-        bins = (int(c) if c.denominator == 1 else float(c) for c in sums[0])
-        return dict(zip(self.keys, bins, strict=True))
+    def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
+        return dict(zip(self.keys, (whole_or_float(count) for count in sums[0]), strict=True))
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """Of one bin, when people spread over the bins in whatever way."""
+        if self.scope is not None:
+            return row_moments(self.scope.fraction / max(self.bins, 2), self.scope.rows, None)
         share = 1 / max(self.cells, 2) if density is None else density
         return Moments(share, share * (1 - share), doubt(share, density))
 
     def extremes(self) -> tuple[float, float]:
-        return 0.0, 1.0
+        return 0.0, 1.0 if self.scope is None else float(self.scope.rows)
 
     @property
-    def units(self) -> tuple[float, ...]:
-        return (1.0,)
-
-    @property
-    def centre(self) -> float:
-        return 1 / max(self.cells, 2)
+    def centre(self) -> float:  # type: ignore[override]
+        return 1 / max(self.cells, 2) if self.scope is None else 0.0
 
     def describe(self) -> str:
         return f"histogram of {self.cells} bins"

@@ -17,9 +17,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.statistics.count import Count
-from epsilons.statistics.histogram import Histogram
-from epsilons.statistics.order import SortedCells
+from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.total import STEPS
 
 Counts = NDArray[np.int64]
@@ -92,14 +90,13 @@ def _largest(cells: SortedCells, spans: Sequence[tuple[int, int, int]]) -> tuple
     return tuple(int(r) for r in reach)
 
 
-def count_reach(statistic: Count | Histogram, people: int, size: int = 1) -> int:
+def count_reach(cells: int, people: int, size: int = 1) -> int:
     """How far replacing `size` records moves counts, in L1: by 1 each in one range, by 2 each between several.
 
     The same for all data, so that these answers' noise says nothing (some histograms move less: whoever is in no bin
     can only join one).
     """
-    one = 1 if isinstance(statistic, Count) or statistic.cells == 1 else 2
-    return min(size, people) * one
+    return min(size, people) * (1 if cells == 1 else 2)
 
 
 def sum_reaches(lowest: Counts, highest: Counts) -> tuple[int, ...]:

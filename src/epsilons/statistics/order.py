@@ -1,8 +1,11 @@
-"""Order statistics on a public grid: median, quantile, minimum, maximum, k-th largest.
+"""Order statistics on a public grid, and how they draw: median, quantile, minimum, maximum, k-th largest.
 
 A value goes to the nearest point of the grid lo, lo+step, ..., hi; out of bounds goes to the end. The summary is the
 sorted list of (grid point, level), one entry per person, in one integer each. How a missing person is treated is the
 mechanism's affair: those that need a public number of people put them at `Order.default_cell`.
+
+With weights an answer is a weighted quantile (`WeightCost`), or the value at a rank among the people who are used
+(`RankCost`), drawn by the exponential mechanism at a factor 1/2.
 """
 
 from __future__ import annotations
@@ -13,24 +16,31 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
-from epsilons.preferences import count_codes
-from epsilons.statistics.base import CHUNK, Statistic, as_doubles, as_numbers, check_bounds, check_real
+from epsilons.guarantee import NANO
+from epsilons.noise.entropy import Entropy
+from epsilons.noise.segments import SegmentSampler
+from epsilons.preferences import Levels, count_codes
+from epsilons.statistics.base import Answer, Floats, Statistic, check_bounds, check_real
+from epsilons.statistics.cells import LEVEL_BITS, SortedCells
+from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
 from epsilons.statistics.scope import Scope
+from epsilons.statistics.values import CHUNK, as_doubles, as_numbers
+from epsilons.statistics.weighting import Weighting
+
+if TYPE_CHECKING:
+    from epsilons.statistics.people import People
+    from epsilons.statistics.question import Question
 
 DEFAULT_STEPS = 65_536
 MAX_POINTS = 1 << 50
 #: Nearer to an end a quantile is the minimum or the maximum of any roster there is, and predictions underflow.
 NEAREST_Q = 1e-9
-#: A level's place in a key.
-LEVEL_BITS = 8
-#: A weight is at most 10^15 nano-epsilon, so 4,096 of them add up within 64 bits.
-STRIDE = 1 << 12
 
 
 def exact(number: float) -> Fraction:
@@ -51,7 +61,8 @@ class Order(Statistic):
     #: Set where the number of values is private: conditions, groups, several rows, missing values left out.
     scope: Scope | None = None
 
-    family: ClassVar[str] = "order"
+    family: ClassVar[str] = "order"  # type: ignore[misc]
+    summary: ClassVar[str] = "cells"  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bounds", check_bounds(self.bounds, self.label))
@@ -103,8 +114,15 @@ class Order(Statistic):
         return min(round((exact(self.bounds[1]) - self._low) / 2 / self.spacing), self.points - 1)
 
     @property
-    def private_count(self) -> bool:  # type: ignore[override]
-        return self.scope is not None
+    def quantile(self) -> Fraction:
+        """The quantile asked for, of those that are one."""
+        assert self.q is not None
+        return self.q
+
+    @property
+    def between_ends(self) -> bool:
+        """Whether it is a quantile strictly between 0 and 1, not a rank from an end."""
+        return self.q is not None and 0 < self.q < 1
 
     def per_row(self, neighbors: str) -> int:
         """By how much a person's loss exceeds that of one row in one answer."""
@@ -143,95 +161,85 @@ class Order(Statistic):
         place = np.floor((np.clip(numbers, low, high) - low) / float(self.spacing) + 0.5)
         return np.clip(place, 0, self.points - 1).astype(np.int64)
 
+    def check_people(self, levels: Levels) -> None:
+        k = (self.from_high or 0) + 1
+        if k > levels.people:
+            raise PlanError(f"There is no k={k} among {levels.people} people.", hint="a smaller k")
+
+    def noise_to_spread(self, question: Question) -> float:
+        """8/(q(1-q)): one indicator per person, drawn by the exponential mechanism."""
+        return float(8 / (self.quantile * (1 - self.quantile)))
+
+    # Draws ---------------------------------------------------------------------------------------------------------
+
+    def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
+        drawn = []
+        for cells in self._grouped_cells(weighting, people, entropy):
+            drawn.append(self.value(self.sampler(question, weighting, cells).draw(entropy)))
+        return Answer(drawn[0] if self.scope is None else self.scope.shaped(drawn))
+
+    def simulate(self, question: Question, weighting: Weighting, people: People, entropy: Entropy, size: int) -> Floats:
+        if weighting.chances is not None:
+            return np.array([self.draw(question, weighting, people, entropy).value for _ in range(size)], float)
+        sampler = self.sampler(question, weighting, people.grouped_cells(self)[0])
+        drawn = sampler.draw_many(entropy, size)
+        answers: Floats = np.array([self.value(cell) for cell in range(self.points)], float)[drawn]
+        return answers
+
+    def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
+        if weighting.chances is None:
+            place, chances = self.sampler(question, weighting, people.cells(self)).probabilities()
+            with np.errstate(divide="ignore"):
+                return self.outcomes()[place], np.log(chances)
+        total = np.zeros(self.points)
+        for weight, sample in people.samples(weighting.chances):
+            place, chance = self.sampler(question, weighting, sample.cells(self)).probabilities()
+            total[place] += weight * chance
+        return self.outcomes(), np.log(total)
+
+    def _grouped_cells(self, weighting: Weighting, people: People, entropy: Entropy) -> list[SortedCells]:
+        """One for each group; a single one where there are none."""
+        if weighting.chances is None:
+            return people.grouped_cells(self)
+        return people.grouped_sampled_cells(self, weighting.chances, entropy)
+
+    def sampler(self, question: Question, weighting: Weighting, cells: SortedCells) -> SegmentSampler:
+        """The answers as segments of equal cost; people without any weight must not even shape the segments."""
+        used = np.array([w > 0 for w in weighting.weights])
+        if not used.all():
+            cells = SortedCells(cells.keys[used[cells.codes(0, cells.people)]], cells.missing, cells.levels)
+        cost, unit = self._cost(question, weighting, cells)
+        return SegmentSampler(outward(self.points, cells, cost), unit)
+
+    def _cost(self, question: Question, weighting: Weighting, cells: SortedCells) -> tuple[Cost, Fraction]:
+        """The cost per grid point and the weight of one unit of it in the exponent."""
+        # A person's rows share their loss, over all groups together.
+        rows = self.per_row(question.neighbors)
+        losses = [math.floor(loss / rows) for loss in weighting.losses()]
+        half = Fraction(1, 2 * NANO)
+        if self.q is not None:
+            return WeightCost(tuple(losses), cells.totals, self.q), half / self.q.denominator
+        # Ranks counted from an end, over the people who are used, all at one epsilon: one person who joins, leaves
+        # or moves changes the number of people to change by at most one.
+        used = np.array([loss > 0 for loss in losses])
+        totals = np.where(used, cells.totals, 0)
+        return RankCost((max(losses),) * len(losses), totals, self.rank(max(int(totals.sum()), 1))), half
+
+    def exact(self, people: People) -> Any:
+        if self.scope is None:
+            return self._at_rank(people.cells(self).with_missing_at(self.default_cell))
+        return self.scope.shaped(self._at_rank(cells) for cells in people.grouped_cells(self))
+
+    def _at_rank(self, cells: SortedCells) -> float | int:
+        """The value at the rank asked for; where nothing counts, the grid point nearest the centre."""
+        if cells.people == 0:
+            return self.value(self.default_cell)
+        rank = self.rank(cells.people)
+        return self.value(int(cells.cells(rank, rank + 1)[0]))
+
     def describe(self) -> str:
         what = f"quantile {float(self.q):g}" if self.label == "quantile" and self.q is not None else self.label
         return f"{what} in [{self.bounds[0]:g}, {self.bounds[1]:g}]"
-
-
-@dataclass(frozen=True, eq=False)
-class SortedCells:
-    """Everyone's grid point and level, sorted by grid point."""
-
-    keys: NDArray[np.int64]
-    missing: NDArray[np.int64]
-    levels: int
-
-    @property
-    def people(self) -> int:
-        """How many have a value."""
-        return len(self.keys)
-
-    def with_missing(self, missing: NDArray[np.int64]) -> SortedCells:
-        """The same people, and so many without a value."""
-        return SortedCells(self.keys, missing, self.levels)
-
-    @cached_property
-    def totals(self) -> NDArray[np.int64]:
-        """People with a value, per level."""
-        totals: NDArray[np.int64] = self._prefixes[-1]
-        return totals
-
-    @cached_property
-    def _prefixes(self) -> NDArray[np.int64]:
-        """People per level before every 4,096th entry, and in all."""
-        rows = [np.zeros(self.levels, np.int64)]
-        for start in range(0, len(self.keys), STRIDE):
-            rows.append(rows[-1] + self._count(start, start + STRIDE))
-        return np.array(rows)
-
-    def _count(self, start: int, stop: int) -> NDArray[np.int64]:
-        return np.bincount(self.codes(start, stop), minlength=self.levels)
-
-    def codes(self, start: int, stop: int) -> NDArray[np.int64]:
-        """Levels of the entries from `start` to before `stop`."""
-        return self.keys[start:stop] & ((1 << LEVEL_BITS) - 1)
-
-    def cells(self, start: int, stop: int) -> NDArray[np.int64]:
-        """Grid points of the entries from `start` to before `stop`."""
-        return self.keys[start:stop] >> LEVEL_BITS
-
-    def before(self, position: int) -> NDArray[np.int64]:
-        """People per level among the first `position` entries."""
-        row, rest = divmod(position, STRIDE)
-        before: NDArray[np.int64] = self._prefixes[row] + self._count(position - rest, position)
-        return before
-
-    def start_of_cell(self, cell: int) -> int:
-        """The position of the first entry at or right of a grid point."""
-        return int(np.searchsorted(self.keys, cell << LEVEL_BITS))
-
-    def _row_of_weight(self, weights: list[int], target: Fraction) -> int:
-        """The last row of prefixes whose weight does not pass `target`."""
-        low, high = 0, len(self._prefixes) - 1
-        while low < high:
-            middle = (low + high + 1) // 2
-            if weigh(self._prefixes[middle], weights) > target:
-                high = middle - 1
-            else:
-                low = middle
-        return low
-
-    def position_of_weight(self, weights: list[int], target: Fraction) -> int:
-        """The first position at which the weight of all entries up to and including it passes `target`."""
-        row = self._row_of_weight(weights, target)
-        start = row * STRIDE
-        rest = math.floor(target) - weigh(self._prefixes[row], weights)
-        inside = np.cumsum(np.array(weights, np.int64)[self.codes(start, start + STRIDE)])
-        found = int(np.count_nonzero(inside <= min(rest, int(np.iinfo(np.int64).max))))
-        return min(start + found, len(self.keys) - 1)
-
-    def with_missing_at(self, cell: int) -> SortedCells:
-        """The same people, those without a value standing at a public grid point."""
-        extra = np.repeat(cell << LEVEL_BITS | np.arange(self.levels), self.missing)
-        if not len(extra):
-            return self
-        keys = np.sort(np.concatenate([self.keys, extra]))
-        return SortedCells(keys, np.zeros(self.levels, np.int64), self.levels)
-
-
-def weigh(counts: NDArray[np.int64], weights: list[int]) -> int:
-    """The weight of so many people per level."""
-    return sum(int(count) * weight for count, weight in zip(counts, weights, strict=True))
 
 
 def _check_step(step: Any) -> float:

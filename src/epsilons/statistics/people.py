@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.noise.bernoulli import binomial
+from epsilons.errors import PlanError
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, Roster
-from epsilons.statistics.base import CHUNK, Additive, as_numbers, check_length, check_values
-from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.additive import Additive
+from epsilons.statistics.cells import SortedCells
+from epsilons.statistics.order import Order
 from epsilons.statistics.rows import Rows
-from epsilons.statistics.total import STEPS, Centred
+from epsilons.statistics.total import STEPS, Bounded
+from epsilons.statistics.values import CHUNK, as_numbers, check_length, check_values
+from epsilons.statistics.weighting import ALWAYS
 
-#: A chance of 1 in the units of the noise room.
-ALWAYS = 1 << 64
+#: Exact distributions of samples are for at most so many people: there are 2^n samples.
+_FEW = 12
 
 
 class People(Protocol):
@@ -45,6 +50,9 @@ class People(Protocol):
 
     def grouped_sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
         """The same over one fresh random sample of people, whose rows stay or go together."""
+
+    def samples(self, chances: Sequence[int] | None) -> Iterator[tuple[float, People]]:
+        """(probability, the people of a sample) of every sample that can be drawn; everyone where nobody is sampled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +82,6 @@ class ArrayPeople:
         return statistic.tally(self.values, self.roster.codes, self._count)
 
     def sampled_tally(self, statistic: Additive, chances: Sequence[int], entropy: Entropy) -> list[NDArray[np.int64]]:
-        if statistic.counts:
-            return [thin(part, chances, entropy) for part in self.tally(statistic)]
         if min(chances) >= ALWAYS:
             return self.tally(statistic)
         kept = keep_people(self.roster, chances, entropy)
@@ -94,11 +100,24 @@ class ArrayPeople:
     def grouped_sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
         return [self.sampled_cells(statistic, chances, entropy)]
 
-    def steps(self, statistic: Centred) -> NDArray[np.int64]:
+    def samples(self, chances: Sequence[int] | None) -> Iterator[tuple[float, ArrayPeople]]:
+        if chances is None:
+            yield 1.0, self
+            return
+        if len(self.values) > _FEW:
+            raise too_many_samples()
+        staying = [chances[code] / ALWAYS for code in self.roster.codes]
+        for choice in itertools.product((False, True), repeat=len(staying)):
+            weight = math.prod(c if k else 1 - c for c, k in zip(staying, choice, strict=True))
+            if weight > 0:
+                kept = np.array(choice, np.bool_)
+                yield weight, ArrayPeople(self.values[kept], Roster(self.levels, self.roster.codes[kept]))
+
+    def steps(self, statistic: Bounded) -> NDArray[np.int64]:
         """Everybody's place on the centred grid of a sum."""
         return statistic.steps(as_numbers(self.values))
 
-    def step_range(self, statistic: Centred) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def step_range(self, statistic: Bounded) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The least and the largest place on that grid at each level."""
         lowest, highest = np.full(self._count, STEPS), np.full(self._count, -STEPS)
         steps = self.steps(statistic)
@@ -118,11 +137,13 @@ def keep_people(roster: Roster, chances: Sequence[int], entropy: Entropy) -> NDA
     return kept
 
 
-def thin(counts: NDArray[np.int64], chances: Sequence[int], entropy: Entropy) -> NDArray[np.int64]:
-    """Keep each counted person with their level's chance: exact binomials instead of one coin per person."""
-    thinned = np.empty_like(counts)
-    for level, chance in enumerate(chances):
-        for cell in range(counts.shape[1]):
-            count = int(counts[level, cell])
-            thinned[level, cell] = count if chance >= ALWAYS else binomial(entropy, count, chance)
-    return thinned
+def array_people(people: People) -> ArrayPeople:
+    """People whose single values are at hand, which those of a table are not."""
+    if not isinstance(people, ArrayPeople):
+        raise PlanError("Individual privacy for this statistic works on arrays.")
+    return people
+
+
+def too_many_samples() -> PlanError:
+    """Why a distribution cannot be listed."""
+    return PlanError("Too many samples to list.", rule=f"Exact distributions are for at most {_FEW} people.")

@@ -9,8 +9,9 @@ A query returns rows (keys of `by`, level, cell, count, sums); combinations that
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,21 +23,13 @@ from epsilons.engines.literals import cast, column, double, table, whole
 from epsilons.engines.predicate import Predicate, both, present
 from epsilons.errors import PlanError
 from epsilons.statistics.base import Statistic
-from epsilons.statistics.count import Count
-from epsilons.statistics.filtered import (
-    FilteredCount,
-    FilteredHistogram,
-    FilteredMean,
-    FilteredSum,
-    FilteredVariance,
-)
+from epsilons.statistics.cells import LEVEL_BITS
 from epsilons.statistics.gridded import CellCounts, CellRows
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.keys import Keys, integers
-from epsilons.statistics.order import LEVEL_BITS, Order
-from epsilons.statistics.steps import MISSING, as_double, bin_of, centred_step, grid_cell, square_step, sum_step
-from epsilons.statistics.total import STEPS, Centred
-from epsilons.statistics.variance import Variance
+from epsilons.statistics.order import Order
+from epsilons.statistics.steps import MISSING, ROW_STEPS, as_double, bin_of, grid_cell
+from epsilons.statistics.total import STEPS, Bounded
 
 #: More bins than this would make the query itself long.
 MOST_BINS = 1_024
@@ -90,7 +83,10 @@ def tally(
     size = (by.count if by else 1, prepared.levels, shape.cells)
     counts = _added(size, group, level, cell, integers(result["count"])[kept])
     sums = [_added(size, group, level, cell, integers(result[f"sum{i}"])[kept]) for i in range(len(shape.sums))]
-    return Tally(sums or [counts], counts.sum(axis=2))
+    present = counts.sum(axis=2)
+    if shape.counts_rows:
+        sums.append(present[:, :, None])
+    return Tally(sums or [counts], present)
 
 
 def count_people(
@@ -98,7 +94,7 @@ def count_people(
 ) -> NDArray[np.int64]:
     """People with at least one row that counts, per group and level; of a column `name`, rows whose value is 1."""
     kind = None if name is None else prepared.schema.find(name)
-    shape = replace(shape_of(Count(), kind), distinct=prepared.person)
+    shape = replace(_ones(kind), distinct=prepared.person)
     result = prepared.engine.run(_query(prepared, shape, where, by))
     group, level, cell, kept = _places(result, prepared, shape, by)
     size = (by.count if by else 1, prepared.levels, 1)
@@ -118,7 +114,7 @@ def cells(
     many = statistic.points * prepared.levels > MOST_PAIRS and statistic.points << shift < _ROOM
     if by is None and many and prepared.engine.embedded:
         return [_cell_rows(prepared, statistic, kind, shift, where)]
-    shape = _Shape(cell=grid_cell(statistic, kind))
+    shape = _cells(statistic, kind)
     result = prepared.engine.run(_query(prepared, shape, where, by))
     group, level, cell, kept = _places(result, prepared, shape, by)
     counts = integers(result["count"])[kept]
@@ -147,15 +143,12 @@ def _cell_rows(prepared: Prepared, statistic: Order, kind: Column, shift: int, w
 def check_asked(prepared: Prepared, statistic: Statistic, name: str | None) -> None:
     """Whatever would be refused about a statistic and a column: said before anybody is charged, from public facts."""
     check_room(statistic, prepared.rows)
-    if isinstance(statistic, Order):
-        prepared.schema.number(name)
-    else:
-        shape_of(statistic, prepared.schema.find(name) if name is not None else None)
+    shape_of(statistic, prepared.schema.find(name) if name is not None else None)
 
 
 def check_room(statistic: Statistic, rows: int) -> None:
     """No sum of so many rows can pass 64 bits, whatever they hold."""
-    largest = 1 if isinstance(statistic, (Count, Histogram, FilteredCount, FilteredHistogram)) else STEPS
+    largest = 1 if statistic.summary in ("ones", "people", "bins") else STEPS
     if rows * largest >= _ROOM:
         raise PlanError(
             "The table has too many rows for exact sums.",
@@ -177,16 +170,18 @@ class _Shape:
     cells: int = 1
     categories: Keys | None = None
     distinct: str | None = None
+    #: Whether the number of rows is a sum of its own.
+    counts_rows: bool = False
 
 
-@singledispatch
-def shape_of(statistic: Statistic, kind: Column | None) -> _Shape:
+def shape_of(statistic: Any, kind: Column | None) -> _Shape:
     """How a statistic's summary is computed from a column."""
-    raise PlanError(f"A {statistic.name} cannot be asked of a table.", hint="count, sum, mean, median, histogram")
+    if statistic.summary not in _SHAPES:
+        raise PlanError(f"A {statistic.name} cannot be asked of a table.", hint="count, sum, mean, median, histogram")
+    return _SHAPES[statistic.summary](statistic, kind)
 
 
-@shape_of.register
-def _(statistic: Count, kind: Column | None) -> _Shape:
+def _ones(kind: Column | None) -> _Shape:
     """Rows whose value is 1; without a column, all rows."""
     if kind is None:
         return _Shape()
@@ -194,51 +189,37 @@ def _(statistic: Count, kind: Column | None) -> _Shape:
     return _Shape(rows=both(present(kind), exp.EQ(this=value, expression=double(1.0))))
 
 
-@shape_of.register
-def _(statistic: Centred, kind: Column | None) -> _Shape:
+def _steps(statistic: Bounded, kind: Column | None) -> _Shape:
+    """Rows that have a value, each adding whole numbers to sums."""
     kind = _numbers(kind)
-    return _Shape((centred_step(statistic, kind),), present(kind))
+    sums = tuple(ROW_STEPS[name](statistic, kind) for name in statistic.adds if name != "rows")
+    return _Shape(sums, present(kind), counts_rows="rows" in statistic.adds)
 
 
-@shape_of.register
-def _(statistic: Variance, kind: Column | None) -> _Shape:
-    kind = _numbers(kind)
-    return _Shape((centred_step(statistic, kind), square_step(statistic, kind)), present(kind))
-
-
-@shape_of.register
-def _(statistic: FilteredCount, kind: Column | None) -> _Shape:
-    return shape_of(Count(), kind)
-
-
-@shape_of.register
-def _(statistic: FilteredSum, kind: Column | None) -> _Shape:
-    kind = _numbers(kind)
-    return _Shape((sum_step(statistic, kind),), present(kind))
-
-
-@shape_of.register(FilteredMean)
-@shape_of.register(FilteredVariance)
-def _(statistic: FilteredMean | FilteredVariance, kind: Column | None) -> _Shape:
-    return shape_of(statistic.centred, kind)
-
-
-@shape_of.register
-def _(statistic: FilteredHistogram, kind: Column | None) -> _Shape:
-    return shape_of(statistic.bins, kind)
-
-
-@shape_of.register
-def _(statistic: Histogram, kind: Column | None) -> _Shape:
-    if statistic.cells > MOST_BINS:
-        raise PlanError(f"A histogram of {statistic.cells:,} bins.", rule=f"At most {MOST_BINS:,} on a table.")
+def _bins(statistic: Histogram, kind: Column | None) -> _Shape:
+    if statistic.bins > MOST_BINS:
+        raise PlanError(f"A histogram of {statistic.bins:,} bins.", rule=f"At most {MOST_BINS:,} on a table.")
     if statistic.edges is not None:
         kind = _numbers(kind)
-        return _Shape(rows=present(kind), cell=bin_of(statistic, kind), cells=statistic.cells)
+        return _Shape(rows=present(kind), cell=bin_of(statistic, kind), cells=statistic.bins)
     if kind is None:
         raise PlanError("A histogram needs a column.", hint='people.histogram("region", categories=[...])')
-    keys = Keys((kind,), (statistic.keys,), "category")
-    return _Shape(cell=keys.trees[0], cells=statistic.cells, categories=keys)
+    keys = Keys((kind,), (statistic.bin_keys,), "category")
+    return _Shape(cell=keys.trees[0], cells=statistic.bins, categories=keys)
+
+
+def _cells(statistic: Order, kind: Column | None) -> _Shape:
+    return _Shape(cell=grid_cell(statistic, _numbers(kind)))
+
+
+#: How each kind of summary is computed; statistics name theirs.
+_SHAPES: dict[str, Callable[[Any, Column | None], _Shape]] = {
+    "ones": lambda statistic, kind: _ones(kind),
+    "people": lambda statistic, kind: _ones(kind),
+    "steps": _steps,
+    "bins": _bins,
+    "cells": _cells,
+}
 
 
 def _numbers(kind: Column | None) -> Column:

@@ -15,8 +15,7 @@ sections 4 and 5). What is released are the coefficients of the distinct monomia
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -25,11 +24,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
-from epsilons.statistics.base import Additive, Moments, Part, as_doubles, as_numbers, check_bounds
+from epsilons.noise.entropy import Entropy
+from epsilons.noise.laplace import discrete_laplace_many
+from epsilons.preferences import Levels
+from epsilons.statistics.additive import Average, Moments, Part, Sums, spelled
+from epsilons.statistics.base import check_bounds
 from epsilons.statistics.features import check_classes, check_names, check_target, feature_bounds
 from epsilons.statistics.moments import STEPS, Grid, product_sums
+from epsilons.statistics.question import Question
 from epsilons.statistics.rows import Rows
+from epsilons.statistics.scope import Scope
 from epsilons.statistics.solving import WEIGHT_SQUARE, NoisyLoss
+from epsilons.statistics.values import as_doubles, as_numbers
+from epsilons.statistics.weighting import Rest, Weighting, equivalent_scale
 
 #: The noise grows with the square of the number of features; beyond this no model is worth it.
 MAX_FEATURES = 200
@@ -40,17 +47,19 @@ _MEAN_SQUARE = 1 / 3
 
 
 @dataclass(frozen=True)
-class Regression(Additive):
-    """What both models share: named features with public bounds, and the terms of the loss."""
+class Regression(Average):
+    """What both models share: named features with public bounds, and the terms of the loss.
+
+    A model stays the same when everybody's weight shrinks alike, so it divides by no number of rows: a scope says how
+    many rows a person has at most, each of which adds to the sums, and nothing else.
+    """
 
     names: tuple[str, ...]
     bounds: tuple[tuple[float, float], ...]
-    #: At most so many rows of one person, each of which adds to the sums.
-    rows: int = field(default=1, kw_only=True)
+    scope: Scope | None = field(default=None, kw_only=True)
 
-    averages: ClassVar[bool] = True
-    models: ClassVar[bool] = True
-    degree: ClassVar[int] = 2
+    family: ClassVar[str] = "regression"  # type: ignore[misc]
+    summary: ClassVar[str] = "products"  # type: ignore[misc]
     #: The target's weight kappa beside features of weight one.
     kappa: ClassVar[int]
 
@@ -59,6 +68,27 @@ class Regression(Additive):
         object.__setattr__(self, "bounds", tuple(check_bounds(pair, self.name) for pair in self.bounds))
         if not 0 < len(self.bounds) <= MAX_FEATURES:
             raise PlanError(f"{len(self.bounds):,} features.", rule=f"At least 1, at most {MAX_FEATURES}.")
+
+    @property
+    def private_count(self) -> bool:
+        return False
+
+    def makes_up_for(self, rest: Rest) -> bool:
+        return True
+
+    @property
+    def rows(self) -> int:
+        """At most so many rows of one person."""
+        return 1 if self.scope is None else self.scope.rows
+
+    @property
+    def keys(self) -> None:
+        return None
+
+    def identity(self) -> str:
+        held = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "scope"}
+        named = {name: held.pop(name) for name in ("names", "bounds")}
+        return spelled(type(self).__name__, **named, rows=self.rows, **held)
 
     @property
     def width(self) -> int:
@@ -103,12 +133,26 @@ class Regression(Additive):
 
     # From noisy sums to a model ----------------------------------------------------------------------------------
 
-    def answer(self, sums: Sequence[Sequence[Fraction]], weight: Fraction, people: int) -> Any:
-        return self.finished(sums, weight, people, (0.0,))
+    def noise(self, entropy: Entropy, inverse: Fraction, cells: int) -> list[int]:
+        """A model has a hundred cells and more: all at once is faster."""
+        drawn: list[int] = discrete_laplace_many(entropy, inverse, cells).tolist()
+        return drawn
 
-    def finished(
-        self, sums: Sequence[Sequence[Fraction]], weight: Fraction, people: int, scales: Sequence[float]
-    ) -> dict[str, float]:
+    def stretch(self, weighting: Weighting) -> Weighting:
+        """Two values of a person are multiplied in each cell: shrinking both squares the weight."""
+        weights = tuple(w**2 // weighting.one for w in weighting.weights)
+        return Weighting(weights, weighting.one, weighting.rate, weighting.rest)
+
+    def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
+        return self._model(sums, weight, 0.0)
+
+    def finish(self, question: Question, sums: Sums, weighting: Weighting, levels: Levels) -> Any:
+        """With the Laplace scale of the noise in the cells, a public fact by which the loss is repaired."""
+        (part,) = self.parts
+        inverse = float(weighting.inverse_scale(part.share, part.reach[question.neighbors]))
+        return self._model(sums, weighting.total(levels), float(equivalent_scale(inverse)) / weighting.one)
+
+    def _model(self, sums: Sums, weight: Fraction, scale: float) -> dict[str, float]:
         d, square = self.width, float(STEPS * STEPS)
         matrix, vector = np.zeros((d, d)), np.zeros(d)
         for (factor, j, k), cell in zip(self.terms, sums[0], strict=True):
@@ -117,7 +161,7 @@ class Regression(Additive):
                 vector[j] = value
             else:
                 matrix[j, k] = matrix[k, j] = value
-        loss = NoisyLoss(matrix, vector, scales[0] / square, scales[0] / (2 * self.kappa * square), float(weight))
+        loss = NoisyLoss(matrix, vector, scale / square, scale / (2 * self.kappa * square), float(weight))
         return self.unscaled(self.kappa * loss.minimise())
 
     @abstractmethod
@@ -142,7 +186,7 @@ class Regression(Additive):
         """What one step on [-1, 1] of a prediction is worth."""
 
     @property
-    def farthest(self) -> float:  # type: ignore[override]
+    def max_error(self) -> float:  # type: ignore[override]
         """Predictions of a useless model and of the exact one are a few times the half width apart at most."""
         return 2 * self.unit
 
@@ -155,7 +199,7 @@ class Regression(Additive):
         return -self.unit, self.unit
 
     @property
-    def units(self) -> tuple[float, ...]:
+    def units(self) -> tuple[float, ...]:  # type: ignore[override]
         """How far one step of noise in every coefficient moves predictions, for features that are uniform.
 
         The j-th weight then errs by e_j/(n v_j), v_j the mean square of the j-th feature (1 for the intercept), and

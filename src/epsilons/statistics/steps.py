@@ -7,7 +7,7 @@ anything is computed, so that no cast can fail.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from sqlglot import exp
@@ -15,11 +15,9 @@ from sqlglot import exp
 from epsilons.engines.base import NUMBER, TRUTH, Column
 from epsilons.engines.literals import cast, column, double, whole
 from epsilons.engines.predicate import missing
-from epsilons.statistics.filtered import FilteredSum
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
-from epsilons.statistics.total import STEPS, Centred
-from epsilons.statistics.variance import Variance
+from epsilons.statistics.total import STEPS, Bounded, unit_scale, zero_steps
 
 #: The cell of a value that is missing, or in no bin.
 MISSING = -1
@@ -40,8 +38,8 @@ def as_double(kind: Column) -> exp.Expr:
     return column(kind.name) if kind.bits == 64 else cast(column(kind.name), "DOUBLE")
 
 
-def centred_step(statistic: Centred, kind: Column) -> exp.Expr:
-    """floor(2^30 (x - c)/h + 1/2): `Centred.steps` of a value that is not missing.
+def centred_step(statistic: Bounded, kind: Column) -> exp.Expr:
+    """floor(2^30 (x - c)/h + 1/2): `Bounded.steps` of a value that is not missing.
 
     Dividing by h/2^30 instead of dividing by h and multiplying is the same double: powers of two do not round.
     """
@@ -51,28 +49,33 @@ def centred_step(statistic: Centred, kind: Column) -> exp.Expr:
     return _between(as_double(kind), low, whole(lowest), high, whole(highest), cast(step, "INT"))
 
 
-def sum_step(statistic: FilteredSum, kind: Column) -> exp.Expr:
-    """floor(2^30 x/largest + 1/2): `FilteredSum.steps` of a value that is not missing."""
+def zero_step(statistic: Bounded, kind: Column) -> exp.Expr:
+    """floor(2^30 x/largest + 1/2): `zero_steps` of a value that is not missing."""
     low, high = statistic.bounds
-    lowest, highest = statistic.ends
-    scaled = exp.Div(this=as_double(kind), expression=double(statistic.largest / STEPS))
+    lowest, highest = (int(step) for step in zero_steps(np.array([low, high]), statistic.bounds))
+    scaled = exp.Div(this=as_double(kind), expression=double(max(abs(low), abs(high)) / STEPS))
     return _between(as_double(kind), low, whole(lowest), high, whole(highest), cast(_half_up(scaled), "INT"))
 
 
-def square_step(statistic: Variance, kind: Column) -> exp.Expr:
+def square_step(statistic: Bounded, kind: Column) -> exp.Expr:
     """floor(2^30 (u^2 - 1/2) + 1/2) with u = (x - c)/h, of a value that is not missing."""
-    ends = [int(part[0, 0]) for part in (statistic.tally(np.array([b]), _ONE, 1)[1] for b in statistic.bounds)]
+    low, high = statistic.bounds
+    lowest, highest = (math.floor((u * u - 0.5) * STEPS + 0.5) for u in unit_scale(np.array([low, high]), (low, high)))
     u = _scaled(statistic, kind, 1)
     square = exp.Sub(this=exp.Mul(this=exp.paren(u), expression=exp.paren(u.copy())), expression=double(0.5))
     step = cast(_half_up(exp.Mul(this=exp.paren(square), expression=double(STEPS))), "INT")
-    low, high = statistic.bounds
-    return _between(as_double(kind), low, whole(ends[0]), high, whole(ends[1]), step)
+    return _between(as_double(kind), low, whole(lowest), high, whole(highest), step)
 
 
-_ONE = np.zeros(1, np.uint8)
+#: What a row that has a value adds to a sum, in the words of `total._ROW_STEPS`.
+ROW_STEPS: dict[str, Callable[[Bounded, Column], exp.Expr]] = {
+    "centred": centred_step,
+    "square": square_step,
+    "zero": zero_step,
+}
 
 
-def _scaled(statistic: Centred, kind: Column, steps: int) -> exp.Expr:
+def _scaled(statistic: Bounded, kind: Column, steps: int) -> exp.Expr:
     """(x - c)/h in units of 1/steps. Where rounding takes a bound past 1, what lies beyond is put back."""
     low, high = statistic.bounds
     centre, half = low / 2 + high / 2, high / 2 - low / 2
@@ -102,7 +105,7 @@ def bin_of(statistic: Histogram, kind: Column) -> exp.Expr:
     """The bin [edge, next edge) of a value that is not missing; the last has its end; -1 outside unless clipped."""
     edges = statistic.edges
     assert edges is not None
-    value, last = as_double(kind), statistic.cells - 1
+    value, last = as_double(kind), statistic.bins - 1
     below, above = (0, last) if statistic.outside == "clip" else (MISSING, MISSING)
 
     width = regular_width(edges)

@@ -1,78 +1,84 @@
-"""Sums and means of bounded values, on an integer grid around the public centre.
+"""Sums and means of bounded values, on an integer grid.
 
-A value x in [a, b] becomes the whole number nearest to 2^30 * (x - c)/h, with c=(a+b)/2 and h=(b-a)/2: one person
-then reaches at most 2^30 steps from absence and 2^31 steps from one bound to the other. Missing people stand at the
-centre and so add nothing.
+Where everybody's value is there (no scope), a value x in [a, b] becomes the whole number nearest to 2^30 * (x - c)/h,
+with c=(a+b)/2 and h=(b-a)/2: one person then reaches at most 2^30 steps from absence and 2^31 steps from one bound to
+the other. Missing people stand at the centre and so add nothing.
+
+With a scope the number of rows is private. A sum is then taken as it is, around zero; a mean releases the number of
+rows as well and divides by it, one budget for both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.statistics.base import (
-    CHUNK,
-    Additive,
-    Moments,
-    Part,
-    as_doubles,
-    as_numbers,
-    check_bounds,
-    sum_by_level,
-)
+from epsilons.statistics.additive import Additive, Average, Moments, Part, Sums, doubt
+from epsilons.statistics.base import Floats, check_bounds
+from epsilons.statistics.question import Question
+from epsilons.statistics.scope import Scope
+from epsilons.statistics.values import CHUNK, as_doubles, as_numbers, sum_by_level
 
+#: Steps of the grid from the centre of the bounds to a bound.
 STEPS = 1 << 30
+#: A split of the budget is a multiple of 1/64, so that charges stay simple fractions.
+_SPLITS = 64
 
 
 @dataclass(frozen=True)
-class Centred(Additive):
-    """What sums and means share: bounds, and centred integer sums per level."""
+class Bounded(Additive):
+    """What sums, means and variances share: bounds, and centred integer sums per level."""
 
     bounds: tuple[float, float]
+    scope: Scope | None = None
+
+    summary: ClassVar[str] = "steps"  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bounds", check_bounds(self.bounds, self.name))
 
-    @property
+    @cached_property
     def middle(self) -> Fraction:
         """The public centre c of the bounds."""
         return (Fraction(self.bounds[0]) + Fraction(self.bounds[1])) / 2
 
-    @property
+    @cached_property
     def half(self) -> Fraction:
         """Half the width of the bounds, h."""
         return (Fraction(self.bounds[1]) - Fraction(self.bounds[0])) / 2
 
     @property
-    def parts(self) -> tuple[Part, ...]:
-        return (Part("centred sum", 1, {"absent": STEPS, "replace": 2 * STEPS}),)
+    @abstractmethod
+    def adds(self) -> tuple[str, ...]:
+        """What a row adds to each part, by name: the words of `_ROW_STEPS`, which engines know as well."""
 
     def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
+        self._check_array()
         numbers = as_numbers(values)
-        sums = np.zeros(levels, np.int64)
+        sums = [np.zeros(levels, np.int64) for _ in self.adds]
         for start in range(0, len(numbers), CHUNK):
-            scaled = unit_scale(numbers[start : start + CHUNK], self.bounds)
-            sums += sum_by_level(np.floor(scaled * STEPS + 0.5), codes[start : start + CHUNK], levels)
-        return [sums[:, None]]
+            rows, code = _Rows(numbers[start : start + CHUNK], self.bounds), codes[start : start + CHUNK]
+            for part, name in zip(sums, self.adds, strict=True):
+                part += sum_by_level(_ROW_STEPS[name](rows), code, levels)
+        return [part[:, None] for part in sums]
 
     def steps(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
-        """Each value's place on the grid, from -2^30 to 2^30."""
+        """Each value's place on the centred grid, from -2^30 to 2^30."""
         return np.floor(unit_scale(numbers, self.bounds) * STEPS + 0.5).astype(np.int64)
 
     def extremes(self) -> tuple[float, float]:
         return self.bounds
 
     @property
-    def units(self) -> tuple[float, ...]:
-        return (float(self.half) / STEPS,)
-
-    @property
-    def centre(self) -> float:
+    def centre(self) -> float:  # type: ignore[override]
         return float(self.middle)
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
@@ -87,24 +93,158 @@ class Centred(Additive):
 
 
 @dataclass(frozen=True)
-class Sum(Centred):
-    """The sum over everyone on the roster; a missing person counts as the centre of the bounds."""
+class Sum(Bounded):
+    """The sum over everyone on the roster; a missing person counts as the centre of the bounds.
+
+    With a scope it is the sum over the rows that count: one number around zero, where a row reaches max(|a|, |b|).
+    Releasing sum(x - c) and the number of rows instead would cost more: the best split of a budget between noises of
+    sizes h and |c| gives (h^(2/3) + |c|^(2/3))^(3/2), which is at least h + |c| = max(|a|, |b|).
+    """
 
     name: ClassVar[str] = "sum"
 
-    def answer(self, sums: Sequence[Sequence[Fraction]], weight: Fraction, people: int) -> Any:
-        return float(self.half * sums[0][0] / STEPS + self.middle * weight)
+    @property
+    def largest(self) -> float:
+        """How far from zero a value can be."""
+        return max(abs(bound) for bound in self.bounds)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The grid points of the bounds, around zero."""
+        low, high = zero_steps(np.array(self.bounds), self.bounds)
+        return int(low), int(high)
+
+    @property
+    def adds(self) -> tuple[str, ...]:
+        return ("centred",) if self.scope is None else ("zero",)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        if self.scope is None:
+            return (Part("centred sum", 1, {"absent": STEPS, "replace": 2 * STEPS}),)
+        return (Part("sum", self.scope.cells, self.scope.reach(*self.ends)),)
+
+    def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
+        if self.scope is None:
+            return float(self.half * sums[0][0] / STEPS + self.middle * weight)
+        unit = Fraction(self.largest) / STEPS
+        return self.scope.shaped(float(unit * sum_) for sum_ in sums[0])
+
+    def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
+        if self.scope is None:
+            return super().moments(spread, density, location)
+        low, high = self.bounds
+        middle = (low + high) / 2 if location is None else min(max(location, low), high)
+        deviation = (high - low) / 2 if spread is None else spread
+        mean = self.scope.expected * middle
+        square = self.scope.expected * (deviation**2 + middle**2) * (1 + self.scope.rows) / 2
+        value = self.scope.expected * (high - low) / 4 if location is None else 0.0
+        rows = doubt(self.scope.fraction, density) * (1 + self.scope.rows) / 2
+        return Moments(mean, max(square - mean**2, 0.0), math.hypot(value, rows * middle))
+
+    def seen(self, question: Question, mean: float, doubt: float) -> Moments:
+        """Whether a row counts matters the more, the farther from zero the values are that the sum shows."""
+        found = super().seen(question, mean, doubt)
+        if self.scope is None:
+            return found
+        where = mean / max(self.scope.expected, 1e-9)
+        shown = self.moments(question.spread, question.density, where).variance
+        return Moments(found.mean, max(found.variance, shown))
+
+    def extremes(self) -> tuple[float, float]:
+        if self.scope is None:
+            return self.bounds
+        return self.scope.rows * min(self.bounds[0], 0.0), self.scope.rows * max(self.bounds[1], 0.0)
+
+    @property
+    def units(self) -> tuple[float, ...]:  # type: ignore[override]
+        return ((float(self.half) if self.scope is None else self.largest) / STEPS,)
+
+    @property
+    def centre(self) -> float:  # type: ignore[override]
+        return float(self.middle) if self.scope is None else 0.0
 
 
 @dataclass(frozen=True)
-class Mean(Centred):
-    """The mean over everyone on the roster; a missing person counts as the centre of the bounds."""
+class Mean(Average, Bounded):
+    """The mean over everyone on the roster; a missing person counts as the centre of the bounds.
+
+    With a scope it is the mean over the rows that count, from sum(x - c), which a row moves by h, and the number of
+    rows. `split` is then the part of every epsilon that pays for the sum; `off` is a public guess of how far the mean
+    lies from the centre, which decides how much an error in the number of rows matters.
+    """
+
+    split: Fraction = Fraction(1)
+    off: float = 0.0
 
     name: ClassVar[str] = "mean"
-    averages: ClassVar[bool] = True
+    scoped: ClassVar[tuple[str, ...]] = ("split", "off")
 
-    def answer(self, sums: Sequence[Sequence[Fraction]], weight: Fraction, people: int) -> Any:
-        return float(self.middle + self.half * sums[0][0] / STEPS / weight)
+    @classmethod
+    def over(cls, scope: Scope, bounds: Any, neighbors: str, location: float | None) -> Mean:
+        """Over a private number of rows, the budget split where the error is least.
+
+        Noises A/l and B/(1-l) together are least at l = A^(2/3)/(A^(2/3) + B^(2/3)).
+        """
+        low, high = check_bounds(bounds, cls.name)
+        half = (high - low) / 2
+        off = half / 2 if location is None else min(abs(min(max(location, low), high) - (low + high) / 2), half)
+        sizes = (
+            (half * scope.reach(-STEPS, STEPS)[neighbors] / STEPS) ** (2 / 3),
+            (off * scope.reach(0, 1)[neighbors]) ** (2 / 3),
+        )
+        best = round(_SPLITS * sizes[0] / (sizes[0] + sizes[1]))
+        return cls((low, high), scope, Fraction(min(max(best, 1), _SPLITS - 4), _SPLITS), off)
+
+    @property
+    def family(self) -> str:  # type: ignore[override]
+        return "linear" if self.scope is None else "ratio"
+
+    @property
+    def adds(self) -> tuple[str, ...]:
+        return ("centred",) if self.scope is None else ("centred", "rows")
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        if self.scope is None:
+            return (Part("centred sum", 1, {"absent": STEPS, "replace": 2 * STEPS}),)
+        return (
+            Part("centred sum", self.scope.cells, self.scope.reach(-STEPS, STEPS), self.split),
+            Part("rows", self.scope.cells, self.scope.reach(0, 1), 1 - self.split),
+        )
+
+    def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
+        if self.scope is None:
+            return float(self.middle + self.half * sums[0][0] / STEPS / weight)
+        low, high = Fraction(self.bounds[0]), Fraction(self.bounds[1])
+        means = []
+        for sum_, rows in zip(sums[0], sums[1], strict=True):
+            mean = self.middle + self.half * sum_ / STEPS / max(rows, Fraction(1))
+            means.append(float(min(max(mean, low), high)))
+        return self.scope.shaped(means)
+
+    def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
+        """With a scope, of one person's part in the mean of those who count: the fewer count, the more each matters."""
+        if self.scope is None:
+            return super().moments(spread, density, location)
+        low, high = self.bounds
+        deviation = (high - low) / 2 if spread is None else spread
+        return Moments((low + high) / 2, deviation**2 / max(self.scope.fraction, 1e-9))
+
+    @property
+    def max_error(self) -> float:  # type: ignore[override]
+        return math.inf if self.scope is None else self.bounds[1] - self.bounds[0]
+
+    @property
+    def clipped_rmse(self) -> float:  # type: ignore[override]
+        return math.inf if self.scope is None else math.hypot((self.bounds[1] - self.bounds[0]) / 2, self.off)
+
+    @cached_property
+    def units(self) -> tuple[float, ...]:  # type: ignore[override]
+        if self.scope is None:
+            return (float(self.half) / STEPS,)
+        expected = max(self.scope.expected, 1e-9)
+        return ((self.bounds[1] - self.bounds[0]) / 2 / STEPS / expected, self.off / expected)
 
 
 def unit_scale(numbers: NDArray[Any], bounds: tuple[float, float]) -> NDArray[np.float64]:
@@ -115,3 +255,38 @@ def unit_scale(numbers: NDArray[Any], bounds: tuple[float, float]) -> NDArray[np
         scaled = (clipped - (low / 2 + high / 2)) / (high / 2 - low / 2)
     np.nan_to_num(scaled, copy=False, nan=0.0, posinf=1.0, neginf=-1.0)
     return np.clip(scaled, -1.0, 1.0)
+
+
+def zero_steps(numbers: NDArray[Any], bounds: tuple[float, float]) -> Floats:
+    """floor(2^30 x/largest + 1/2) of values put into the bounds: a grid around zero."""
+    largest = max(abs(bound) for bound in bounds)
+    with np.errstate(all="ignore"):
+        steps: Floats = np.floor(np.clip(as_doubles(numbers), *bounds) / (largest / STEPS) + 0.5)
+    return steps
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Some rows of a column, and what several sums need of them."""
+
+    numbers: NDArray[Any]
+    bounds: tuple[float, float]
+
+    @cached_property
+    def scaled(self) -> Floats:
+        return unit_scale(self.numbers, self.bounds)
+
+    @cached_property
+    def missing(self) -> NDArray[np.bool_]:
+        absent: NDArray[np.bool_] = np.isnan(as_doubles(self.numbers))
+        return absent
+
+
+#: What a row of a column may add to a sum, as whole numbers; a missing value adds nothing. `steps.ROW_STEPS` has the
+#: same words for engines.
+_ROW_STEPS: dict[str, Callable[[_Rows], Floats]] = {
+    "centred": lambda rows: np.floor(rows.scaled * STEPS + 0.5),
+    "square": lambda rows: np.floor(np.where(rows.missing, 0.0, rows.scaled * rows.scaled - 0.5) * STEPS + 0.5),
+    "zero": lambda rows: np.where(rows.missing, 0.0, zero_steps(rows.numbers, rows.bounds)),
+    "rows": lambda rows: (~rows.missing).astype(np.float64),
+}

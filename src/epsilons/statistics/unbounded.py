@@ -12,9 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
-from epsilons.statistics.base import LARGEST, Statistic, as_doubles, as_numbers, check_real
+from epsilons.noise.entropy import Entropy
+from epsilons.statistics.base import LARGEST, Answer, Floats, Statistic, check_real
 from epsilons.statistics.local import Local, Ranked, rank_reaches
 from epsilons.statistics.order import exact
+from epsilons.statistics.people import People, array_people
+from epsilons.statistics.question import Question
+from epsilons.statistics.values import as_doubles, as_numbers
+from epsilons.statistics.weighting import Weighting
 
 #: Without bounds there is no range to divide: answers fall on multiples of a millionth unless `step` is given.
 DEFAULT_STEP = Fraction(1, 1_000_000)
@@ -32,7 +37,8 @@ class UnboundedOrder(Statistic):
     step: float | None = None
 
     name: ClassVar[str] = "kth_largest"
-    family: ClassVar[str] = "order"
+    family: ClassVar[str] = "unbounded"  # type: ignore[misc]
+    summary: ClassVar[str] = "values"  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, Integral) or self.k < 1:
@@ -87,13 +93,28 @@ class UnboundedOrder(Statistic):
         x, _, rank = self._sorted(values, self.k + size)
         return max(x[rank + size] - x[rank], x[rank] - x[rank - size])
 
-    def exact_value(self, values: NDArray[Any]) -> float:
-        """The answer itself, on the same grid; for people who all chose public."""
-        numbers = np.sort(_finite(values))
+    def exact(self, people: People) -> float:
+        numbers = np.sort(_finite(array_people(people).values))
         return float(round(Fraction(float(numbers[max(len(numbers) - self.k, 0)])) / self.grid) * self.grid)
+
+    def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
+        raise _needs_bounds()
+
+    def simulate(self, question: Question, weighting: Weighting, people: People, entropy: Entropy, size: int) -> Floats:
+        raise _needs_bounds()
+
+    def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
+        raise _needs_bounds()
+
+    def noise_to_spread(self, question: Question) -> float:
+        raise _needs_bounds()
 
     def describe(self) -> str:
         return f"k-th largest, k={self.k} (no bounds)"
+
+
+def _needs_bounds() -> PlanError:
+    return PlanError("Only individual privacy does without bounds.", hint="bounds=(0, 100)")
 
 
 def check_unbounded_step(step: Any) -> float:

@@ -3,84 +3,97 @@
 With u=(x-c)/h in [-1, 1] the parts are sum(u), where one person reaches 1, and sum(u^2 - 1/2), where one person
 reaches 1/2 (twice that when replaced); each is paid by half of every epsilon. The answer is h^2 * clip(m2 - m1^2, 0, 1)
 with m1 and m2 the two noisy means. Halves are the best split when the mean lies about a quarter of h from the centre.
+
+With a scope the number of rows is private: it is released as well, and both sums are divided by it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from epsilons.statistics.base import CHUNK, Moments, Part, as_numbers, sum_by_level
-from epsilons.statistics.total import STEPS, Centred, unit_scale
+from epsilons.statistics.additive import Average, Moments, Part, Sums
+from epsilons.statistics.total import STEPS, Bounded
 
 HALF = Fraction(1, 2)
 #: The public guess of the mean's distance from the centre, in units of h, that goes with the split in halves.
 MEAN_GUESS = 0.25
+#: With a scope these parts go to the sum, the squares and the number of rows: near the best for means about a quarter
+#: of h from the centre (docs/theory.md, "filtered").
+_SHARES = (Fraction(3, 8), Fraction(3, 8), Fraction(1, 4))
+#: How far, in units of h^2, an error of one row in the denominator moves such a variance.
+_ROW_WEIGHT = 0.3
 
 
 @dataclass(frozen=True)
-class Variance(Centred):
-    """The variance over everyone on the roster (divided by n); a missing person adds nothing to either sum."""
+class Variance(Average, Bounded):
+    """The variance over everyone on the roster (divided by n); a missing person adds nothing to either sum.
+
+    With a scope it is that of the rows that count.
+    """
 
     name: ClassVar[str] = "variance"
-    averages: ClassVar[bool] = True
+    family: ClassVar[str] = "variance"  # type: ignore[misc]
+
+    @property
+    def adds(self) -> tuple[str, ...]:
+        return ("centred", "square") if self.scope is None else ("centred", "square", "rows")
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        return (
-            Part("centred sum", 1, {"absent": STEPS, "replace": 2 * STEPS}, HALF),
-            Part("centred squares", 1, {"absent": STEPS // 2, "replace": STEPS}, HALF),
-        )
+        if self.scope is None:
+            return (
+                Part("centred sum", 1, {"absent": STEPS, "replace": 2 * STEPS}, HALF),
+                Part("centred squares", 1, {"absent": STEPS // 2, "replace": STEPS}, HALF),
+            )
+        reach, cells = self.scope.reach, self.scope.cells
+        reaches = (reach(-STEPS, STEPS), reach(-STEPS // 2, STEPS // 2), reach(0, 1))
+        named = zip(("centred sum", "centred squares", "rows"), reaches, _SHARES, strict=True)
+        return tuple(Part(name, cells, reach, share) for name, reach, share in named)
 
-    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
-        numbers = as_numbers(values)
-        first, second = np.zeros(levels, np.int64), np.zeros(levels, np.int64)
-        for start in range(0, len(numbers), CHUNK):
-            chunk = numbers[start : start + CHUNK]
-            code = codes[start : start + CHUNK]
-            scaled = unit_scale(chunk, self.bounds)
-            squares = np.where(_missing(chunk), 0.0, scaled * scaled - 0.5)
-            first += sum_by_level(np.floor(scaled * STEPS + 0.5), code, levels)
-            second += sum_by_level(np.floor(squares * STEPS + 0.5), code, levels)
-        return [first[:, None], second[:, None]]
+    def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
+        if self.scope is None:
+            return self._value(sums[0][0], sums[1][0], weight)
+        groups = zip(*sums, strict=True)
+        return self.scope.shaped(self._value(one, two, max(rows, Fraction(1))) for one, two, rows in groups)
 
-    def answer(self, sums: Sequence[Sequence[Fraction]], weight: Fraction, people: int) -> Any:
-        first = sums[0][0] / STEPS / weight
-        second = sums[1][0] / STEPS / weight + HALF
-        return float(self.half**2 * min(max(second - first**2, Fraction(0)), Fraction(1)))
+    def _value(self, first: Fraction, second: Fraction, weight: Fraction) -> float:
+        mean, squares = first / STEPS / weight, second / STEPS / weight + HALF
+        return float(self.half**2 * min(max(squares - mean**2, Fraction(0)), Fraction(1)))
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
-        """Of (x - mu)^2 for normal values: mean sigma^2, variance 2 sigma^4 (at most h^4/4); and how far off mu is."""
+        """Of (x - mu)^2 for normal values: mean sigma^2, variance 2 sigma^4 (at most h^4/4); and how far off mu is.
+
+        With a scope, the fewer count, the more each one matters.
+        """
         half = float(self.half)
         deviation = half / 2 if spread is None else spread
         off = MEAN_GUESS * half
         if location is not None:
             off = abs(min(max(location, self.bounds[0]), self.bounds[1]) - float(self.middle))
-        return Moments(deviation**2, min(2 * deviation**4, half**4 / 4), off=off)
+        variance = min(2 * deviation**4, half**4 / 4)
+        if self.scope is not None:
+            variance /= max(self.scope.fraction, 1e-9)
+        return Moments(deviation**2, variance, off=off)
 
     def extremes(self) -> tuple[float, float]:
-        return 0.0, float(self.half) ** 2
+        return 0.0, self.max_error
 
     @property
-    def units(self) -> tuple[float, ...]:
+    def units(self) -> tuple[float, ...]:  # type: ignore[override]
         """An error d in m1 moves the answer by 2*m1*h^2*d, an error in m2 by h^2 times itself."""
-        square = float(self.half) ** 2
-        return (2 * MEAN_GUESS * square / STEPS, square / STEPS)
+        square = self.max_error
+        sizes = (2 * MEAN_GUESS * square / STEPS, square / STEPS)
+        if self.scope is None:
+            return sizes
+        expected = max(self.scope.expected, 1e-9)
+        return tuple(size / expected for size in (*sizes, _ROW_WEIGHT * square))
 
     @property
-    def farthest(self) -> float:  # type: ignore[override]
+    def max_error(self) -> float:  # type: ignore[override]
         return float(self.half) ** 2
 
     @property
-    def centre(self) -> float:
+    def centre(self) -> float:  # type: ignore[override]
         return float(self.half) ** 2 / 2
-
-
-def _missing(chunk: NDArray[Any]) -> NDArray[np.bool_]:
-    missing: NDArray[np.bool_] = np.isnan(chunk) if chunk.dtype.kind == "f" else np.zeros(len(chunk), bool)
-    return missing

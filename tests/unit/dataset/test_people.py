@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from epsilons.statistics.filtered import Filtered, FilteredCount, FilteredMean, FilteredSum, FilteredVariance
 
 import epsilons as eps
 from epsilons.dataset.asking import Meaning, Wording, understand
@@ -17,8 +18,7 @@ from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import PlanError
 from epsilons.mechanisms.base import create, registered
 from epsilons.preferences import roster_of
-from epsilons.statistics.base import Additive
-from epsilons.statistics.filtered import Filtered, FilteredCount, FilteredMean, FilteredSum, FilteredVariance
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.order import Order
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question

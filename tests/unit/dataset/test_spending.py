@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from epsilons.statistics.filtered import FilteredCount
 
 import epsilons as eps
 from epsilons.errors import BudgetExceeded, PlanError
@@ -17,9 +18,8 @@ from epsilons.mechanisms.base import create
 from epsilons.preferences import LADDER, Levels, roster_of
 from epsilons.release.answer import make_release
 from epsilons.release.sketch import Sketch, Spendable
-from epsilons.statistics.base import Additive
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.count import Count
-from epsilons.statistics.filtered import FilteredCount
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question
 from epsilons.statistics.scope import Scope

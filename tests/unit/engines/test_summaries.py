@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from epsilons.statistics.filtered import FilteredMean, FilteredSum, FilteredVariance
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
@@ -18,9 +19,8 @@ from epsilons.engines.conditions import parse
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError, PlanError
 from epsilons.statistics import order
-from epsilons.statistics.base import Additive
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.count import Count
-from epsilons.statistics.filtered import FilteredMean, FilteredSum, FilteredVariance
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.queries import Keys, Prepared, Tally, cells, check_room, count_people, tally
 from epsilons.statistics.scope import Scope

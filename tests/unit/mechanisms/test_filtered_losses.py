@@ -10,16 +10,16 @@ from functools import reduce
 
 import numpy as np
 import pytest
+from epsilons.mechanisms.linear import Linear
+from epsilons.statistics.filtered import FilteredCount, FilteredMean, FilteredSum, FilteredVariance
 from numpy.typing import NDArray
 
 from epsilons.audit import ABSENT
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import create
-from epsilons.mechanisms.linear import Linear
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
-from epsilons.statistics.base import Additive
-from epsilons.statistics.filtered import FilteredCount, FilteredMean, FilteredSum, FilteredVariance
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.order import Order
 from epsilons.statistics.people import ALWAYS
 from epsilons.statistics.question import Question

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from epsilons.mechanisms.linear import Linear, Weighting, proportional, weighted_sums
 
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Charges, create
-from epsilons.mechanisms.linear import Linear, Weighting, proportional, weighted_sums
 from epsilons.mechanisms.sample import Sample
 from epsilons.mechanisms.stretching import Stretching
 from epsilons.mechanisms.weighted import Weighted
 from epsilons.noise.exact import ONE as CERTAIN
 from epsilons.preferences import Levels, roster_of
-from epsilons.statistics.base import Part
+from epsilons.statistics.additive import Part
 from epsilons.statistics.moments import STEPS
 from epsilons.statistics.question import Question
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression

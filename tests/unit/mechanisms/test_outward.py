@@ -11,10 +11,11 @@ import pytest
 from brute_force import exponential_pmf, rank_cost
 from epsilons.guarantee import NANO
 from epsilons.mechanisms import outward as room
-from epsilons.mechanisms.outward import Cost, RankCost, WeightCost, outward
 from epsilons.noise.segments import SegmentSampler
 from epsilons.statistics import order
-from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.cells import SortedCells
+from epsilons.statistics.order import Order
+from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
 from listing import naive_costs, random_people, runs_of
 
 PUBLIC = math.inf

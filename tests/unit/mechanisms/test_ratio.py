@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from epsilons.mechanisms.base import create
-from epsilons.mechanisms.errorbars import chance_within, half_width
 from epsilons.mechanisms.linear import Linear
-from epsilons.mechanisms.ratio import RatioBar, ratio_bars
+from epsilons.statistics.filtered import FilteredMean
+
+from epsilons.accuracy.intervals import chance_within, half_width
+from epsilons.accuracy.ratio import RatioBar, ratio_bars
+from epsilons.mechanisms.base import create
 from epsilons.preferences import Levels, roster_of
 from epsilons.release.answer import make_release
-from epsilons.statistics.filtered import FilteredMean
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question
 from epsilons.statistics.scope import Scope

@@ -10,11 +10,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
-from epsilons.errors import DataError, PlanError
-from epsilons.mechanisms.base import create, registered
-from epsilons.preferences import roster_of
-from epsilons.statistics.base import Additive
 from epsilons.statistics.filtered import (
     FilteredCount,
     FilteredHistogram,
@@ -22,6 +17,11 @@ from epsilons.statistics.filtered import (
     FilteredSum,
     FilteredVariance,
 )
+
+from epsilons.errors import DataError, PlanError
+from epsilons.mechanisms.base import create, registered
+from epsilons.preferences import roster_of
+from epsilons.statistics.additive import Additive
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from epsilons.statistics.cells import LEVEL_BITS, STRIDE, SortedCells
 from epsilons.statistics.gridded import CellCounts, CellRows, CountedCells
-from epsilons.statistics.order import LEVEL_BITS, STRIDE, SortedCells
 
 LEVELS = 3
 

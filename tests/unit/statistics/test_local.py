@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from epsilons.errors import DataError, PlanError
 from epsilons.statistics import local
+from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
-from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.order import Order
 from epsilons.statistics.total import STEPS, Sum
 from epsilons.statistics.unbounded import DEFAULT_STEP, UnboundedOrder
 from replacing import Statistic, Table, at_rank, middle_sum, replaced

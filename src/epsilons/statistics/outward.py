@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.noise.segments import Block
-from epsilons.statistics.order import Order, SortedCells
+from epsilons.statistics.cells import SortedCells
 
 Counts = NDArray[np.int64]
 #: int64, or Python integers where that is too small.
@@ -42,7 +42,7 @@ class Cost(ABC):
 
 @dataclass(frozen=True)
 class RankCost(Cost):
-    """Paper 1's cost: the cheapest set of people to change so that a grid point becomes the value at `rank`.
+    """The cost of Jorgensen et al. 2015, Definition 10: the cheapest people to change so that a point is at `rank`.
 
     cost(r) = the max(0, #{x<r} - k) smallest epsilons strictly left of r
             + the max(0, #{x>r} - (n-1-k)) smallest epsilons strictly right of r,
@@ -104,16 +104,14 @@ class WeightCost(Cost):
         return cost, np.ones(len(cost), bool)
 
 
-def outward(statistic: Order, cells: SortedCells, cost: Cost) -> Iterator[Block]:
-    """Blocks of segments: first around the cheapest point, then alternately further right and further left."""
+def outward(points: int, cells: SortedCells, cost: Cost) -> Iterator[Block]:
+    """Blocks of segments of a grid: first around the cheapest point, then alternately further right and left."""
     if cells.people == 0:
         flat, _ = cost.at(np.zeros((1, cells.levels), np.int64), np.zeros((1, cells.levels), np.int64))
-        yield Block(
-            first=[0], direction=1, count=[statistic.points], cost=[int(flat[0])], slope=[0], left_over=0, floor=0
-        )
+        yield Block(first=[0], direction=1, count=[points], cost=[int(flat[0])], slope=[0], left_over=0, floor=0)
         return
     middle = cells.start_of_cell(int(cells.cells(position := cost.start(cells), position + 1)[0]))
-    sides = [_Side(statistic, cells, cost, middle, rightward) for rightward in (True, False)]
+    sides = [_Side(points, cells, cost, middle, rightward) for rightward in (True, False)]
     size = _FIRST_BLOCK
     listed = 0
     while any(not side.done for side in sides):
@@ -138,8 +136,8 @@ def outward(statistic: Order, cells: SortedCells, cost: Cost) -> Iterator[Block]
 class _Side:
     """One direction of the listing: what remains of it and what its last point cost."""
 
-    def __init__(self, statistic: Order, cells: SortedCells, cost: Cost, middle: int, rightward: bool) -> None:
-        self._points = statistic.points
+    def __init__(self, points: int, cells: SortedCells, cost: Cost, middle: int, rightward: bool) -> None:
+        self._points = points
         self._cells, self._cost, self._rightward = cells, cost, rightward
         self._position = middle
         self._before = cells.before(middle)

@@ -1,50 +1,60 @@
-"""Predicted errors where there is no formula: the mechanism's own distribution on a public stand-in for the people.
+"""How far quantiles err: their own distribution on a public stand-in for the people.
 
-The stand-in has everybody's values spread as publicly guessed, alike at every level: a fraction `density` of ones for
-counts, a normal curve around the centre of the bounds with standard deviation `spread` for quantiles. Nothing here
-sees data, and nothing here is drawn from: floats are good enough.
+The stand-in has everybody's values spread as publicly guessed, alike at every level: a normal curve around the centre
+of the bounds (or the guessed location) with standard deviation `spread`. Nothing here sees data, and nothing here is
+drawn from: floats are good enough.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import lru_cache
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.guarantee import to_epsilon
+from epsilons.accuracy.base import Accuracy
+from epsilons.accuracy.count import price_curve
+from epsilons.guarantee import NANO, to_epsilon
 from epsilons.preferences import Levels
 from epsilons.statistics.order import Order
 from epsilons.statistics.question import Question
+from epsilons.statistics.weighting import Expected, Weighting
 
-_EXACT_STEPS = 4096
 _NODES = 600
 
 Floats = NDArray[np.float64]
 
 
-def quantile_error(question: Question, levels: Levels, used: Sequence[float], weights: Sequence[float]) -> float | None:
-    """RMSE of a weighted quantile over `used` people per level with these weights; None for ranks from an end."""
-    statistic = question.statistic
-    assert isinstance(statistic, Order)
-    if statistic.q is None or not 0 < statistic.q < 1:
+class OrderAccuracy(Accuracy):
+    """Of weighted quantiles; ranks counted from an end depend on the data alone, so nothing is said of them."""
+
+    def predict(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
+        statistic = cast(Order, question.statistic)
+        used, weights = weighting.used_at(levels)
+        whole = sum(n * w for n, w in zip(used, weights, strict=True))
+        if not statistic.between_ends or whole == 0:
+            return None
+        squares = sum(n * w * w for n, w in zip(used, weights, strict=True))
+        return float(_quantile_errors(question, levels, np.array([whole]), np.array([squares]))[0])
+
+    def predict_many(self, question: Question, levels: Levels, expected: Expected) -> Floats:
+        statistic = cast(Order, question.statistic)
+        used = expected.fractions @ np.array(levels.sizes, float)
+        epsilons = np.asarray(expected.rate) / NANO
+        if not statistic.between_ends:
+            return np.full(len(used), np.inf)
+        return _quantile_errors(question, levels, used * epsilons, used * epsilons**2)
+
+    def worst(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         return None
-    whole = sum(n * w for n, w in zip(used, weights, strict=True))
-    if whole == 0:
-        return None
-    squares = sum(n * w * w for n, w in zip(used, weights, strict=True))
-    return float(quantile_errors(question, levels, np.array([whole]), np.array([squares]))[0])
 
 
-def quantile_errors(question: Question, levels: Levels, whole: Floats, squares: Floats) -> Floats:
-    """The same for several choices of weights at once, each given by the sums of its weights and of their squares."""
-    statistic = question.statistic
-    assert isinstance(statistic, Order)
-    if statistic.q is None or not 0 < statistic.q < 1:
-        return np.full(len(whole), np.inf)
-    q = float(statistic.q)
+def _quantile_errors(question: Question, levels: Levels, whole: Floats, squares: Floats) -> Floats:
+    """RMSE of weighted quantiles, each given by the sums of its weights and of their squares over the people used."""
+    statistic = cast(Order, question.statistic)
+    q = float(statistic.quantile)
     points, widths, share, density, answer = _stand_in(question, q)
     gap = np.abs(share - q) / 2
     per_person, uneven = _counted(question)
@@ -61,8 +71,7 @@ def quantile_errors(question: Question, levels: Levels, whole: Floats, squares: 
 def _counted(question: Question) -> tuple[float, float]:
     """(how much of a person's weight is expected to count, the variance of that for one person, relative): (1, 1)
     unless filtered. People have 1 to m rows, which are alike and count all or none, as `Scope` guesses."""
-    statistic = question.statistic
-    assert isinstance(statistic, Order)
+    statistic = cast(Order, question.statistic)
     if statistic.scope is None:
         return 1.0, 1.0
     most = statistic.scope.rows
@@ -82,10 +91,8 @@ def _luck_nodes(statistic: Order) -> tuple[tuple[float, float], ...]:
 
 def mixed_quantile_error(question: Question, levels: Levels, shares: Floats) -> float:
     """RMSE of one exponential mechanism per level, mixed with these shares."""
-    statistic = question.statistic
-    assert isinstance(statistic, Order)
-    assert statistic.q is not None
-    q = float(statistic.q)
+    statistic = cast(Order, question.statistic)
+    q = float(statistic.quantile)
     points, widths, share, density, answer = _stand_in(question, q)
     luck = q * (1 - q) / density**2
     total = -luck / levels.people
@@ -99,12 +106,11 @@ def mixed_quantile_error(question: Question, levels: Levels, shares: Floats) -> 
 
 
 def rank_error(question: Question, levels: Levels) -> float | None:
-    """RMSE of paper 1's exponential mechanism for a quantile: its cost on the stand-in."""
-    statistic = question.statistic
-    assert isinstance(statistic, Order)
-    if statistic.q is None or not 0 < statistic.q < 1:
+    """RMSE of the exponential mechanism of Jorgensen et al. 2015 for a quantile: its cost on the stand-in."""
+    statistic = cast(Order, question.statistic)
+    if not statistic.between_ends:
         return None
-    q = float(statistic.q)
+    q = float(statistic.quantile)
     points, widths, share, _, answer = _stand_in(question, q)
     cost = _cheapest(levels, share, share - q) + _cheapest(levels, 1 - share, q - share)
     if np.isinf(cost).all():  # so many are public that the stand-in's own people leave no answer possible
@@ -112,65 +118,10 @@ def rank_error(question: Question, levels: Levels) -> float | None:
     return math.sqrt(_second_moment(points - answer, widths, cost / 2) + _grid_rounding(statistic))
 
 
-def count_error(levels: Levels, density: float) -> float:
-    """RMSE of paper 1's exponential mechanism for a count, with the same fraction of ones at every level."""
-    distance, chance = count_distribution(levels, density)
-    return math.sqrt(float((chance * distance**2).sum()))
-
-
-def worst_count_error(levels: Levels) -> float:
-    """No data set's RMSE of paper 1's exponential count is larger (docs/theory.md, "exponential").
-
-    RMSE^2 <= 2 sum_d d^2 w_d / (1 + 2 sum_d w_d) with w_d = exp(-E_d/2), E_d the sum of the d smallest epsilons: as if
-    the cheapest people stood on both sides of the answer at once.
-    """
-    distance, chance = _dominating(levels)
-    return math.sqrt(float((chance * distance**2).sum()))
-
-
-def worst_count_reach(levels: Levels, confidence: float) -> float:
-    """On no data set does the exponential count err by more than this with a larger chance than 1 - confidence."""
-    distance, chance = _dominating(levels)
-    upto = np.cumsum(chance)
-    return float(distance[min(int(np.searchsorted(upto, confidence * upto[-1])), len(distance) - 1)])
-
-
-def _dominating(levels: Levels) -> tuple[Floats, Floats]:
-    """(size of the error, probability) of the law 1, 2w_1, 2w_2, ..., which dominates that of every data set."""
-    reach, cost = _price_curve(levels, np.array([1.0]))
-    distance, width = _distances(float(reach[0, -1]))
-    weight = np.append(1.0, 2 * width * np.exp(-np.interp(distance, reach[0], cost[0]) / 2))
-    return np.append(0.0, distance), weight / weight.sum()
-
-
-def count_distribution(levels: Levels, density: float) -> tuple[Floats, Floats]:
-    """(error, probability) of paper 1's exponential mechanism for a count on the stand-in, ascending.
-
-    Exact for the nearest 4,096 counts on either side; further out each node stands for many.
-    """
-    errors, weights = [np.zeros(1)], [np.ones(1)]
-    for fraction, sign in ((density, -1), (1 - density, 1)):
-        reach, cost = _price_curve(levels, np.array([fraction]))
-        distance, width = _distances(float(reach[0, -1]))
-        errors.append(sign * distance)
-        weights.append(width * np.exp(-np.interp(distance, reach[0], cost[0]) / 2))
-    error, weight = np.concatenate(errors), np.concatenate(weights)
-    order = np.argsort(error)
-    return error[order], weight[order] / weight.sum()
-
-
-def _price_curve(levels: Levels, fraction: Floats) -> tuple[Floats, Floats]:
-    """(people, cost) at the corners of the curve of cheapest people to change, when a fraction of each level may be."""
-    finite = [(n, to_epsilon(g)) for g, n in zip(levels.grants, levels.sizes, strict=True) if g is not None]
-    people = fraction[:, None] * np.array([0.0, *(n for n, _ in finite)])
-    price = people * np.array([0.0, *(e for _, e in finite)])
-    return np.cumsum(people, axis=1), np.cumsum(price, axis=1)
-
-
 def _cheapest(levels: Levels, fraction: Floats, needed: Floats) -> Floats:
     """The cost of changing the cheapest `needed` (share of the roster) among a fraction of every level."""
     people = levels.people * np.maximum(needed, 0.0)
-    reach, cost = _price_curve(levels, fraction)
+    reach, cost = price_curve(levels, fraction)
     steps = np.diff(reach, axis=1)
     taken = np.clip(people[:, None] - reach[:, :-1], 0.0, steps)
     slope = np.divide(np.diff(cost, axis=1), steps, out=np.zeros_like(steps), where=steps > 0)
@@ -178,19 +129,9 @@ def _cheapest(levels: Levels, fraction: Floats, needed: Floats) -> Floats:
     return np.where(impossible, np.inf, (taken * slope).sum(axis=1))
 
 
-def _distances(most: float) -> tuple[Floats, Floats]:
-    """Distances 1, 2, ... from the true count, and how many whole numbers each stands for."""
-    near = np.arange(1.0, min(most, _EXACT_STEPS) + 1)
-    if most <= _EXACT_STEPS:
-        return near, np.ones_like(near)
-    corners = np.geomspace(_EXACT_STEPS, most, _NODES)
-    return np.append(near, (corners[1:] + corners[:-1]) / 2), np.append(np.ones_like(near), np.diff(corners))
-
-
 def _stand_in(question: Question, q: float) -> tuple[Floats, Floats, Floats, float, float]:
     """(points, widths, share of people below, density at the answer, answer) of a normal curve within the bounds."""
-    statistic = question.statistic
-    assert isinstance(statistic, Order)
+    statistic = cast(Order, question.statistic)
     half = (statistic.bounds[1] - statistic.bounds[0]) / 2
     middle = sum(statistic.bounds) / 2 if question.location is None else question.location
     return _normal_curve(statistic.bounds, middle, half if question.spread is None else question.spread, q)

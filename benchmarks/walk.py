@@ -1,0 +1,145 @@
+"""Which way a question takes through the package: files passed, hops between files, calls and depth.
+
+Every way is followed in a fresh process, the first time it is taken. A hop is a call that lands in another file of the
+package than the call before it: what a reader who follows the question has to turn over. Run by `make walk`; a way above
+its limit fails the command.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import epsilons as eps
+
+PACKAGE = str(Path(eps.__file__).parent) + "/"
+
+
+@dataclass
+class Walk:
+    """What was passed on the way."""
+
+    calls: int = 0
+    hops: int = 0
+    depth: int = 0
+    last: str = ""
+    files: Counter[str] = field(default_factory=Counter)
+    between: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def row(self, name: str) -> str:
+        """A line of the table."""
+        rooms = sum(count for (one, other), count in self.between.items() if one.split("/")[0] != other.split("/")[0])
+        return f"{name:34} {self.calls:6,} {len(self.files):6} {self.hops:6,} {rooms:6,} {self.depth:6}"
+
+
+def follow(ask: Callable[[], Any]) -> Walk:
+    """Profile one call; only functions of the package count, and what they call outside is passed over."""
+    walk = Walk()
+    stack: list[str] = []
+
+    def seen(frame: FrameType, event: str, argument: Any) -> None:
+        if event not in ("call", "return") or not frame.f_code.co_filename.startswith(PACKAGE):
+            return
+        name = frame.f_code.co_filename.removeprefix(PACKAGE)
+        if event == "return":
+            if stack:
+                stack.pop()
+            return
+        walk.calls += 1
+        walk.files[name] += 1
+        if walk.last not in ("", name):
+            walk.hops += 1
+            walk.between[walk.last, name] += 1
+        walk.last = name
+        stack.append(name)
+        walk.depth = max(walk.depth, len(stack))
+
+    sys.setprofile(seen)
+    try:
+        ask()
+    finally:
+        sys.setprofile(None)
+    return walk
+
+
+#: The most files and hops that a way may take.
+LIMITS = {
+    "eps.mean, a named mechanism": (15, 120),
+    "eps.mean, auto": (26, 200),
+    "Dataset.mean, where and by": (36, 300),
+}
+
+
+def values_and_epsilons() -> tuple[Any, Any]:
+    """A thousand made-up people at three levels."""
+    rng = np.random.default_rng(7)
+    return rng.uniform(0, 100, 1000), rng.choice([0.1, 0.5, 1.0], 1000)
+
+
+def walk_arrays(mechanism: str) -> Iterator[tuple[str, Walk]]:
+    """A question on plain arrays."""
+    values, epsilons = values_and_epsilons()
+    name = "eps.mean, auto" if mechanism == "auto" else "eps.mean, a named mechanism"
+    yield name, follow(lambda: eps.mean(values, epsilons, bounds=(0, 100), spread=20, mechanism=mechanism))
+
+
+def walk_table() -> Iterator[tuple[str, Walk]]:
+    """A question on a table, and the same again."""
+    values, epsilons = values_and_epsilons()
+    table = pa.table(
+        {"id": range(1000), "wage": values, "e": epsilons, "region": ["n", "s"] * 500, "age": [20, 40, 60, 80] * 250}
+    )
+    people = eps.Dataset(table, person="id", preferences=eps.Preferences.from_column("e"))
+
+    def ask() -> Any:
+        return people.mean("wage", bounds=(0, 100), where="age >= 30", by={"region": ["n", "s"]}, share=0.1)
+
+    yield "Dataset.mean, where and by", follow(ask)
+    yield "the same again, stored", follow(ask)
+
+
+WAYS: dict[str, Callable[[], Iterator[tuple[str, Walk]]]] = {
+    "named": lambda: walk_arrays("weighted"),
+    "auto": lambda: walk_arrays("auto"),
+    "table": walk_table,
+}
+
+
+def print_way(way: str, verbose: bool) -> int:
+    """Follow one way in this process; 1 if it is longer than its limit."""
+    failed = False
+    for name, walk in WAYS[way]():
+        files, hops = LIMITS.get(name, (10**9, 10**9))
+        over = len(walk.files) > files or walk.hops > hops
+        failed |= over
+        print(walk.row(name) + (f"   over the limit of {files} files and {hops} hops" if over else ""))
+        if verbose:
+            for (one, other), count in walk.between.most_common(60):
+                print(f"    {count:4}  {one} -> {other}")
+            for file, count in walk.files.most_common():
+                print(f"    {count:4}  {file}")
+    return int(failed)
+
+
+def main() -> int:
+    """Print the table, each way from a process of its own; 1 if one of them is too long."""
+    verbose = ["--verbose"] if "--verbose" in sys.argv else []
+    chosen = [argument for argument in sys.argv[1:] if argument in WAYS]
+    if chosen:
+        return print_way(chosen[0], bool(verbose))
+    print(f"{'way':34} {'calls':>6} {'files':>6} {'hops':>6} {'rooms':>6} {'depth':>6}", flush=True)
+    found = [subprocess.run([sys.executable, __file__, way, *verbose], check=False).returncode for way in WAYS]
+    return int(any(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

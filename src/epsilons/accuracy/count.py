@@ -1,0 +1,146 @@
+"""How far the exponential count of Jorgensen et al. 2015 errs: its law on a stand-in, at worst, and its error bars.
+
+The stand-in has a fraction `density` of ones, alike at every level.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.accuracy.intervals import normal_two_sided
+from epsilons.guarantee import to_epsilon
+from epsilons.preferences import Levels
+
+_HALVINGS = 24
+_EXACT_STEPS = 4096
+_NODES = 600
+
+Floats = NDArray[np.float64]
+
+
+def count_error(levels: Levels, density: float) -> float:
+    """RMSE of the exponential mechanism for a count, with the same fraction of ones at every level."""
+    distance, chance = count_distribution(levels, density)
+    return math.sqrt(float((chance * distance**2).sum()))
+
+
+def worst_count_error(levels: Levels) -> float:
+    """No data set's RMSE of the exponential count is larger (docs/theory.md, "exponential").
+
+    RMSE^2 <= 2 sum_d d^2 w_d / (1 + 2 sum_d w_d) with w_d = exp(-E_d/2), E_d the sum of the d smallest epsilons: as if
+    the cheapest people stood on both sides of the answer at once.
+    """
+    distance, chance = _dominating(levels)
+    return math.sqrt(float((chance * distance**2).sum()))
+
+
+def worst_count_reach(levels: Levels, confidence: float) -> float:
+    """On no data set does the exponential count err by more than this with a larger chance than 1 - confidence."""
+    distance, chance = _dominating(levels)
+    upto = np.cumsum(chance)
+    return float(distance[min(int(np.searchsorted(upto, confidence * upto[-1])), len(distance) - 1)])
+
+
+def _dominating(levels: Levels) -> tuple[Floats, Floats]:
+    """(size of the error, probability) of the law 1, 2w_1, 2w_2, ..., which dominates that of every data set."""
+    reach, cost = price_curve(levels, np.array([1.0]))
+    distance, width = _distances(float(reach[0, -1]))
+    weight = np.append(1.0, 2 * width * np.exp(-np.interp(distance, reach[0], cost[0]) / 2))
+    return np.append(0.0, distance), weight / weight.sum()
+
+
+def count_distribution(levels: Levels, density: float) -> tuple[Floats, Floats]:
+    """(error, probability) of the exponential mechanism for a count on the stand-in, ascending.
+
+    Exact for the nearest 4,096 counts on either side; further out each node stands for many.
+    """
+    errors, weights = [np.zeros(1)], [np.ones(1)]
+    for fraction, sign in ((density, -1), (1 - density, 1)):
+        reach, cost = price_curve(levels, np.array([fraction]))
+        distance, width = _distances(float(reach[0, -1]))
+        errors.append(sign * distance)
+        weights.append(width * np.exp(-np.interp(distance, reach[0], cost[0]) / 2))
+    error, weight = np.concatenate(errors), np.concatenate(weights)
+    order = np.argsort(error)
+    return error[order], weight[order] / weight.sum()
+
+
+def price_curve(levels: Levels, fraction: Floats) -> tuple[Floats, Floats]:
+    """(people, cost) at the corners of the curve of cheapest people to change, when a fraction of each level may be."""
+    finite = [(n, to_epsilon(g)) for g, n in zip(levels.grants, levels.sizes, strict=True) if g is not None]
+    people = fraction[:, None] * np.array([0.0, *(n for n, _ in finite)])
+    price = people * np.array([0.0, *(e for _, e in finite)])
+    return np.cumsum(people, axis=1), np.cumsum(price, axis=1)
+
+
+def _distances(most: float) -> tuple[Floats, Floats]:
+    """Distances 1, 2, ... from the true count, and how many whole numbers each stands for."""
+    near = np.arange(1.0, min(most, _EXACT_STEPS) + 1)
+    if most <= _EXACT_STEPS:
+        return near, np.ones_like(near)
+    corners = np.geomspace(_EXACT_STEPS, most, _NODES)
+    return np.append(near, (corners[1:] + corners[:-1]) / 2), np.append(np.ones_like(near), np.diff(corners))
+
+
+@dataclass(frozen=True)
+class CountBar:
+    """The exponential count's error depends on the count itself, so its interval is an inverted test.
+
+    A true count x is kept if an answer at least as far out as the one released has a chance of at least half of what
+    is left, (1-confidence)/2, on the public stand-in with x ones spread evenly over the levels. `population` is the
+    standard deviation of who happened to be on the roster.
+    """
+
+    grants: tuple[int | None, ...]
+    sizes: tuple[int, ...]
+    population: float
+    #: Whether nothing is assumed about where the ones are: then the law that dominates all others is used.
+    nothing_assumed: bool = False
+
+    def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
+        """Where the count of the people on the roster lies."""
+        people, tail = sum(self.sizes), (1 - confidence) / 2
+        value = float(value)
+        if self.nothing_assumed:
+            reach = worst_count_reach(Levels(self.grants, self.sizes), confidence)
+            low, high = max(value - reach, 0.0), min(value + reach, float(people))
+        else:
+            low = self._edge(0.0, value, value, tail, below=True)
+            high = self._edge(float(people), value, value, tail, below=False)
+        if population:
+            extra = normal_two_sided(confidence) * self.population
+            return value - math.hypot(value - low, extra), value + math.hypot(high - value, extra)
+        return low, high
+
+    def _edge(self, outside: float, inside: float, answer: float, tail: float, *, below: bool) -> float:
+        """The furthest count on one side that the answer does not contradict."""
+        if self._chance(outside, answer, below) >= tail:
+            return outside
+        for _ in range(_HALVINGS):
+            middle = (outside + inside) / 2
+            if self._chance(middle, answer, below) >= tail:
+                inside = middle
+            else:
+                outside = middle
+        return inside
+
+    def _chance(self, count: float, answer: float, below: bool) -> float:
+        """Of an answer at least this far above (or below) a true count."""
+        people = sum(self.sizes)
+        error, chance = count_distribution(Levels(self.grants, self.sizes), min(max(count / people, 0.0), 1.0))
+        gap = answer - count
+        return float(chance[error >= gap - 0.5].sum() if below else chance[error <= gap + 0.5].sum())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that survive JSON."""
+        return {**self.__dict__, "grants": list(self.grants), "sizes": list(self.sizes)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> CountBar:
+        """The inverse of `to_dict`."""
+        return cls(tuple(data["grants"]), tuple(data["sizes"]), data["population"], data["nothing_assumed"])

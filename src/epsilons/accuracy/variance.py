@@ -1,0 +1,159 @@
+"""How far a variance errs: it bends with its noise, and is cut off at 0 and at h^2.
+
+A variance is h^2 (m2 - m1^2), made of two noisy means. The farther the mean lies from the centre of the bounds, the
+more the noise of m1 matters (2 |m1| times itself), and where noise is large its square does too; near the ends the
+answer is cut off. So the answer itself is computed at evenly spread noises, around what is publicly expected of the
+values.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.accuracy.additive import Effect, LinearAccuracy
+from epsilons.accuracy.intervals import ErrorBar
+from epsilons.preferences import Levels
+from epsilons.statistics.additive import Moments
+from epsilons.statistics.base import Answer
+from epsilons.statistics.question import Question
+from epsilons.statistics.total import STEPS
+from epsilons.statistics.variance import Variance
+from epsilons.statistics.weighting import Weighting
+
+_NODES = 2048
+#: Distances of the mean from the centre, in units of h, among which the worst is looked for.
+_MEANS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99)
+Floats = NDArray[np.float64]
+
+
+class VarianceAccuracy(LinearAccuracy):
+    """Of variances, over everyone or over a private number of rows."""
+
+    def expected_errors(self, effect: Effect, statistic: Any, levels: Levels, moments: Moments) -> Floats:
+        square = statistic.max_error
+        first = moments.off / math.sqrt(square)
+        true = min(moments.mean / square, 1 - first**2)
+        # Who has which weight, and coins: normal, and small enough to be added as they are.
+        uneven = (effect.multipliers - 1) ** 2 @ np.array(levels.sizes, float) + levels.left_out
+        each = moments.variance / square**2
+        # A person whom a coin leaves out takes away u^2 - 1/2 - 2 m1 u = (u - m1)^2 - m1^2 - 1/2, and if their rows
+        # leave the number of rows as well, (u - m1)^2 less its mean.
+        coin = each if statistic.private_count else each + (true - first**2 - 0.5) ** 2
+        varied = each * uneven / levels.people**2 + coin * _coins(effect, levels)
+        errors: Floats = square * _errors(effect, statistic, levels, first, true, varied)
+        return errors
+
+    def worst(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
+        """Weights and people are two laws on the values, a distance T apart in total variation.
+
+        With everybody at one bound but for the T that only one of the laws sees, at the other, their variances differ
+        by 4T(1-T) h^2, and by h^2 from T=1/2 on.
+        """
+        statistic = cast(Variance, question.statistic)
+        effect = Effect.of(question, statistic, levels, weighting.expected)
+        sizes = np.array(levels.sizes, float)
+        shares = effect.multipliers * sizes / max(float(effect.multipliers @ sizes), 1e-300)
+        apart = min(float(np.maximum(shares - sizes / levels.people, 0.0).sum()), 0.5)
+        # The largest mean square of what a coin takes away: everyone at a bound; filtered, an eighth p(1-p) at one.
+        coin = 2.25 if statistic.scope is None else 1 / max(statistic.scope.fraction, 1e-9)
+        varied = coin * _coins(effect, levels)
+        noise = 0.0
+        for first in _MEANS:
+            for true in (0.0, (1 - first**2) / 2, 1 - first**2):
+                noise = max(noise, float(_errors(effect, statistic, levels, first, true, varied)))
+        largest: float = statistic.max_error
+        return largest * min(math.hypot(4 * apart * (1 - apart), noise), 1.0)
+
+    def state(
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: float | None
+    ) -> float | None:
+        """The error of variances that are out, at the mean and the spread that their own noisy sums show.
+
+        Whatever the caller guessed is kept. A variance that looks smaller than its error is taken to be as large as
+        that: a few noises that happen to cancel must not make the error collapse. Of several groups it is the root mean
+        square.
+        """
+        statistic = cast(Variance, question.statistic)
+        assert answer.sums is not None
+        effect = Effect.of(question, statistic, levels, weighting.expected)
+        low, high = statistic.bounds
+        half, square = (high - low) / 2, statistic.max_error
+        weight = statistic.weight_behind(weighting, levels)
+        found = []
+        for first, second, *rows in zip(*answer.sums, strict=True):
+            count = max(rows[0], Fraction(1)) if rows else weight
+            mean = min(max(float(first / STEPS / count), -1.0), 1.0)
+            seen = square * min(max(float(second / STEPS / count) + 0.5 - mean**2, 0.0), 1.0)
+            where = (low + high) / 2 + half * mean if question.location is None else question.location
+            error = self._error_at(effect, question, levels, question.spread, where)
+            if question.spread is None:
+                error = self._error_at(effect, question, levels, math.sqrt(max(seen, error)), where)
+            found.append(error**2)
+        return math.sqrt(sum(found) / len(found))
+
+    def _error_at(
+        self, effect: Effect, question: Question, levels: Levels, spread: float | None, location: float
+    ) -> float:
+        statistic = cast(Variance, question.statistic)
+        moments = statistic.moments(spread, question.density, location)
+        return float(self.expected_errors(effect, statistic, levels, moments))
+
+    def bars(
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
+    ) -> tuple[ErrorBar, ...] | None:
+        """A variance bends with its noise: none is offered."""
+        return None
+
+
+def _coins(effect: Effect, levels: Levels) -> Any:
+    """The variance of a mean over people when each person's part is 1 and coins leave people out."""
+    if not effect.sampled:
+        return 0.0
+    kept = (effect.fractions * (1 - effect.fractions)) @ np.array(levels.sizes, float)
+    return (effect.factor / levels.people) ** 2 * kept
+
+
+def _errors(effect: Effect, statistic: Variance, levels: Levels, first: float, true: float, varied: Any) -> Floats:
+    """RMSE in units of h^2 where the mean lies `first` from the centre and the variance is `true`, in units of h."""
+    noises, luck = _nodes()
+    scales = [np.asarray(scale)[..., None] for scale in effect.scales]
+    mean_off, squares_off = (scale / STEPS * noise for scale, noise in zip(scales[:2], noises[:2], strict=True))
+    if statistic.scope is not None:
+        # Sums and the number of rows are weighted alike, so that weights matter to the noise alone.
+        expected = max(statistic.scope.expected, 1e-9)
+        one_row = np.asarray(effect.factor)[..., None] / levels.people / expected
+        rows = np.maximum(1 + scales[2] / expected * noises[2], one_row)
+        mean = (first + mean_off / expected) / rows
+        squares = (true + first**2 - 0.5 + squares_off / expected) / rows + 0.5
+    else:
+        reached = ((effect.multipliers @ np.array(levels.sizes, float)) / levels.people)[..., None]
+        mean = reached * first + mean_off
+        squares = reached * (true + first**2 - 0.5) + 0.5 + squares_off
+    answers = np.clip(squares - mean**2 + np.sqrt(varied)[..., None] * luck, 0.0, 1.0)
+    errors: Floats = np.sqrt(((answers - true) ** 2).mean(axis=-1))
+    return errors
+
+
+@cache
+def _nodes() -> tuple[Floats, Floats]:
+    """(three Laplace noises of scale 1, a standard normal one): evenly spread points of their joint law.
+
+    The points are the multiples, modulo one, of powers of 1/x with x^5 = x + 1: they fill four dimensions evenly.
+    """
+    from statistics import NormalDist  # it loads the module of seeded draws, which nothing here may touch
+
+    root = 1.0
+    for _ in range(60):
+        root = (1 + root) ** (1 / 5)
+    places = (0.5 + np.outer(root ** -np.arange(1.0, 5.0), np.arange(1, _NODES + 1))) % 1
+    places = np.clip(places, 1e-12, 1 - 1e-12)
+    uniform = places[:3]
+    laplace = np.where(uniform < 0.5, np.log(2 * uniform), -np.log(2 - 2 * uniform))
+    normal = NormalDist()
+    return laplace, np.array([normal.inv_cdf(place) for place in places[3]])

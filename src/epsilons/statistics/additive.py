@@ -1,0 +1,339 @@
+"""The family of statistics whose summary adds up over people, and how it draws.
+
+With weights the answer is one weighted sum per cell with one noise each: integers, so that the noise is a discrete
+Laplace and every loss exact. What weights leave out is omitted, rescaled, shrunk or filled up, as `Rest` says.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.errors import DataError, PlanError
+from epsilons.noise.bernoulli import binomial
+from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
+from epsilons.statistics.base import Answer, Floats, Statistic
+from epsilons.statistics.lattice import Axis, product_distribution
+from epsilons.statistics.values import as_doubles, as_numbers
+from epsilons.statistics.weighting import ALWAYS, Rest, Weighting
+
+if TYPE_CHECKING:
+    from epsilons.noise.entropy import Entropy
+    from epsilons.preferences import Levels
+    from epsilons.statistics.people import People
+    from epsilons.statistics.question import Question
+
+Sums = Sequence[Sequence[Fraction]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One integer vector of an additive statistic.
+
+    `reach` is how far one person can move it in L1: first when the person is absent, then when replaced.
+    `share` is the part of every person's epsilon that pays for it.
+    """
+
+    name: str
+    cells: int
+    reach: dict[str, int]
+    share: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What is publicly expected of one person's contribution, on the scale of the answer's sum.
+
+    `location` is how far off the expected mean may well be where nobody guessed the mean or the density. It counts only
+    as bias, against mechanisms that leave something out: else shrinking to the centre would look free.
+    `off` is for a variance: how far the values' own mean is expected to lie from the centre of the bounds.
+    """
+
+    mean: float
+    variance: float
+    location: float = 0.0
+    off: float = 0.0
+
+
+def doubt(fraction: float, density: float | None) -> float:
+    """How far off the expected fraction of people may well be: not at all if somebody guessed it.
+
+    Otherwise people fall into 1/fraction classes, of which this is one, and every way to split them is equally likely
+    (Dirichlet's law with all parameters 1); the standard deviation of one class is f sqrt((1 - f)/(1 + f)).
+    """
+    if density is not None:
+        return 0.0
+    return fraction * math.sqrt(max(1 - fraction, 0.0) / (1 + fraction))
+
+
+class Additive(Statistic):
+    """A statistic whose summary adds up over people.
+
+    The weighted sum of a part over levels, noise included, is turned into an answer by `answer`; what publicly known
+    total weight stands behind it is passed along, since a mean divides by it.
+    """
+
+    family: str = "linear"
+    #: What stands for a contribution that is left out, on the scale of `moments`: nothing, in a total.
+    origin: float = 0.0
+    #: The largest error an answer can have where answers are clipped; infinite where they are not.
+    max_error: float = math.inf
+    #: What one integer step of each part is worth on the scale of `moments`.
+    units: tuple[float, ...] = (1.0,)
+    #: The contribution of somebody of whom nothing is known, on the scale of `moments`.
+    centre: float = 0.0
+    #: Fields that mean something only with a scope.
+    scoped: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    @abstractmethod
+    def parts(self) -> tuple[Part, ...]:
+        """The integer vectors released, each with its reach and its share of epsilon."""
+
+    @abstractmethod
+    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
+        """For each part an array (levels, cells) of exact integer sums."""
+
+    @abstractmethod
+    def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
+        """The answer from noisy weighted sums per part, `weight` people's worth of them, and the roster's size.
+
+        `weight` equals `people` when everyone counts in full. An average divides by `weight`; a total adds the
+        public centre of as many people as stand behind it.
+        """
+
+    @abstractmethod
+    def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
+        """Public expectations of one person's contribution on the scale of the answer's sum."""
+
+    @abstractmethod
+    def extremes(self) -> tuple[float, float]:
+        """The least and the largest contribution of one person, on the scale of `moments`."""
+
+    @property
+    def keys(self) -> tuple[Hashable, ...] | None:
+        """The keys of the answer when it is a table of numbers."""
+        return None if self.scope is None else self.scope.groups
+
+    @property
+    def coin_origin(self) -> float:
+        """What a person adds to the sum when a coin leaves them out: sums of values are centred."""
+        return self.centre
+
+    def guess(self, question: Question) -> Moments:
+        """Public expectations at the question's own guesses."""
+        return self.moments(question.spread, question.density, question.location)
+
+    def seen(self, question: Question, mean: float, doubt: float) -> Moments:
+        """What a released number, give or take `doubt`, says about a contribution: a better guess than before."""
+        low, high = self.extremes()
+        return Moments(min(max(mean, low), high), self.guess(question).variance)
+
+    def noise_to_spread(self, question: Question) -> float:
+        """2 r^2/sigma^2, with the public guess of the spread."""
+        low, high = self.extremes()
+        variance = max(self.guess(question).variance, 1e-12 * (high - low) ** 2)
+        noise = 0.0
+        for part, unit in zip(self.parts, self.units, strict=True):
+            noise += (part.reach[question.neighbors] * unit / float(part.share)) ** 2
+        return 2 * noise / variance
+
+    def identity(self) -> str:
+        held = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        scope = held.pop("scope")
+        if scope is not None:
+            return spelled(f"Filtered{type(self).__name__}", scope=scope, **held)
+        return spelled(type(self).__name__, **{name: value for name, value in held.items() if name not in self.scoped})
+
+    def stretch(self, weighting: Weighting) -> Weighting:
+        """The weights of contributions when every value is shrunk by these."""
+        return weighting
+
+    # What weights leave out ---------------------------------------------------------------------------------------
+
+    def divisor(self, people: int) -> int:
+        """How many people's contributions make up one unit of the answer: 1 in a total."""
+        return 1
+
+    def makes_up_for(self, rest: Rest) -> bool:
+        """Whether the answer is scaled up for the weight that is left out."""
+        return rest is Rest.RESCALED
+
+    def fill(self, sums: Sums, rest: Fraction) -> Sums:
+        """The sums with the centre for so many people's worth of weight: nothing, in centred sums."""
+        return sums
+
+    def finish(self, question: Question, sums: Sums, weighting: Weighting, levels: Levels) -> Any:
+        """The answer from noisy weighted sums: rescaled, filled up or left alone."""
+        people, total = levels.people, weighting.total(levels)
+        if weighting.rest is Rest.RESCALED:
+            return self.answer([[s * people / total for s in part] for part in sums], Fraction(people), people)
+        if weighting.rest is Rest.CENTRED:
+            return self.answer(self.fill(sums, people - total), Fraction(people), people)
+        return self.answer(sums, total, people)
+
+    # Draws ---------------------------------------------------------------------------------------------------------
+
+    def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
+        sums = []
+        for part, counts in zip(self.parts, self._tally(weighting, people, entropy), strict=True):
+            inverse = weighting.inverse_scale(part.share, part.reach[question.neighbors])
+            exact = weighted_sums(counts, weighting.weights)
+            noise = self.noise(entropy, inverse, len(exact))
+            sums.append([Fraction(s + k, weighting.one) for s, k in zip(exact, noise, strict=True)])
+        return Answer(self.finish(question, sums, weighting, people.levels), sums=sums)
+
+    def simulate(self, question: Question, weighting: Weighting, people: People, entropy: Entropy, size: int) -> Floats:
+        if len(self.parts) > 1 or self.parts[0].cells > 1:
+            raise PlanError("Only single numbers are simulated in bulk.")
+        if weighting.chances is not None:
+            return np.array([self.draw(question, weighting, people, entropy).value for _ in range(size)], float)
+        exact = weighted_sums(self._tally(weighting, people, entropy)[0], weighting.weights)[0]
+        inverse = weighting.inverse_scale(self.parts[0].share, self.parts[0].reach[question.neighbors])
+        noise = discrete_laplace_many(entropy, inverse, size)
+        zero, one = (self.finish(question, [[Fraction(k)]], weighting, people.levels) for k in (0, 1))
+        answers: Floats = zero + (one - zero) * (noise + exact).astype(float) / weighting.one
+        return answers
+
+    def noise(self, entropy: Entropy, inverse: Fraction, cells: int) -> list[int]:
+        """One draw after the other: for a few cells that is faster than many at once."""
+        return [discrete_laplace(entropy, inverse) for _ in range(cells)]
+
+    def _tally(self, weighting: Weighting, people: People, entropy: Entropy) -> list[NDArray[np.int64]]:
+        if weighting.chances is None:
+            return people.tally(self)
+        return self.sampled_tally(people, weighting.chances, entropy)
+
+    def sampled_tally(self, people: People, chances: Sequence[int], entropy: Entropy) -> list[NDArray[np.int64]]:
+        """The summary of a fresh random sample of people."""
+        return people.sampled_tally(self, chances, entropy)
+
+    def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
+        """Log-probabilities of noisy weighted sums at points of their lattice; a mixture where people are sampled."""
+        axes: list[Axis] = []
+        for part in self.parts:
+            inverse = weighting.inverse_scale(part.share, part.reach[question.neighbors])
+            axes += [Axis(weighting.one * part.reach["absent"], people.levels.people, inverse)] * part.cells
+        mixture = [(chance, sample.tally(self)) for chance, sample in people.samples(weighting.chances)]
+        centres = [
+            (chance, [s for counts in parts for s in weighted_sums(counts, weighting.weights)])
+            for chance, parts in mixture
+        ]
+        return product_distribution(axes, centres)
+
+    def exact(self, people: People) -> Any:
+        count = people.levels.people
+        sums = [[Fraction(int(cell)) for cell in part.sum(axis=0)] for part in people.tally(self)]
+        return self.answer(sums, Fraction(count), count)
+
+    # On arrays, where a scope means that NaN does not count -----------------------------------------------------------
+
+    def _there(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Who has a value that counts; a scope of one group and one row per person is all that arrays have."""
+        self._check_array()
+        there: NDArray[np.bool_] = ~np.isnan(as_doubles(as_numbers(values)))
+        return there
+
+    def _check_array(self) -> None:
+        if self.scope is not None and (self.scope.rows > 1 or self.scope.groups is not None):
+            raise DataError("Arrays have one row per person and no groups.", hint="eps.Dataset")
+
+
+class Average(Additive):
+    """A statistic that divides by the weight behind it, or by a private number of rows that is released as well."""
+
+    #: The root mean square error of an answer that is nothing but noise, cut off at either of its ends.
+    clipped_rmse: float = math.inf
+
+    @property
+    def origin(self) -> float:  # type: ignore[override]
+        """Averages are drawn to the centre by what is left out."""
+        return self.centre
+
+    def divisor(self, people: int) -> int:
+        return people
+
+    def makes_up_for(self, rest: Rest) -> bool:
+        """A private number of rows is weighted like the sum that it divides, whatever the rest."""
+        return self.private_count or rest in (Rest.OMITTED, Rest.RESCALED)
+
+    def finish(self, question: Question, sums: Sums, weighting: Weighting, levels: Levels) -> Any:
+        return self.answer(sums, self.weight_behind(weighting, levels), levels.people)
+
+    def weight_behind(self, weighting: Weighting, levels: Levels) -> Fraction:
+        """What an average is divided by: the weight that is there, or everyone."""
+        return weighting.total(levels) if self.makes_up_for(weighting.rest) else Fraction(levels.people)
+
+
+class Counting(Additive):
+    """A statistic that counts people or rows, so that a sample of people is often a thinned count."""
+
+    @property
+    def coin_origin(self) -> float:
+        """Counts are not centred: whoever is left out adds nothing."""
+        return 0.0
+
+    @property
+    @abstractmethod
+    def one_each(self) -> bool:
+        """Whether everyone is counted at most once in all."""
+
+    def fill(self, sums: Sums, rest: Fraction) -> Sums:
+        centre = Fraction(self.centre) * rest
+        return [[s + centre for s in part] for part in sums]
+
+    def sampled_tally(self, people: People, chances: Sequence[int], entropy: Entropy) -> list[NDArray[np.int64]]:
+        if not self.one_each:
+            return super().sampled_tally(people, chances, entropy)
+        return [thin(part, chances, entropy) for part in people.tally(self)]
+
+    def seen(self, question: Question, mean: float, doubt: float) -> Moments:
+        """A fraction of ones is taken two standard errors nearer to a half than it looks.
+
+        A few people who happen to agree must not make the error bar collapse.
+        """
+        if not self.one_each:
+            return super().seen(question, mean, doubt)
+        mean = min(max(mean, 0.0), 1.0)
+        mean = min(mean + 2 * doubt, 0.5) if mean < 0.5 else max(mean - 2 * doubt, 0.5)
+        return Moments(mean, mean * (1 - mean))
+
+
+def row_moments(fraction: float, most: int, density: float | None) -> Moments:
+    """Of one person's number of rows that count, when people have 1 to `most` rows and count whole or not at all."""
+    rows = (1 + most) / 2
+    square = fraction * (rows**2 + (most**2 - 1) / 12)
+    return Moments(fraction * rows, max(square - (fraction * rows) ** 2, 1e-9), rows * doubt(fraction, density))
+
+
+def weighted_sums(counts: NDArray[np.int64], weights: Sequence[int]) -> list[int]:
+    """Exact integer sums over levels, one per cell."""
+    rows = counts.tolist()
+    return [sum(w * row[cell] for w, row in zip(weights, rows, strict=True)) for cell in range(len(rows[0]))]
+
+
+def thin(counts: NDArray[np.int64], chances: Sequence[int], entropy: Entropy) -> NDArray[np.int64]:
+    """Keep each counted person with their level's chance: exact binomials instead of one coin per person."""
+    thinned = np.empty_like(counts)
+    for level, chance in enumerate(chances):
+        for cell in range(counts.shape[1]):
+            count = int(counts[level, cell])
+            thinned[level, cell] = count if chance >= ALWAYS else binomial(entropy, count, chance)
+    return thinned
+
+
+def whole_or_float(number: Fraction) -> int | float:
+    """A count as people write it: whole where it is."""
+    return int(number) if number.denominator == 1 else float(number)
+
+
+def spelled(name: str, **arguments: Any) -> str:
+    """A value as dataclasses write it."""
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
