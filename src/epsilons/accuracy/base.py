@@ -21,9 +21,9 @@ from epsilons.statistics.weighting import Expected, Weighting
 class Accuracy(ABC):
     """The errors of one family of statistics."""
 
+    @abstractmethod
     def predict(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         """Expected RMSE against the roster's own statistic; None where it cannot be said without the data."""
-        return float(self.predict_many(question, levels, weighting.expected))
 
     @abstractmethod
     def predict_many(self, question: Question, levels: Levels, expected: Expected) -> NDArray[np.float64]:
