@@ -18,8 +18,7 @@ from epsilons.noise.entropy import Entropy, system
 from epsilons.noise.exact import keep_chance
 from epsilons.preferences import Levels, Preferences, Roster, aligned_roster, roster_of
 from epsilons.release import Release, algorithm_release
-from epsilons.statistics.people import keep_people
-from epsilons.statistics.weighting import ALWAYS
+from epsilons.statistics.people import ALWAYS, keep_people
 
 
 def personalize(

@@ -138,6 +138,11 @@ class LinearAccuracy(Accuracy):
         square = effect.worst_bias() ** 2 + effect.worst_coins() + float(self.noise(question, effect))
         return min(math.sqrt(square), effect.facts.max_error)
 
+    def state(
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: float | None
+    ) -> float | None:
+        return predicted
+
     def noise(self, question: Question, effect: Effect) -> Any:
         """The mean square of the noise in an answer."""
         return effect.noise()

@@ -33,14 +33,14 @@ class Accuracy(ABC):
     def worst(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         """The same for the worst values people could have, however these relate to their preferences."""
 
+    @abstractmethod
     def state(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: float | None
     ) -> float | None:
         """The expected error once an answer is out: what its noisy sums say about the values is public by then."""
-        return predicted
 
+    @abstractmethod
     def bars(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
     ) -> tuple[ErrorBar, ...] | None:
         """An error bar for each number of an answer; None where nobody can honestly give one."""
-        return None

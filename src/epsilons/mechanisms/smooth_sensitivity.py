@@ -23,10 +23,10 @@ from epsilons.preferences import Levels
 from epsilons.statistics.base import Answer
 from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.order import Order
-from epsilons.statistics.people import People
+from epsilons.statistics.people import ALWAYS, People
 from epsilons.statistics.question import Question
 from epsilons.statistics.smooth import RELATIVE_ERROR, smooth_sensitivity
-from epsilons.statistics.weighting import ALWAYS, Coins
+from epsilons.statistics.weighting import Coins
 
 SCALES = ("tight", "paper")
 INSIDE = ("minimum", "threshold", "sample")

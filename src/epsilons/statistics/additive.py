@@ -21,8 +21,8 @@ from epsilons.noise.bernoulli import binomial
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.statistics.base import Answer, Floats, Statistic
 from epsilons.statistics.lattice import Axis, product_distribution
-from epsilons.statistics.values import as_doubles, as_numbers
-from epsilons.statistics.weighting import ALWAYS, Rest, Weighting
+from epsilons.statistics.people import ALWAYS, as_doubles, as_numbers
+from epsilons.statistics.weighting import Rest, Weighting
 
 if TYPE_CHECKING:
     from epsilons.noise.entropy import Entropy

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from epsilons.statistics.additive import Additive, Average, Moments, Part, Sums, doubt
 from epsilons.statistics.base import Floats, check_bounds
+from epsilons.statistics.people import CHUNK, as_doubles, as_numbers, sum_by_level
 from epsilons.statistics.question import Question
 from epsilons.statistics.scope import Scope
-from epsilons.statistics.values import CHUNK, as_doubles, as_numbers, sum_by_level
 
 #: Steps of the grid from the centre of the bounds to a bound.
 STEPS = 1 << 30

@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.noise.exact import keep_chance
 from epsilons.preferences import Levels
+from epsilons.statistics.people import ALWAYS
 
 #: Fixed-point weights have this many steps to one.
 FINE = 1 << 40
-#: A chance of 1 in the units of the noise room.
-ALWAYS = 1 << 64
 
 
 class Rest(Enum):

@@ -7,9 +7,8 @@ from epsilons.noise.entropy import Entropy
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.count import Count
-from epsilons.statistics.people import ALWAYS, ArrayPeople, thin
+from epsilons.statistics.people import ALWAYS, CHUNK, ArrayPeople, thin
 from epsilons.statistics.total import Sum
-from epsilons.statistics.values import CHUNK
 from epsilons.testing import seeded
 
 
