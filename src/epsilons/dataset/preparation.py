@@ -22,7 +22,7 @@ from epsilons.engines.base import DATE, NUMBER, OTHER, SOURCE, TEXT, TRUTH, Colu
 from epsilons.engines.literals import cast, column, double, table, whole
 from epsilons.engines.predicate import missing
 from epsilons.errors import DataError
-from epsilons.ledger.base import Members
+from epsilons.ledger.values import Members
 from epsilons.statistics.queries import Prepared
 
 PERSON, COHORT = "epsilons person", "epsilons cohort"

@@ -16,9 +16,9 @@ from epsilons.engines.base import OTHER, Engine
 from epsilons.engines.opening import open_table
 from epsilons.errors import LedgerError, PreferenceError
 from epsilons.guarantee import to_epsilon
-from epsilons.ledger.base import ACTIVE, WITHDRAWN, Cohort, Enrolment
-from epsilons.ledger.book import Ledger
 from epsilons.ledger.identity import digests
+from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.values import ACTIVE, WITHDRAWN, Cohort, Enrolment
 from epsilons.preferences import Preferences
 
 #: People looked up one by one before all of them are.

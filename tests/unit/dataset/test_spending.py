@@ -12,7 +12,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.errors import BudgetExceeded, PlanError
-from epsilons.ledger.base import Allowance, Cohort
+from epsilons.ledger.values import Allowance, Cohort
 from epsilons.mechanisms.base import create
 from epsilons.preferences import LADDER, Levels, roster_of
 from epsilons.release.answer import make_release
