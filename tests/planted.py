@@ -30,6 +30,7 @@ from epsilons.mechanisms.threshold import Threshold
 from epsilons.mechanisms.weighted import Weighted
 from epsilons.noise.bernoulli import bernoulli
 from epsilons.noise.entropy import Entropy
+from epsilons.noise.exact import ALWAYS
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels, roster_of
@@ -38,7 +39,7 @@ from epsilons.statistics.base import Part
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order, SortedCells
-from epsilons.statistics.people import ALWAYS, ArrayPeople, People
+from epsilons.statistics.people import ArrayPeople, People
 from epsilons.statistics.question import Question
 from epsilons.statistics.total import STEPS, Sum, unit_scale
 from epsilons.statistics.variance import Variance

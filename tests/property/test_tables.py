@@ -22,7 +22,7 @@ from epsilons.dataset.asking import Wording, understand
 from epsilons.dataset.people import TablePeople
 from epsilons.mechanisms.base import create
 from epsilons.mechanisms.linear import Linear, weighted_sums
-from epsilons.noise.coins import keep_people
+from epsilons.noise.bernoulli import keep_digests
 from epsilons.noise.entropy import Entropy
 from epsilons.statistics.base import Additive
 from epsilons.statistics.order import Order, SortedCells
@@ -177,12 +177,12 @@ def test_coins_by_position_are_caught() -> None:
     def by_position(entropy: Entropy, digests: NDArray[np.uint8], codes: Any, chances: Any) -> NDArray[np.bool_]:
         places = np.zeros((len(codes), 16), np.uint8)
         places[:, 0] = np.arange(len(codes))
-        return keep_people(entropy, places, codes, chances)
+        return keep_digests(entropy, places, codes, chances)
 
     def wanted(pair: Pair) -> bool:
         return pair.question.neighbors == "absent" and len(pair.grants) > 3
 
-    with patch.object(table_people, "keep_people", by_position):
+    with patch.object(table_people, "keep_digests", by_position):
         assert found(check_coins, 20, wanted) >= 1
     assert found(check_coins, 8, wanted) == 0
 

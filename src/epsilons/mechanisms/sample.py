@@ -18,11 +18,11 @@ from epsilons.mechanisms.base import Charges, register
 from epsilons.mechanisms.linear import Linear, Weighting, lattice_distribution
 from epsilons.mechanisms.thresholds import resolve_threshold
 from epsilons.noise.entropy import Entropy
-from epsilons.noise.exact import keep_chance
+from epsilons.noise.exact import ALWAYS, keep_chance
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Additive
 from epsilons.statistics.order import Order, SortedCells
-from epsilons.statistics.people import ALWAYS, ArrayPeople, People
+from epsilons.statistics.people import ArrayPeople, People
 from epsilons.statistics.question import Question
 
 

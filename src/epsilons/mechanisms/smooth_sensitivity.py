@@ -18,12 +18,12 @@ from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import NEEDS_PUBLIC_COUNT, Answer, Charges, Mechanism, register
 from epsilons.mechanisms.thresholds import resolve_threshold
 from epsilons.noise.entropy import Entropy
-from epsilons.noise.exact import keep_chance
+from epsilons.noise.exact import ALWAYS, keep_chance
 from epsilons.noise.heavy import draw_many_on_grid, draw_on_grid, steepest_slope, steepest_stretch
 from epsilons.noise.pmf import heavy_log_probabilities
 from epsilons.preferences import Levels
 from epsilons.statistics.order import Order, SortedCells
-from epsilons.statistics.people import ALWAYS, ArrayPeople, People
+from epsilons.statistics.people import ArrayPeople, People
 from epsilons.statistics.question import Question
 from epsilons.statistics.smooth import RELATIVE_ERROR, smooth_sensitivity
 

@@ -9,16 +9,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.noise.bernoulli import binomial
+from epsilons.noise.bernoulli import binomial, keep_people
 from epsilons.noise.entropy import Entropy
+from epsilons.noise.exact import ALWAYS
 from epsilons.preferences import Levels, Roster
-from epsilons.statistics.base import CHUNK, Additive, as_numbers, check_length, check_values
+from epsilons.statistics.base import Additive, as_numbers, check_length, check_values
 from epsilons.statistics.order import Order, SortedCells
 from epsilons.statistics.rows import Rows
 from epsilons.statistics.total import STEPS, Centred
-
-#: A chance of 1 in the units of the noise room.
-ALWAYS = 1 << 64
 
 
 class People(Protocol):
@@ -78,14 +76,14 @@ class ArrayPeople:
             return [thin(part, chances, entropy) for part in self.tally(statistic)]
         if min(chances) >= ALWAYS:
             return self.tally(statistic)
-        kept = keep_people(self.roster, chances, entropy)
+        kept = keep_people(entropy, self.roster.codes, chances)
         return statistic.tally(self.values[kept], self.roster.codes[kept], self._count)
 
     def cells(self, statistic: Order) -> SortedCells:
         return statistic.summarize(self.values, self.roster.codes, self._count)
 
     def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> SortedCells:
-        kept = keep_people(self.roster, chances, entropy)
+        kept = keep_people(entropy, self.roster.codes, chances)
         return statistic.summarize(self.values[kept], self.roster.codes[kept], self._count)
 
     def grouped_cells(self, statistic: Order) -> list[SortedCells]:
@@ -105,17 +103,6 @@ class ArrayPeople:
         np.minimum.at(lowest, self.roster.codes, steps)
         np.maximum.at(highest, self.roster.codes, steps)
         return lowest, highest
-
-
-def keep_people(roster: Roster, chances: Sequence[int], entropy: Entropy) -> NDArray[np.bool_]:
-    """Who stays in a sample: a 64-bit coin each. A chance of 1 does not look at it, since its limit would overflow."""
-    limit = np.array([min(chance, ALWAYS - 1) for chance in chances], np.uint64)
-    certain = np.array([chance >= ALWAYS for chance in chances])
-    kept = np.empty(len(roster), bool)
-    for start in range(0, len(kept), CHUNK):
-        code = roster.codes[start : start + CHUNK]
-        kept[start : start + CHUNK] = (entropy.words(len(code)) < limit[code]) | certain[code]
-    return kept
 
 
 def thin(counts: NDArray[np.int64], chances: Sequence[int], entropy: Entropy) -> NDArray[np.int64]:

@@ -16,12 +16,12 @@ from epsilons.audit import ABSENT
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import create
 from epsilons.mechanisms.linear import Linear
+from epsilons.noise.exact import ALWAYS
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Additive
 from epsilons.statistics.filtered import FilteredCount, FilteredMean, FilteredSum, FilteredVariance
 from epsilons.statistics.order import Order
-from epsilons.statistics.people import ALWAYS
 from epsilons.statistics.question import Question
 from epsilons.statistics.scope import Scope
 from rows import RowPeople, Rows, all_rows, samples

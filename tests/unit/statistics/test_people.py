@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from epsilons.noise.entropy import Entropy
+from epsilons.noise.exact import ALWAYS
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import CHUNK
 from epsilons.statistics.count import Count
-from epsilons.statistics.people import ALWAYS, ArrayPeople, thin
+from epsilons.statistics.people import ArrayPeople, thin
 from epsilons.statistics.total import Sum
 from epsilons.testing import seeded
 
