@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from epsilons.dataset.preparation import Preparation
-from epsilons.engines.predicate import Predicate
+from epsilons.engines.trees import Predicate
 from epsilons.noise.bernoulli import keep_digests
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.exact import ALWAYS
