@@ -7,19 +7,19 @@ that nothing was changed behind its back. `tables` is the format on disk; the da
 
 >>> from fractions import Fraction
 >>> from epsilons import ledger
->>> book = ledger.open()
->>> terms = book.settle_terms("absent", rows_per_person=1)
->>> book.enroll([b"0123456789abcdef"], [500_000_000]).joined
+>>> accounts = ledger.open()
+>>> terms = accounts.settle_terms("absent", rows_per_person=1)
+>>> accounts.enroll([b"0123456789abcdef"], [500_000_000]).joined
 1
->>> may = book.allowance(Fraction(1, 10))
->>> reserved = book.reserve(bytes(32), may.nano, epoch=may.epoch, kind="count")
->>> book.mark_read(reserved.number).state
+>>> may = accounts.allowance(Fraction(1, 10))
+>>> reserved = accounts.reserve(bytes(32), may.nano, epoch=may.epoch, kind="count")
+>>> accounts.mark_read(reserved.number).state
 'touched'
->>> book.store(reserved.number, b"42")
+>>> accounts.store(reserved.number, b"42")
 b'42'
->>> book.remaining().epsilons
+>>> accounts.remaining().epsilons
 {0.5: 0.45}
->>> book.find(bytes(32)).answer
+>>> accounts.find(bytes(32)).answer
 b'42'
 """
 

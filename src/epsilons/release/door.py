@@ -19,7 +19,7 @@ from epsilons.release.sketch import Sketch
 
 @dataclass(frozen=True)
 class Request:
-    """A question at the door: its digest, the roster's epoch, and words for the books."""
+    """A question at the door: its digest, the roster's epoch, and a line for the journal."""
 
     key: bytes
     epoch: int
@@ -43,7 +43,7 @@ def pass_through(
     held = ledger.find(request.key) or _reserve(ledger, request, plan())
     if held.answer is not None:
         return _parsed(held.answer)
-    # Also what was just planned is taken from the books: a resumed question walks the same path as a fresh one.
+    # Also what was just planned is taken from the ledger: a resumed question walks the same path as a fresh one.
     sketch = resume(held.description)
     ledger.mark_read(held.number)
     release = _marked(sketch.granted(read(sketch)), _mark(ledger, held, request.individual))

@@ -128,9 +128,13 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self._database = open_database(url, OWNER)
-        with self.write() as connection:
-            self._database.make_schema(connection)
-            metadata.create_all(connection)
+        try:
+            with self.write() as connection:
+                self._database.make_schema(connection)
+                metadata.create_all(connection)
+        except BaseException:
+            self.close()
+            raise
 
     def write(self) -> AbstractContextManager[Connection]:
         """One durable transaction with no other writer beside it; an exception takes all of it back."""
