@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import DataError, PlanError
+from epsilons.noise.bernoulli import keep_people
 from epsilons.noise.entropy import Entropy
+from epsilons.noise.exact import ALWAYS
 from epsilons.preferences import Levels, Roster
 
 if TYPE_CHECKING:
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from epsilons.statistics.cells import SortedCells
     from epsilons.statistics.order import Order
 
-#: A chance of 1 in the units of the noise room.
-ALWAYS = 1 << 64
 #: Exact distributions of samples are for at most so many people: there are 2^n samples.
 _FEW = 12
 #: People are handled a quarter of a million at a time, so that temporary arrays stay small beside the input.
@@ -97,14 +97,14 @@ class ArrayPeople:
     def sampled_tally(self, statistic: Additive, chances: Sequence[int], entropy: Entropy) -> list[NDArray[np.int64]]:
         if min(chances) >= ALWAYS:
             return self.tally(statistic)
-        kept = keep_people(self.roster, chances, entropy)
+        kept = keep_people(entropy, self.roster.codes, chances)
         return statistic.tally(self.values[kept], self.roster.codes[kept], self._count)
 
     def cells(self, statistic: Order) -> SortedCells:
         return statistic.summarize(self.values, self.roster.codes, self._count)
 
     def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> SortedCells:
-        kept = keep_people(self.roster, chances, entropy)
+        kept = keep_people(entropy, self.roster.codes, chances)
         return statistic.summarize(self.values[kept], self.roster.codes[kept], self._count)
 
     def grouped_cells(self, statistic: Order) -> list[SortedCells]:
@@ -125,17 +125,6 @@ class ArrayPeople:
             if weight > 0:
                 kept = np.array(choice, np.bool_)
                 yield weight, ArrayPeople(self.values[kept], Roster(self.levels, self.roster.codes[kept]))
-
-
-def keep_people(roster: Roster, chances: Sequence[int], entropy: Entropy) -> NDArray[np.bool_]:
-    """Who stays in a sample: a 64-bit coin each. A chance of 1 does not look at it, since its limit would overflow."""
-    limit = np.array([min(chance, ALWAYS - 1) for chance in chances], np.uint64)
-    certain = np.array([chance >= ALWAYS for chance in chances])
-    kept = np.empty(len(roster), bool)
-    for start in range(0, len(kept), CHUNK):
-        code = roster.codes[start : start + CHUNK]
-        kept[start : start + CHUNK] = (entropy.words(len(code)) < limit[code]) | certain[code]
-    return kept
 
 
 def array_people(people: People) -> ArrayPeople:

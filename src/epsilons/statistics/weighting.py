@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.noise.exact import keep_chance
+from epsilons.noise.exact import ALWAYS, keep_chance
 from epsilons.preferences import Levels
-from epsilons.statistics.people import ALWAYS
 
 #: Fixed-point weights have this many steps to one.
 FINE = 1 << 40
