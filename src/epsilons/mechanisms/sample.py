@@ -14,7 +14,7 @@ from epsilons.mechanisms.base import Charges, register
 from epsilons.mechanisms.thresholds import Thresholded
 from epsilons.preferences import Levels
 from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Coins, Expected, Weighting, expected_to_stay
+from epsilons.statistics.weighting import Coins, Weighting, Weightings, expected_to_stay
 
 
 @register
@@ -44,9 +44,9 @@ class Sample(Thresholded):
         t = self.at(question, levels)
         return Weighting((1,) * len(levels.grants), 1, Fraction(t), self.rest, Coins(levels.grants, t))
 
-    def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Expected:
+    def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Weightings:
         staying = expected_to_stay(levels.grants, thresholds[:, None] / NANO)
-        return Expected(staying, thresholds, 1, self.rest, sampled=True)
+        return Weightings(staying, thresholds, 1, self.rest, sampled=True)
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         t = self.at(question, levels)

@@ -14,7 +14,7 @@ from epsilons.mechanisms.base import register
 from epsilons.mechanisms.thresholds import Thresholded
 from epsilons.preferences import Levels
 from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Expected, Weighting
+from epsilons.statistics.weighting import Weighting, Weightings
 
 
 @register
@@ -41,10 +41,10 @@ class Threshold(Thresholded):
         weights = tuple(1 if grant is None or grant >= t else 0 for grant in levels.grants)
         return Weighting(weights, 1, Fraction(t), self.rest)
 
-    def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Expected:
+    def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Weightings:
         granted = np.array([to_epsilon(g) for g in levels.grants])
         kept = (granted >= thresholds[:, None] / NANO).astype(float)
-        return Expected(kept, thresholds, 1, self.rest, sampled=False)
+        return Weightings(kept, thresholds, 1, self.rest)
 
     def explain(self, question: Question, levels: Levels) -> str:
         t = to_epsilon(self.at(question, levels))

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from epsilons.errors import PlanError
-from epsilons.mechanisms.base import Mechanism, Settings, charge_table, create, kind_for, options_of, registered
+from epsilons.mechanisms.base import Mechanism, charge_table
 from epsilons.preferences import Levels
 from epsilons.statistics.question import ASSUMPTIONS, Question
 
@@ -45,22 +44,6 @@ class PlanRow:
         """The error that counts under an assumption; infinite where none can be predicted."""
         error = self.worst_error if assume == "nothing" else self.error
         return math.inf if error is None else error
-
-
-def candidates(question: Question, levels: Levels, settings: Settings) -> list[Mechanism]:
-    """Every mechanism that can serve, with its threshold chosen from public facts where it has one."""
-    found = []
-    for name in registered(question.privacy):
-        kind = kind_for(name, question.statistic)
-        options = {key: value for key, value in settings.given().items() if key in options_of(kind)}
-        if "threshold" in options_of(kind):
-            options.setdefault("threshold", "best")
-        mechanism = create(name, question.statistic, **options)
-        if mechanism.refuses(question, levels) is None:
-            found.append(mechanism)
-    if not found:
-        raise PlanError(f'Nothing gives privacy="{question.privacy}" for a {question.statistic.name}.')
-    return found
 
 
 def make_row(mechanism: Mechanism, question: Question, levels: Levels) -> PlanRow:

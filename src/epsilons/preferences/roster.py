@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from epsilons.guarantee import NANO, to_epsilon
 #: The preference of somebody who asks for no privacy at all.
 PUBLIC = math.inf
 MAX_LEVELS = 256
+_MOST_WORKED_OUT = 4096
 LARGEST_EPSILON = 10**6
 
 
@@ -74,6 +75,14 @@ class Levels:
         return self._hash
 
     @cached_property
+    def worked_out(self) -> dict[Any, Any]:
+        """What was worked out from these public facts, kept with them: weights, predicted errors, the best mechanism.
+
+        The same for equal levels, so that a question that is taken up again, or asked again, finds it.
+        """
+        return _worked_out(self)
+
+    @cached_property
     def people(self) -> int:
         """How many people are on the roster."""
         return sum(self.sizes) + self.left_out
@@ -122,6 +131,20 @@ class Levels:
         """What to call a level: its given name, or its epsilon."""
         epsilon = to_epsilon(grant)
         return self.names.get(epsilon, "public" if grant is None else f"{epsilon:.6g}")
+
+
+class _Bounded(dict[Any, Any]):
+    """Forgets everything rather than grow without end: whoever asks works it out again."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if len(self) >= _MOST_WORKED_OUT:
+            self.clear()
+        super().__setitem__(key, value)
+
+
+@lru_cache(maxsize=64)
+def _worked_out(levels: Levels) -> dict[Any, Any]:
+    return _Bounded()
 
 
 def to_nano(epsilon: float) -> int | None:
