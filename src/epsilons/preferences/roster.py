@@ -129,8 +129,15 @@ class Levels:
 
     def name(self, grant: int | None) -> str:
         """What to call a level: its given name, or its epsilon."""
-        epsilon = to_epsilon(grant)
-        return self.names.get(epsilon, "public" if grant is None else f"{epsilon:.6g}")
+        return name_grant(grant, self.names)
+
+
+def name_grant(grant: int | None, names: Mapping[float, str]) -> str:
+    """What to call a grant in nano-epsilon: its given name (by epsilon), or its epsilon."""
+    if grant is None:
+        return names.get(PUBLIC, "public")
+    epsilon = grant / NANO
+    return names.get(epsilon, f"{epsilon:.6g}")
 
 
 class _Bounded(dict[Any, Any]):
