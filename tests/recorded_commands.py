@@ -158,6 +158,7 @@ def cases() -> Iterator[Case]:
             yield command(f"people {name}", statistic, "people.toml", *rest, "--share", "0.01", "--json")
         if name in ("mean", "median", "bins", "mean by"):
             yield command(f"dry {name}", statistic, "people.toml", *rest, "--share", "0.01", "--dry-run", "--json")
+        if name in ("mean", "mean by"):
             yield command(f"words {name}", statistic, "people.toml", *rest, "--share", "0.01")
             yield command(f"dry words {name}", statistic, "people.toml", *rest, "--share", "0.01", "--dry-run")
             yield command(f"several {name}", statistic, "several.toml", *rest, "--share", "0.01", "--json")
