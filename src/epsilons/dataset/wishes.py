@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from epsilons.arguments import check_real
 from epsilons.engines.base import NUMBER, SOURCE, TEXT, Column, Engine
 from epsilons.engines.literals import cast, column, literal, table, whole
 from epsilons.engines.predicate import both, missing
 from epsilons.errors import DataError, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.preferences import Preferences, Roster, roster_of, to_nano
-from epsilons.statistics.base import check_real
 
 if TYPE_CHECKING:
     from collections.abc import Callable

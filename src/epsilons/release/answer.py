@@ -11,6 +11,7 @@ from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from epsilons.arguments import ASSUMPTIONS, check_confidence
 from epsilons.display import html_table, show, show_key
 from epsilons.errors import PlanError
 from epsilons.guarantee import (
@@ -34,7 +35,7 @@ from epsilons.preferences import Levels
 from epsilons.statistics.base import Additive, Moments
 from epsilons.statistics.filtered import FilteredMean, FilteredSum
 from epsilons.statistics.people import People
-from epsilons.statistics.question import ASSUMPTIONS, Question
+from epsilons.statistics.question import Question
 
 if TYPE_CHECKING:
     import pandas
@@ -76,8 +77,7 @@ class Release:
 
         For a table of numbers a dict of intervals, one for each key. Holds under `release.assumption`.
         """
-        if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0 < confidence < 1:
-            raise PlanError(f"A confidence of {confidence!r} is not allowed.", hint="release.interval(0.95)")
+        confidence = check_confidence(confidence)
         if target not in ("roster", "population"):
             raise PlanError(f"Unknown target {target!r}.", hint='target="roster" or target="population"')
         if self.models is None:

@@ -16,26 +16,20 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import DataError, PlanError
+from epsilons.arguments import NUMBERS
+from epsilons.errors import DataError
 
 #: People are handled a quarter of a million at a time, so that temporary arrays stay small beside the input.
 CHUNK = 1 << 18
 
 #: numpy's kinds of plain numbers: bool, int, unsigned, float.
 NUMBER_KINDS = "biuf"
-#: What a number may be where there is no array to tell.
-_NUMBERS: tuple[Any, ...] = (Real, Decimal, np.bool_)
-
-#: Public numbers (bounds, spread) are at most this large, and at least one over this: their powers stay within floats.
-LARGEST = 1e30
 
 
 @dataclass(frozen=True)
@@ -161,47 +155,6 @@ class Additive(Statistic):
         return None
 
 
-def check_bounds(bounds: Any, statistic: str) -> tuple[float, float]:
-    """Public bounds, which are required and never read from the data."""
-    if bounds is None:
-        raise PlanError(
-            f"A {statistic} needs bounds.",
-            rule="Bounds are public facts; reading them from the data would leak it.",
-            hint=f"eps.{statistic}(values, epsilons, bounds=(0, 100))",
-        )
-    try:
-        low, high = (check_real(bound) for bound in bounds)
-    except (TypeError, ValueError):  # ValueError: not two of them
-        raise PlanError(f"Bounds {bounds!r} are not a pair of numbers.", hint="bounds=(0, 100)") from None
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise PlanError(f"Bounds ({low}, {high}) are not finite.", hint="bounds=(0, 100)")
-    if low >= high:
-        raise PlanError(
-            f"Bounds ({low:g}, {high:g}) are reversed or empty.",
-            rule="The lower bound comes first.",
-            hint=f"bounds=({high:g}, {low:g})" if low > high else "bounds with room between them",
-        )
-    if max(-low, high) > LARGEST or high - low < 1 / LARGEST:
-        raise PlanError(
-            f"Bounds ({low:g}, {high:g}) are out of scale.",
-            rule=f"They lie within {LARGEST:g} of zero and are at least {1 / LARGEST:g} apart.",
-            hint="other units for the values",
-        )
-    return low, high
-
-
-def check_real(number: Any) -> float:
-    """A public argument as a float; TypeError for whatever is not a real number (words, complex, True)."""
-    if isinstance(number, (bool, np.bool_)) or not isinstance(number, _NUMBERS):
-        raise TypeError
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-    except ValueError:
-        raise TypeError from None
-
-
 def check_values(values: Any, people: int) -> NDArray[Any]:
     """One value per person; the type of an array is a public fact of the table, the values are not looked at.
 
@@ -287,7 +240,7 @@ def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _as_float(value: Any) -> float:
-    if not isinstance(value, _NUMBERS) or isinstance(value, np.timedelta64) or value is np.ma.masked:
+    if not isinstance(value, NUMBERS) or isinstance(value, np.timedelta64) or value is np.ma.masked:
         return math.nan
     try:
         return float(value)

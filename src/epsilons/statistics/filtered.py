@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import DataError, PlanError
+from epsilons.arguments import check_bounds, check_name
+from epsilons.errors import DataError
 from epsilons.preferences import count_codes
 from epsilons.statistics.base import (
     CHUNK,
@@ -26,7 +27,6 @@ from epsilons.statistics.base import (
     Part,
     as_doubles,
     as_numbers,
-    check_bounds,
     doubt,
     sum_by_level,
 )
@@ -84,8 +84,7 @@ class FilteredCount(Filtered):
     name: ClassVar[str] = "count"
 
     def __post_init__(self) -> None:
-        if self.of not in ("rows", "people"):
-            raise PlanError(f"Unknown of={self.of!r}.", hint='of="people" or of="rows"')
+        check_name("of", self.of, ("people", "rows"))
 
     @property
     def counts(self) -> bool:  # type: ignore[override]

@@ -13,8 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments import check_name, check_real
 from epsilons.errors import PlanError
-from epsilons.statistics.base import CHUNK, Additive, Moments, Part, as_doubles, as_numbers, check_real, doubt
+from epsilons.statistics.base import CHUNK, Additive, Moments, Part, as_doubles, as_numbers, doubt
 
 MAX_CELLS = 100_000
 _NAMES = 'categories=["north", "south"]'
@@ -43,8 +44,7 @@ class Histogram(Additive):
                 rule="Bins are public facts; reading them from the data would leak it.",
                 hint="eps.histogram(values, epsilons, edges=[0, 10, 20])",
             )
-        if self.outside not in ("drop", "clip"):
-            raise PlanError(f"Unknown outside={self.outside!r}.", hint='outside="drop" or outside="clip"')
+        check_name("outside", self.outside, ("drop", "clip"))
         if self.edges is not None:
             self._check_edges(self.edges)
         if self.categories is not None:

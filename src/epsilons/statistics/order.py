@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments import check_bounds, check_rank, check_real, check_step, exact
 from epsilons.errors import PlanError
 from epsilons.preferences import count_codes
-from epsilons.statistics.base import CHUNK, Statistic, as_doubles, as_numbers, check_bounds, check_real
+from epsilons.statistics.base import CHUNK, Statistic, as_doubles, as_numbers
 from epsilons.statistics.scope import Scope
 
 DEFAULT_STEPS = 65_536
@@ -31,11 +30,6 @@ NEAREST_Q = 1e-9
 LEVEL_BITS = 8
 #: A weight is at most 10^15 nano-epsilon, so 4,096 of them add up within 64 bits.
 STRIDE = 1 << 12
-
-
-def exact(number: float) -> Fraction:
-    """The decimal that a float prints as: .9 is 9/10."""
-    return Fraction(Decimal(repr(float(number))))
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,7 @@ class Order(Statistic):
     def __post_init__(self) -> None:
         object.__setattr__(self, "bounds", check_bounds(self.bounds, self.label))
         if self.step is not None:
-            object.__setattr__(self, "step", _check_step(self.step))
+            object.__setattr__(self, "step", check_step(self.step))
         if self.points > MAX_POINTS:
             raise PlanError("The grid is too fine.", rule=f"At most {MAX_POINTS:,} points.", hint="a larger step")
         if self.points < 2:
@@ -234,18 +228,6 @@ def weigh(counts: NDArray[np.int64], weights: list[int]) -> int:
     return sum(int(count) * weight for count, weight in zip(counts, weights, strict=True))
 
 
-def _check_step(step: Any) -> float:
-    try:
-        number = check_real(step)
-    except TypeError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise PlanError(
-            f"A step of {step!r} is not allowed.", rule="The grid's step is a positive number.", hint="step=1"
-        )
-    return number
-
-
 def median(bounds: Any, step: float | None = None) -> Order:
     """The value of rank floor(n/2)."""
     return Order(bounds, step, q=Fraction(1, 2), label="median")
@@ -280,6 +262,4 @@ def maximum(bounds: Any, step: float | None = None) -> Order:
 
 def kth_largest(k: int, bounds: Any, step: float | None = None) -> Order:
     """The k-th largest value; k=1 is the maximum."""
-    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise PlanError(f"k={k!r} is not allowed.", rule="k is a whole number from 1.", hint="k=2")
-    return Order(bounds, step, from_high=int(k) - 1, label="kth_largest")
+    return Order(bounds, step, from_high=check_rank(k) - 1, label="kth_largest")

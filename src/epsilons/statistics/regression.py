@@ -24,8 +24,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments import check_bounds
 from epsilons.errors import PlanError
-from epsilons.statistics.base import Additive, Moments, Part, as_doubles, as_numbers, check_bounds
+from epsilons.statistics.base import Additive, Moments, Part, as_doubles, as_numbers
 from epsilons.statistics.features import check_classes, check_names, check_target, feature_bounds
 from epsilons.statistics.moments import STEPS, Grid, product_sums
 from epsilons.statistics.rows import Rows

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments import check_bounds
 from epsilons.statistics.base import (
     CHUNK,
     Additive,
@@ -22,7 +23,6 @@ from epsilons.statistics.base import (
     Part,
     as_doubles,
     as_numbers,
-    check_bounds,
     sum_by_level,
 )
 
