@@ -1,0 +1,136 @@
+"""Today's behaviour, frozen: some thousand seeded answers, charges, keys, plans and refusals of every front.
+
+The cases are built from the public names alone, so that whatever lies beneath may be moved. What each of them gave is
+kept in `recorded.jsonl`, one line per case; `tests/unit/test_recorded.py` compares. A line changes only on purpose:
+
+    python tests/recorded.py                             # says which cases differ, changes nothing
+    python tests/recorded.py --renew FINDING [PATTERN]   # records those again, and says in each why it changed
+
+FINDING is the number or name of what was found; PATTERN a regular expression that the names of the cases must match.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import recorded_arrays
+import recorded_commands
+import recorded_models
+import recorded_tables
+from recorded_outcomes import Case, Outcome
+from recorded_world import world
+
+FILE = Path(__file__).with_name("recorded.jsonl")
+Line = dict[str, Any]
+
+
+@cache
+def cases() -> dict[str, Case]:
+    """{name: case}, in the order of the file."""
+    found: dict[str, Case] = {}
+    for module in (recorded_arrays, recorded_models, recorded_tables, recorded_commands):
+        for case in module.cases():
+            if case.name in found:
+                raise ValueError(f"two cases are called {case.name!r}")
+            found[case.name] = case
+    return found
+
+
+def fronts() -> list[str]:
+    return list(dict.fromkeys(case.front for case in cases().values()))
+
+
+def outcomes(front: str) -> dict[str, Outcome]:
+    """What the cases of one front give now. They are run in their order: those of a table share its ledger."""
+    with world() as here:
+        return {case.name: _plain(case.run(here)) for case in cases().values() if case.front == front}
+
+
+def _plain(outcome: Outcome) -> Outcome:
+    plain: Outcome = json.loads(json.dumps(outcome))
+    return plain
+
+
+def lines() -> dict[str, Line]:
+    """{name: line} of the file."""
+    if not FILE.exists():
+        return {}
+    read = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
+    return {line["case"]: line for line in read}
+
+
+def write(kept: Iterable[Line]) -> None:
+    text = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in kept)
+    FILE.write_text(text, encoding="utf-8")
+
+
+def differences(recorded: Mapping[str, Line], now: Mapping[str, Outcome]) -> dict[str, str]:
+    """{name: what differs, old and new} of those cases that do not give what is recorded."""
+    found = {}
+    for name, got in now.items():
+        if name not in recorded:
+            found[name] = "is not recorded"
+            continue
+        old = recorded[name]["got"]
+        parts = [
+            f"    {part}: was {old.get(part, '(nothing)')!r}, is {got.get(part, '(nothing)')!r}"
+            for part in dict.fromkeys([*old, *got])
+            if part not in old or part not in got or old[part] != got[part]
+        ]
+        if parts:
+            found[name] = "\n".join(["differs", *parts])
+    return found
+
+
+def renew(finding: str, pattern: str) -> list[str]:
+    """Record again what differs, mark it with the finding, drop lines without a case; gives back the names."""
+    old, wanted = lines(), re.compile(pattern)
+    new: dict[str, Line] = {name: line for name, line in old.items() if name in cases() or not wanted.search(name)}
+    changed = sorted(set(old) - set(new))
+    for front in fronts():
+        now = outcomes(front)
+        for name in differences(old, now):
+            if wanted.search(name):
+                new[name] = {"case": name, "got": now[name], **({"finding": finding} if old else {})}
+                changed.append(name)
+    order = {name: place for place, name in enumerate(cases())}
+    write(sorted(new.values(), key=lambda line: order.get(line["case"], -1)))
+    return changed
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Compare with what is recorded, or record what changed on purpose.")
+    parser.add_argument("--renew", nargs="+", metavar=("FINDING", "PATTERN"), help="why it changed, and which cases")
+    given = parser.parse_args(arguments)
+    if given.renew is not None:
+        finding, *rest = given.renew
+        if not finding.strip() or len(rest) > 1:
+            parser.error("--renew FINDING [PATTERN]: what was found, and a pattern of names")
+        changed = renew(finding.strip(), rest[0] if rest else "")
+        print(f"{len(changed)} of {len(cases())} lines renewed.")
+        return 0
+    status, recorded = 0, lines()
+    for front in fronts():
+        started = time.perf_counter()
+        now = outcomes(front)
+        found = differences(recorded, now)
+        print(f"{front}: {len(now)} cases, {len(found)} differ, {time.perf_counter() - started:.1f} s")
+        for name, words in found.items():
+            status = 1
+            print(f"  {name} {words}")
+    for name in recorded.keys() - cases().keys():
+        status = 1
+        print(f"{name} is recorded, and there is no such case")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
