@@ -90,7 +90,7 @@ def statistics() -> str:
 
 def function_stubs() -> str:
     """`arrays/functions.pyi`."""
-    head = _HEAD.format(about="The functions on arrays.") + _IMPORTS
+    head = _HEAD.format(about="The functions on arrays.") + _IMPORTS.replace("Mapping, ", "")
     head += "from epsilons.noise.entropy import Entropy\nfrom epsilons.planner.plan import Plan\n"
     head += "from epsilons.release import Release\n\n" + mechanisms() + statistics() + "\n"
     made: list[Callable[..., Any]] = [getattr(functions, name) for name in (*CATALOGUE, "plan")]

@@ -194,8 +194,7 @@ def check_name(option: str, given: Any, allowed: Iterable[str]) -> str:
     """One of the names that an option has."""
     names = tuple(allowed)
     if not isinstance(given, str) or given not in names:
-        *others, last = (f'{option}="{name}"' for name in names)
-        raise PlanError(f"Unknown {option}={given!r}.", hint=f"{', '.join(others)} or {last}" if others else last)
+        raise PlanError(f"Unknown {option}={given!r}.", hint=" or ".join(f'{option}="{name}"' for name in names))
     return given
 
 

@@ -35,6 +35,7 @@ VALUES = Argument("values", Any, None, "One value per person.", positional=True,
 EPSILONS = Argument("epsilons", Any, None, "One epsilon per person, one for all, or eps.Preferences.", positional=True)
 _X = Argument("X", Any, None, "One row per person, one column per feature.", positional=True, required=True)
 _Y = Argument("y", Any, None, "One target per person.", positional=True, required=True)
+_NAME = Argument("name", str | None, None, "What the answer is called.")
 #: What plans on arrays take besides.
 PLAN_ERROR = Argument("error", float | None, None, "Instead of a share: the smallest that reaches it.", check_error)
 PLAN_PEOPLE = Argument("people", int | None, None, "How many people there are, if one epsilon serves for all.")
@@ -48,6 +49,8 @@ class Call:
     data: Mapping[str, Any]
     own: Mapping[str, Any]
     options: AskOptions
+    #: The names of those that the caller gave.
+    given: frozenset[str] = frozenset()
 
     @property
     def column(self) -> Any:
@@ -57,6 +60,8 @@ class Call:
 
 def _leading(entry: Entry, front: str) -> tuple[Argument, ...]:
     """What stands before a statistic's own arguments: the data on arrays, the column on tables."""
+    if front == BATCHES:
+        return (*_leading(entry, TABLES), _NAME)
     if front == ARRAYS:
         # Whatever is required by place cannot follow what is not.
         required = any(argument.required for argument in entry.own(front).values())
@@ -73,8 +78,8 @@ def _leading(entry: Entry, front: str) -> tuple[Argument, ...]:
 def arguments_of(entry: Entry, front: str) -> Mapping[str, Argument]:
     """Everything that a front takes for a statistic, in the order of its signature."""
     own, options = entry.own(front), options_of(front)
-    listed = [*_leading(entry, front), *sorted(own.values(), key=lambda argument: not argument.positional)]
-    return {argument.name: argument for argument in (*listed, *options.values())}
+    listed = (*_leading(entry, front), *own.values(), *options.values())
+    return {argument.name: argument for argument in sorted(listed, key=lambda argument: not argument.positional)}
 
 
 def make_signature(
@@ -124,9 +129,8 @@ def read_call(entry: Entry, front: str, given: Sequence[Any], named: Mapping[str
     values = dict(zip(places, given, strict=False))
     for name in named:
         if name not in arguments:
-            raise unknown_argument(
-                entry.name, name, (n for n in arguments if n not in places or n in entry.own(front)), front
-            )
+            shown = (known for known in arguments if known not in places or known in entry.own(front))
+            raise unknown_argument(entry.name, name, shown, front)
         if name in values:
             raise PlanError(f"{called} got {name!r} twice.", hint=usage(entry, front))
     values |= named
@@ -145,13 +149,14 @@ def fill_call(entry: Entry, front: str, values: Mapping[str, Any]) -> Call:
         {**{argument.name: argument.default for argument in _leading(entry, front)}, **data},
         {name: argument.checked(values.get(name, argument.default)) for name, argument in own.items()},
         AskOptions.of({name: value for name, value in values.items() if name in options}, front),
+        frozenset(values),
     )
 
 
 def usage(entry: Entry, front: str) -> str:
     """A call that works."""
     shown = {"q": "0.9", "k": "2", "features": '["age"]', "target": '"wage"', "column": '"wage"'}
-    parts = [shown.get(argument.name, argument.name) for argument in _leading(entry, front)]
+    parts = [shown.get(argument.name, argument.name) for argument in _leading(entry, front) if argument.positional]
     own = entry.own(front)
     parts += [shown[name] for name, argument in own.items() if argument.positional]
     parts += ["bounds=(0, 100)"] if own.get("bounds") is not None and not entry.model else []
@@ -172,13 +177,14 @@ def plan_signature(front: str, returns: Any) -> inspect.Signature:
     return make_signature([first, column, *options_of(TABLES).values()], returns, bound=True, rest="arguments")
 
 
-def read_plan(entry: Entry, front: str, named: Mapping[str, Any]) -> Call:
-    """The statistic's own arguments and options, by name; data or column are the caller's affair."""
+def read_plan(entry: Entry, front: str, named: Mapping[str, Any], column: Any = None) -> Call:
+    """The statistic's own arguments and options, by name; what it is about is apart."""
     takes = {**entry.own(front), **options_of(front)}
     for name in named:
         if name not in takes:
             raise unknown_argument(entry.name, name, takes, front)
-    return fill_call(entry, front, named)
+    about = {} if front == ARRAYS else {"target" if entry.model else "column": column}
+    return fill_call(entry, front, {**about, **named})
 
 
 def query_signature(returns: Any, share: float | None = None) -> inspect.Signature:

@@ -1,6 +1,6 @@
 """The functions on arrays. Written by `make signatures`: change the catalogue, not this file."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal
 
 from epsilons.noise.entropy import Entropy

@@ -29,7 +29,7 @@ from epsilons.dataset.spending import NothingToPlanError, split
 from epsilons.display import html_table, show, text_table
 from epsilons.errors import PlanError
 from epsilons.release import Release
-from epsilons.statistics.catalogue import CATALOGUE, find_statistic
+from epsilons.statistics.catalogue import CATALOGUE, Entry, find_statistic
 
 if TYPE_CHECKING:
     from epsilons.dataset.table import Dataset
@@ -182,24 +182,21 @@ class Batch(BatchQuestions):
     def __getattr__(self, statistic: str) -> Any:
         raise AttributeError(f"a batch has no {statistic!r}; it has {', '.join(sorted([*CATALOGUE, 'sql']))}")
 
-    def add(self, statistic: str, *arguments: Any, name: str | None = None, **options: Any) -> Pending:
-        """Note a question down by the name of its statistic; `name` is what its answer is called."""
-        entry = find_statistic(statistic)
-        self._check_share(options)
-        return self._note(read_call(entry, BATCHES, arguments, options), name)
+    def add(self, statistic: str, *arguments: Any, **options: Any) -> Pending:
+        """Note a question down by the name of its statistic; `name=` is what its answer is called."""
+        return self._note(find_statistic(statistic), arguments, options)
 
-    def _check_share(self, options: Mapping[str, Any]) -> None:
+    def _note(self, entry: Entry, arguments: Sequence[Any], options: Mapping[str, Any]) -> Pending:
+        """Note a question down; whatever is wrong with it shows now, not when others have been charged."""
+        if self._over:
+            raise PlanError("This batch is over.", hint="with people.batch(share=0.2) as ask: ...")
         if "share" in options or "error" in options:
             raise PlanError(
                 "A question of a batch has no share of its own.",
                 rule="The batch splits one share among its questions.",
                 hint="people.batch(share=0.2)",
             )
-
-    def _note(self, call: Call, name: str | None = None) -> Pending:
-        """Note a question down; whatever is wrong with it shows now, not when others have been charged."""
-        if self._over:
-            raise PlanError("This batch is over.", hint="with people.batch(share=0.2) as ask: ...")
+        call = read_call(entry, BATCHES, arguments, options)
 
         def ask(share: Fraction, part: Fraction) -> Release:
             return self._people._ask(replace(call, options=call.options.at(share, part)))
@@ -217,7 +214,7 @@ class Batch(BatchQuestions):
         words = _in_words(call)
         # The keys of a histogram are groups and bins, which is no row of a table by groups.
         groups = () if call.entry.name == "histogram" else tuple(call.options.by or ())
-        pending = Pending(self._called(name, words), words, ask, groups)
+        pending = Pending(self._called(call.data["name"], words), words, ask, groups)
         # The same question is asked once; a fresh one is never the same.
         same = len(self._asked) if call.options.fresh else _repr(call)
         self._asked.setdefault(same, _Question(predict, [])).wanted.append(pending)
@@ -321,8 +318,7 @@ def _repr(call: Call) -> str:
 def _in_words(call: Call) -> str:
     """A question as a plan shows it: enough to tell it from the others."""
     words = [call.entry.name, *([] if call.column is None else [str(call.column)])]
-    own = call.entry.own(BATCHES)
-    words += [f"{name}={call.own[name]}" for name in ("q", "k") if name in own and call.own[name] != own[name].default]
+    words += [f"{name}={call.own[name]}" for name in ("q", "k") if name in call.given]
     words += [f"on {', '.join(map(str, call.own['features']))}"] if call.entry.model else []
     words += [f"by {', '.join(map(str, call.options.by))}"] if call.options.by else []
     words += [f"where {call.options.where}"] if call.options.where else []

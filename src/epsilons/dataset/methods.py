@@ -24,7 +24,7 @@ class Questions:
 class BatchQuestions:
     """The statistics of a batch, without share and error: each is noted down."""
 
-    def _note(self, call: Any, name: str | None = None) -> Any:
+    def _note(self, entry: Entry, given: Any, named: Any) -> Any:
         raise NotImplementedError
 
 
@@ -38,7 +38,7 @@ def _method(entry: Entry) -> Callable[..., Any]:
 
 def _noted(entry: Entry) -> Callable[..., Any]:
     def question(self: BatchQuestions, *given: Any, **named: Any) -> Any:
-        return self._note(read_call(entry, BATCHES, given, named))
+        return self._note(entry, given, named)
 
     name_statistic(entry, BATCHES, question, "Batch", "Pending")
     return question

@@ -138,9 +138,7 @@ class Dataset(Questions):
         `arguments` are those of the statistic's method. `plan.ask()` asks the best row, `plan["sample"].ask()` any
         other one: it gives what the row shows, or nothing if what people have left has changed since.
         """
-        call = read_plan(find_statistic(statistic), TABLES, arguments)
-        data = {"target" if call.entry.model else "column": column}
-        return self._plan(replace(call, data=data))
+        return self._plan(read_plan(find_statistic(statistic), TABLES, arguments, column))
 
     plan.__signature__ = plan_signature(TABLES, Plan)  # type: ignore[attr-defined]
 
