@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from epsilons import ledger as ledgers
-from epsilons.dataset.asking import Terms
 from epsilons.dataset.description import Description, Level
 from epsilons.dataset.preparation import Preparation, prepare, renew
+from epsilons.dataset.question import Terms
 from epsilons.dataset.wishes import Asked, as_ids, check_person, grants_of, read_table, read_wishes
 from epsilons.engines.base import OTHER, Engine, open_table
 from epsilons.errors import LedgerError, PreferenceError

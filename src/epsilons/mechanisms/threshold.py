@@ -22,8 +22,8 @@ from epsilons.statistics.weighting import Weighting, Weightings
 class Threshold(Thresholded):
     """Use only the people who granted at least a threshold, at that threshold.
 
-    Definition: keep i if eps_i >= t, run a t-DP mechanism on those kept. t is "max" (default), "mean",
-                "best" or a number.
+    Definition: keep i if eps_i >= t, run a t-DP mechanism on those kept. t is "best" (default), "max",
+                "mean" or a number.
     Theorem:    Jorgensen et al. 2015, section IV-A (baseline "Threshold").
     Guarantee:  eps_i-PDP, one person absent or replaced, as asked; no loss at all for those below t.
     Cost:       t charged to those kept, nothing to the rest.
@@ -31,7 +31,7 @@ class Threshold(Thresholded):
                 are (too small) unless `rescale=True`, which assumes that preferences say nothing about values.
     """
 
-    threshold: float | str = "max"
+    threshold: float | str = "best"
     rescale: bool = False
 
     name: ClassVar[str] = "threshold"

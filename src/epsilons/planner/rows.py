@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
-from epsilons.mechanisms.base import Mechanism, charge_table
+from epsilons.arguments import ASSUMPTIONS, AskOptions
+from epsilons.errors import PlanError
+from epsilons.mechanisms.base import Mechanism, charge_table, options_of
 from epsilons.preferences import Levels
-from epsilons.statistics.question import ASSUMPTIONS, Question
+from epsilons.statistics.question import Question
+
+#: A front asks a row, by its mechanism's name or "auto", with data where it has none of its own.
+Front = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,20 @@ class PlanRow:
     options: Mapping[str, Any]
     #: The mechanism itself, ready to draw.
     chosen: Mechanism
+    #: At which share of every grant, and how the front that made the plan asks this row.
+    share: Fraction = field(default=Fraction(1), compare=False)
+    front: Front | None = field(default=None, repr=False, compare=False)
+
+    def options_of(self, options: AskOptions, mechanism: str) -> AskOptions:
+        """The options of a question that asks for this row: by its name without what other mechanisms take."""
+        if mechanism == "auto":
+            return options
+        others: dict[str, Any] = {name: None for name in options.settings if name not in options_of(type(self.chosen))}
+        return replace(options, mechanism=mechanism, **others)
+
+    def ask(self, *data: Any) -> Any:
+        """Ask this mechanism, and get what the row shows: `row.ask(values)` on arrays, `row.ask()` on tables."""
+        return ask_row(self, self.mechanism, self.front, data)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON; public people pay nothing and are left out of the charges."""
@@ -60,3 +80,14 @@ def make_row(mechanism: Mechanism, question: Question, levels: Levels) -> PlanRo
         options=mechanism.options(question, levels),
         chosen=mechanism,
     )
+
+
+def ask_row(row: PlanRow, mechanism: str, front: Front | None, data: tuple[Any, ...]) -> Any:
+    """Hand a row back to the front that planned it."""
+    if front is None:
+        raise PlanError(
+            "This plan cannot be asked.",
+            rule="It is about people or shares as they might be.",
+            hint="plan what is to be asked, then plan.ask()",
+        )
+    return front(row, mechanism, *data)

@@ -209,6 +209,15 @@ class Roster:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def scaled(self, share: Fraction) -> tuple[Roster, NDArray[np.bool_]]:
+        """(the roster at a share of every grant, who is on it): `Levels.scaled` with everybody's matching code."""
+        levels = self.levels.scaled(share)
+        places = {grant: place for place, grant in enumerate(levels.grants)}
+        parts = (None if grant is None else math.floor(grant * share) for grant in self.levels.grants)
+        codes = np.array([places.get(part, -1) for part in parts], np.int16)[self.codes]
+        used = codes >= 0
+        return Roster(levels, codes[used].astype(np.uint8)), used
+
 
 def roster_of(epsilons: Any, default: float | None = None, people: int | None = None) -> Roster:
     """The roster of an array of epsilons; one number serves for everyone when `people` is given.

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from epsilons.errors import PlanError
 from epsilons.statistics import order
 from epsilons.statistics.cells import SortedCells
-from epsilons.statistics.order import MAX_POINTS, Order, exact
+from epsilons.statistics.order import MAX_POINTS, Order
+from epsilons.arguments import exact
 from epsilons.statistics.people import CHUNK, check_values
 from unit.statistics.naive import HOSTILE, number
 
