@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from epsilons.mechanisms.linear import Weighting
 
 from epsilons.mechanisms.base import Mechanism, create
-from epsilons.mechanisms.linear import Weighting
 from epsilons.mechanisms.minimum import Minimum
 from epsilons.statistics import order
 from epsilons.statistics.count import Count
