@@ -27,8 +27,8 @@ from sqlalchemy import text, update
 
 from epsilons import ledger
 from epsilons.ledger import tables
-from epsilons.ledger.book import Ledger
 from epsilons.ledger.identity import digests
+from epsilons.ledger.ledger import Ledger
 
 ROOT = Path(__file__).parents[1]
 # The tests know how to start a server.

@@ -15,7 +15,7 @@ from timing import Group, Limit, Row, Size, again, seconds, time_by_turns, time_
 from wage_table import QUESTIONS, Asked, Plain, make_file, open_dataset
 
 import epsilons as eps
-from epsilons.noise.coins import keep_people
+from epsilons.noise.bernoulli import keep_digests
 from epsilons.noise.entropy import system
 
 FEW, MANY = 3, 256
@@ -111,7 +111,7 @@ class Tables:
         codes = random.integers(0, len(_CHANCES), people)
         yield time_by_turns(
             f"coins of {people:,} people",
-            again(partial(keep_people, system(), digests, codes, _CHANCES)),
+            again(partial(keep_digests, system(), digests, codes, _CHANCES)),
             lambda: random.random(people) < 0.5,
             against="numpy's uniform, compared",
             repetitions=size.repetitions(9),

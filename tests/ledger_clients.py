@@ -21,8 +21,8 @@ from typing import Any
 import epsilons.ledger
 from epsilons.errors import BudgetExceeded
 from epsilons.ledger import StalePlanError
-from epsilons.ledger.book import Ledger
-from epsilons.ledger.faults import VARIABLE
+from epsilons.ledger.ledger import Ledger
+from epsilons.storage.base import FAULT as VARIABLE
 
 Note = Callable[..., None]
 
@@ -70,7 +70,7 @@ def ask(book: Ledger, job: dict[str, Any], note: Note) -> None:
             continue
         answer = held.answer
         if answer is None:
-            held = book.touched(held.number)
+            held = book.mark_read(held.number)
             note("read", name, held.number)
             answer = book.store(held.number, os.urandom(8)) if held.answer is None else held.answer
         note("released", name, answer.hex())

@@ -8,15 +8,15 @@ from typing import Any
 from sqlalchemy import delete, insert, select, update
 
 from epsilons.ledger import tables
-from epsilons.ledger.database import Database
-from epsilons.ledger.place import database_at
+from epsilons.ledger.opening import find_database
+from epsilons.storage.base import Database
 
 Copy = dict[str, list[dict[str, Any]]]
 
 
 def copied(address: str) -> Copy:
     """All rows of all tables."""
-    database = database_at(address, create=False)
+    database = find_database(address, create=False)
     with database.read() as connection:
         found = {t.name: [dict(r) for r in connection.execute(select(t)).mappings()] for t in _tables()}
     database.close()
@@ -25,7 +25,7 @@ def copied(address: str) -> Copy:
 
 def put_back(address: str, copy: Copy) -> None:
     """The ledger is what it was when it was copied."""
-    database = database_at(address, create=False)
+    database = find_database(address, create=False)
     with database.write() as connection:
         for table in _tables():
             connection.execute(delete(table))
@@ -36,7 +36,7 @@ def put_back(address: str, copy: Copy) -> None:
 
 def flip_a_bit(address: str, luck: Random) -> str:
     """One bit of one value of one row of one table, such that the tables take it; says where."""
-    database = database_at(address, create=False)
+    database = find_database(address, create=False)
     while True:
         table = luck.choice(_tables())
         column = luck.choice(list(table.columns))

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from epsilons.errors import BudgetExceeded, LedgerError
-from epsilons.ledger.book import Ledger
+from epsilons.ledger.ledger import Ledger
 from ledgers import key, person
 
 PEOPLE = [person(str(n)) for n in range(8)]
 PUBLIC = None
 GRANTS = [1, 2, 100, 1000, 10**9, 10**15, PUBLIC]
 SHARES = [Fraction(1), Fraction(1, 2), Fraction(1, 3), Fraction(1, 10), Fraction(1, 1000)]
-STEPS = ["touched", "refund", "store"]
+STEPS = ["mark_read", "refund", "store"]
 
 
 @dataclass
@@ -140,7 +140,7 @@ class Model:
             return
         question = self.questions[list(self.questions)[which % len(self.questions)]]
         fits = {
-            "touched": question.state in ("reserved", "touched", "stored"),
+            "mark_read": question.state in ("reserved", "touched", "stored"),
             "refund": question.state in ("reserved", "refunded"),
             "store": question.state in ("touched", "stored"),
         }
@@ -153,8 +153,8 @@ class Model:
         if question.state == "reserved":
             for who, nano in question.paid.items():
                 self.accounts[who].reserved -= nano
-                self.accounts[who].spent += nano if step == "touched" else 0
-            question.state = "touched" if step == "touched" else "refunded"
+                self.accounts[who].spent += nano if step == "mark_read" else 0
+            question.state = "touched" if step == "mark_read" else "refunded"
         elif question.state == "touched" and step == "store":
             question.state, question.answer = "stored", arguments[1]
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from epsilons.audit import ABSENT, LossBound, bound_loss
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import Charges, Mechanism
+from epsilons.mechanisms.base import Charges, Mechanism, Weighing, weighting_of
 from epsilons.mechanisms.exponential import ExponentialCount, ExponentialOrder, count_block
 from epsilons.mechanisms.minimum import Minimum
 from epsilons.mechanisms.mixed import MixedMean
@@ -24,10 +25,10 @@ from epsilons.mechanisms.robust import Robust
 from epsilons.mechanisms.sample import Sample
 from epsilons.mechanisms.stretching import Stretching
 from epsilons.mechanisms.threshold import Threshold
-from epsilons.mechanisms.weighing import Weighing, weighting_of
 from epsilons.mechanisms.weighted import Weighted
 from epsilons.noise.bernoulli import bernoulli
 from epsilons.noise.entropy import Entropy
+from epsilons.noise.exact import ALWAYS
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels, roster_of
@@ -43,7 +44,7 @@ from epsilons.statistics.people import ArrayPeople, People
 from epsilons.statistics.question import Question
 from epsilons.statistics.total import STEPS, Sum, unit_scale
 from epsilons.statistics.variance import Variance
-from epsilons.statistics.weighting import ALWAYS, Weighting
+from epsilons.statistics.weighting import Coins, Weighting
 from epsilons.testing import seeded
 from small_worlds import Pair, audit_exactly, charged
 
@@ -349,22 +350,35 @@ class WithoutHalf(Order):
 # --- sampling --------------------------------------------------------------------------------------------------
 
 
+class GreedyCoins(Coins):
+    """A tenth too likely to fall on the side of staying."""
+
+    @cached_property
+    def chances(self) -> tuple[int, ...]:
+        return tuple(min(ALWAYS, chance * 11 // 10) for chance in Coins(self.grants, self.t).chances)
+
+
 class GreedySample(Sample):
     """Keeps people a tenth more often than their epsilon allows."""
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
-        honest = super().weigh(question, levels)
-        assert honest.chances is not None
-        return replace(honest, chances=tuple(min(ALWAYS, chance * 11 // 10) for chance in honest.chances))
+        return replace(super().weigh(question, levels), coins=GreedyCoins(levels.grants, self.at(question, levels)))
+
+
+class ProportionalCoins(Coins):
+    """Chances e/t."""
+
+    @cached_property
+    def chances(self) -> tuple[int, ...]:
+        return tuple(ALWAYS if g is None else min(ALWAYS, ALWAYS * g // self.t) for g in self.grants)
 
 
 class ProportionalSample(Sample):
     """Keeps people with chance eps/t instead of expm1(eps)/expm1(t)."""
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
-        honest = super().weigh(question, levels)
-        shares = (ALWAYS if g is None else math.floor(ALWAYS * g / honest.rate) for g in levels.grants)
-        return replace(honest, chances=tuple(min(ALWAYS, share) for share in shares))
+        coins = ProportionalCoins(levels.grants, self.at(question, levels))
+        return replace(super().weigh(question, levels), coins=coins)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from epsilons.dataset.asking import Meaning, Terms, Wording, understand
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.preparation import Preparation, prepare
 from epsilons.engines.duckdb import DuckDB
-from epsilons.ledger.base import Members
 from epsilons.ledger.identity import digests
+from epsilons.ledger.values import Members
 from epsilons.mechanisms.base import Mechanism, create, registered
 from epsilons.preferences import roster_of
 from epsilons.statistics.queries import check_asked

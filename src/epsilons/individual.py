@@ -17,8 +17,8 @@ from epsilons.preferences import Levels, aligned_roster
 from epsilons.release import Release, individual_release
 from epsilons.statistics.base import LARGEST
 from epsilons.statistics.order import exact
+from epsilons.statistics.people import check_values
 from epsilons.statistics.unbounded import check_unbounded_step
-from epsilons.statistics.values import check_values
 
 WHOSE_WORD = "The local sensitivity is the caller's word; nothing here checked it."
 

@@ -14,12 +14,11 @@ from epsilons.algorithms import Algorithm, algorithm_of, run
 from epsilons.errors import DataError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
 from epsilons.mechanisms.thresholds import resolve_threshold
+from epsilons.noise.bernoulli import keep_people
 from epsilons.noise.entropy import Entropy, system
-from epsilons.noise.exact import keep_chance
+from epsilons.noise.exact import ALWAYS, keep_chance
 from epsilons.preferences import Levels, Preferences, Roster, aligned_roster, roster_of
 from epsilons.release import Release, algorithm_release
-from epsilons.statistics.people import keep_people
-from epsilons.statistics.weighting import ALWAYS
 
 
 def personalize(
@@ -69,7 +68,7 @@ def personalize(
         )
     source = system() if entropy is None else entropy
     call = Call.plan(recipe, roster.levels, threshold, neighbors, rows)
-    kept = keep_people(roster, call.chances(roster.levels), source)
+    kept = keep_people(source, roster.codes, call.chances(roster.levels))
     chosen = kept if owners is None else _cap(owners, kept, rows, source)
     value = run(recipe, _pick(data, chosen), call.epsilon)
     return algorithm_release(

@@ -20,8 +20,8 @@ import pytest
 import ledger_servers
 from collections_world import World, dump, paper_survey, sqlite_urls, survey
 from epsilons.errors import ProtocolError
-from epsilons.ledger.faults import VARIABLE
 from epsilons.local.sealing import KEY_BYTES, OpeningKey
+from epsilons.storage.base import FAULT as VARIABLE
 
 #: One step of an aggregator in a process of its own; what it returns is written to stdout.
 STEP = """

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from epsilons.ledger.faults import VARIABLE
+from epsilons.storage.base import FAULT as VARIABLE
 from wages import dataset
 
 PROGRAM = """

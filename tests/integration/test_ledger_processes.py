@@ -20,8 +20,7 @@ import pytest
 import epsilons.ledger
 from epsilons.guarantee import NANO
 from epsilons.ledger import Recount, StalePlanError
-from epsilons.ledger.book import Ledger
-from epsilons.ledger.faults import PLACES
+from epsilons.ledger.ledger import PLACES, Ledger
 from ledger_clients import digest, run
 from ledger_recount import balances
 from ledger_servers import fresh

@@ -17,12 +17,10 @@ from epsilons.statistics.filtered import FilteredMean, FilteredSum, FilteredVari
 from sqlglot import exp
 
 import epsilons as eps
-from epsilons.engines.base import SOURCE, Engine
+from epsilons.engines.base import SOURCE, Engine, open_table
 from epsilons.engines.conditions import parse
 from epsilons.engines.duckdb import DuckDB
-from epsilons.engines.literals import cast, column, whole
-from epsilons.engines.opening import open_table
-from epsilons.engines.predicate import present
+from epsilons.engines.trees import cast, column, present, whole
 from epsilons.errors import DataError
 from epsilons.statistics import order
 from epsilons.statistics.additive import Additive

@@ -16,9 +16,8 @@ from pyarrow import parquet
 from sqlglot import exp
 
 import epsilons as eps
-from epsilons.engines.base import SOURCE
+from epsilons.engines.base import SOURCE, open_table
 from epsilons.engines.conditions import parse
-from epsilons.engines.opening import open_table
 from epsilons.errors import DataError, PreferenceError
 from spark_questions import QUESTIONS, TABLE, answers
 from spark_session import missing

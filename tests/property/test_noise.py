@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epsilons.noise import Block, SegmentSampler, binomial, discrete_laplace, keep_chance
-from epsilons.noise.exact import ONE
-from epsilons.noise.geometric import digits_of
+from epsilons.noise.exact import ALWAYS
+from epsilons.noise.laplace import digits_of
 from epsilons.testing import seeded
 
 NANO = 10**9
@@ -26,12 +26,12 @@ runs = st.lists(
 def test_keep_chance_is_the_rounded_down_ratio(epsilon: int, threshold: int) -> None:
     chance = keep_chance(epsilon, threshold)
     if epsilon >= threshold:
-        assert chance == ONE
+        assert chance == ALWAYS
         return
     with localcontext() as context:
         context.prec = 140
         ratio = ((Decimal(epsilon) / NANO).exp() - 1) / ((Decimal(threshold) / NANO).exp() - 1)
-        assert chance <= ratio * ONE < chance + 1
+        assert chance <= ratio * ALWAYS < chance + 1
 
 
 @given(epsilons, epsilons, epsilons)
@@ -48,13 +48,13 @@ def test_every_digit_has_its_exact_threshold(inverse_scale: Fraction) -> None:
         context.prec = 160
         s = Decimal(inverse_scale.numerator) / Decimal(inverse_scale.denominator)
         for position in range(plan.count):
-            chance = ONE / (1 + (2**position * s).exp())
+            chance = ALWAYS / (1 + (2**position * s).exp())
             assert int(plan.thresholds[position]) <= chance < int(plan.thresholds[position]) + 1
-        assert ONE * (-(2**plan.count) * s).exp() < 1
+        assert ALWAYS * (-(2**plan.count) * s).exp() < 1
     assert discrete_laplace(seeded(1), inverse_scale) == discrete_laplace(seeded(1), inverse_scale)
 
 
-@given(st.integers(0, 5000), st.integers(0, ONE), st.integers())
+@given(st.integers(0, 5000), st.integers(0, ALWAYS), st.integers())
 def test_thinning_keeps_some_of_the_people(n: int, chance: int, seed: int) -> None:
     assert 0 <= binomial(seeded(seed), n, chance) <= n
 

@@ -16,13 +16,13 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from epsilons.mechanisms.linear import Linear, weighted_sums
+from epsilons.noise.coins import keep_people
 from numpy.typing import NDArray
 
 from epsilons.dataset import people as table_people
 from epsilons.dataset.asking import Wording, understand
 from epsilons.dataset.people import TablePeople
 from epsilons.mechanisms.base import create
-from epsilons.noise.coins import keep_people
 from epsilons.noise.entropy import Entropy
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.cells import SortedCells

@@ -25,9 +25,9 @@ from epsilons.noise import (
     segments,
 )
 from epsilons.noise.bernoulli import settle, thin
+from epsilons.noise.entropy import uniform, uniform_many
 from epsilons.noise.exact import floor_dyadic
-from epsilons.noise.geometric import digits_of, truncated_geometric, truncated_geometric_many
-from epsilons.noise.uniform import uniform, uniform_many
+from epsilons.noise.laplace import digits_of, truncated_geometric, truncated_geometric_many
 from epsilons.testing import seeded
 
 pytestmark = pytest.mark.statistical

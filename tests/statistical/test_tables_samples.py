@@ -21,12 +21,13 @@ from epsilons.dataset import people as table_people
 from epsilons.dataset.asking import Meaning, Wording, understand
 from epsilons.dataset.people import TablePeople
 from epsilons.mechanisms.base import create
-from epsilons.noise.coins import keep_people
+from epsilons.noise.bernoulli import keep_digests
 from epsilons.noise.entropy import Entropy
+from epsilons.noise.exact import ALWAYS
 from epsilons.preferences import roster_of
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.order import Order
-from epsilons.statistics.people import ALWAYS, ArrayPeople
+from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question
 from epsilons.testing import seeded
 from rows import RowPeople, samples
@@ -134,7 +135,7 @@ def planted(bug: str) -> Callable[..., NDArray[np.bool_]]:
             digests = np.zeros_like(digests)
         if bug == "the same key every time":
             entropy = seeded(1)
-        return keep_people(entropy, digests, codes, chances)
+        return keep_digests(entropy, digests, codes, chances)
 
     return keep
 
@@ -145,7 +146,7 @@ def test_a_wrong_sample_is_rejected(bench: Bench, bug: str) -> None:
     statistic = meaning.statistic
     assert isinstance(statistic, Additive)
     people, slow = opened(bench, 2, meaning)
-    with patch.object(table_people, "keep_people", planted(bug)):
+    with patch.object(table_people, "keep_digests", planted(bug)):
         seen = sampled(people, statistic, itertools.repeat(seeded(31)), DRAWS)
     assert p_value(seen, sampled_law(slow, statistic)) < REJECT
     bench.close(people)

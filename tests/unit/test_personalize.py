@@ -18,7 +18,7 @@ import pytest
 import epsilons as eps
 from epsilons.algorithms import algorithm_of
 from epsilons.guarantee import NANO, SEEDED
-from epsilons.noise.exact import ONE as CERTAIN
+from epsilons.noise.exact import ALWAYS
 from epsilons.personalizing import Call
 from epsilons.preferences import roster_of
 from epsilons.testing import seeded
@@ -84,7 +84,7 @@ def respond_law(bits: tuple[int, ...], epsilon: float) -> dict[int, float]:
 
 def sampled_law(values: tuple[int | None, ...], epsilons: list[float], call: Call) -> dict[int, float]:
     roster = roster_of(epsilons)
-    chances = [call.chances(roster.levels)[code] / CERTAIN for code in roster.codes]
+    chances = [call.chances(roster.levels)[code] / ALWAYS for code in roster.codes]
     total: dict[int, float] = {}
     for kept in itertools.product((False, True), repeat=len(values)):
         weight = math.prod(c if k else 1 - c for c, k in zip(chances, kept, strict=True))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import epsilons as eps
-from epsilons.ledger.book import Ledger
+from epsilons.ledger.ledger import Ledger
 from epsilons.plots import new_axes, plot_plan, plot_spending
 from ledgers import key, nano, person
 
@@ -64,7 +64,7 @@ def test_what_nobody_can_predict_is_not_drawn(statistic: str, assume: str) -> No
 def spend(book: Ledger, name: str, share: Fraction, **more: bool) -> int:
     may = book.allowance(share)
     number = book.reserve(key(name), may.nano, epoch=may.epoch, kind="count", **more).number
-    book.touched(number)
+    book.mark_read(number)
     return number
 
 

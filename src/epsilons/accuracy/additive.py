@@ -1,13 +1,14 @@
 """How far an additive answer errs: bias, the luck of who chose which level, a sample's coins, and the noise.
 
 All of it follows from public facts: what fraction of each person's contribution reaches the answer, what is put in
-place of the rest, and what is publicly expected of a contribution (`Moments`). Floats are good enough here.
+place of the rest, and what is publicly known of a contribution (`Facts`). Floats are good enough here.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from epsilons.accuracy.base import Accuracy
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Additive, Moments
+from epsilons.statistics.additive import Additive, Facts, Moments
 from epsilons.statistics.base import Answer
 from epsilons.statistics.question import Question
 from epsilons.statistics.weighting import Expected, Rest, Weighting, equivalent_scale
@@ -25,16 +26,26 @@ from epsilons.statistics.weighting import Expected, Rest, Weighting, equivalent_
 Floats = NDArray[np.float64]
 
 
+@lru_cache(maxsize=256)
+def facts_of(question: Question, people: int) -> Facts:
+    """What is publicly known of contributions, remembered: every mechanism that is compared asks."""
+    return cast(Additive, question.statistic).facts(question, people)
+
+
 @dataclass(frozen=True, eq=False)
 class Effect:
     """What a weighting does to everybody's contribution, on the scale of the answer's total over people.
 
     `fractions` is the expected weight of a person, level by level; `sampled` says that weights are coins. The weighted
-    sum is multiplied by `factor`. `base` stands for what weights leave out. `laplace` are the scales of the noise in
-    the finished answer, `scales` those of each part in its own integers, per person's worth of weight. Several effects
-    at once are rows of `fractions`, with an array in place of each other number.
+    sum is multiplied by `factor`. `laplace` are the scales of the noise in the finished answer, `scales` those of each
+    part in its own integers, per person's worth of weight. Several effects at once are rows of `fractions`, with an
+    array in place of each other number.
     """
 
+    facts: Facts
+    sizes: Floats
+    people: int
+    left_out: int
     fractions: Floats
     factor: Any
     laplace: tuple[Any, ...]
@@ -42,133 +53,132 @@ class Effect:
     sampled: bool
     rest: Rest
 
-    @property
+    @classmethod
+    def of(cls, question: Question, levels: Levels, expected: Expected) -> Effect:
+        """Of a weighting; of several at once where they come in rows."""
+        people, sizes, one = levels.people, np.array(levels.sizes, float), expected.one
+        facts = facts_of(question, people)
+        fractions, rate = expected.fractions, expected.rate
+        factor: Any = 1.0 + 0.0 * rate
+        if expected.rest in facts.made_up:
+            factor = people / np.maximum(fractions @ sizes, 1e-300)
+        per_person = factor / facts.divisor
+        known = zip(facts.shares, facts.reaches, strict=True)
+        inverses = np.array([share * rate / (NANO * reach * one) for share, reach in known])
+        scales = [per_person * scale / one for scale in equivalent_scale(inverses)]
+        laplace = [unit * scale for unit, scale in zip(facts.units, scales, strict=True)]
+        noise = tuple(laplace), tuple(scales)
+        return cls(facts, sizes, people, levels.left_out, fractions, factor, *noise, expected.sampled, expected.rest)
+
+    @cached_property
     def multipliers(self) -> Floats:
         """How much of a person's contribution reaches the answer, level by level."""
         return np.asarray(self.factor)[..., None] * self.fractions
 
-    @classmethod
-    def of(cls, question: Question, statistic: Additive, levels: Levels, expected: Expected) -> Effect:
-        """Of a weighting; of several at once where they come in rows."""
-        fractions, rate = expected.fractions, expected.rate
-        factor: Any = 1.0 + 0.0 * rate
-        if statistic.makes_up_for(expected.rest):
-            factor = levels.people / np.maximum(fractions @ np.array(levels.sizes, float), 1e-300)
-        per_person = factor / statistic.divisor(levels.people)
-        laplace, scales = [], []
-        for part, unit in zip(statistic.parts, statistic.units, strict=True):
-            inverse = float(part.share) * rate / (NANO * part.reach[question.neighbors] * expected.one)
-            scales.append(per_person * equivalent_scale(inverse) / expected.one)
-            laplace.append(unit * scales[-1])
-        return cls(fractions, factor, tuple(laplace), tuple(scales), expected.sampled, expected.rest)
+    @property
+    def base(self) -> float:
+        """What stands for a contribution that is left out."""
+        return self.facts.centre if self.rest is Rest.CENTRED else self.facts.origin
+
+    def noise(self) -> Any:
+        """The mean square of independent Laplace noises: two squared scales each."""
+        return sum(2 * scale**2 for scale in self.laplace)
+
+    def coins(self, moments: Moments) -> Any:
+        """Expected variance of a sample's coins, on the answer's scale."""
+        if not self.sampled:
+            return 0.0
+        square = moments.variance + (moments.mean - self.facts.coin_origin) ** 2
+        spread = (self.fractions * (1 - self.fractions)) @ self.sizes
+        return (self.factor / self.facts.divisor) ** 2 * square * spread
+
+    def worst_coins(self) -> Any:
+        """The same for the contribution that coins move most."""
+        base = self.facts.coin_origin
+        farthest = max(abs(edge - base) for edge in (self.facts.low, self.facts.high))
+        return self.coins(Moments(base + farthest, 0.0))
+
+    def worst_bias(self) -> float:
+        """The largest error before noise over all values within bounds."""
+        low, high = (edge - self.base for edge in (self.facts.low, self.facts.high))
+        gaps = (self.multipliers - 1) * self.sizes
+        up, down = float(gaps[gaps > 0].sum()), float(gaps[gaps < 0].sum()) - self.left_out
+        return max(abs(up * high + down * low), abs(up * low + down * high)) / self.facts.divisor
+
+    def unbias(self) -> tuple[float, float]:
+        """(slope, shift) such that answer*slope + shift has no bias if preferences and values are unrelated."""
+        reached = float(self.multipliers @ self.sizes) / self.people
+        if abs(reached - 1) < 1e-9:
+            return 1.0, 0.0
+        return 1 / reached, self.facts.origin * (1 - 1 / reached)
 
 
 class LinearAccuracy(Accuracy):
     """Of answers that are linear in one noisy vector: counts, histograms, sums, means."""
 
-    def predict_many(self, question: Question, levels: Levels, expected: Expected) -> Floats:
-        statistic = cast(Additive, question.statistic)
-        effect = Effect.of(question, statistic, levels, expected)
-        return self.expected_errors(effect, statistic, levels, statistic.guess(question))
+    def predict(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
+        return float(self.predict_many(question, levels, weighting.expected))
 
-    def expected_errors(self, effect: Effect, statistic: Additive, levels: Levels, moments: Moments) -> Floats:
+    def predict_many(self, question: Question, levels: Levels, expected: Expected) -> Floats:
+        effect = Effect.of(question, levels, expected)
+        return self.expected_errors(question, effect, effect.facts.moments)
+
+    def expected_errors(self, question: Question, effect: Effect, moments: Moments) -> Floats:
         """RMSE against the roster's own statistic if preferences and values are unrelated and the guesses hold."""
-        sizes = np.array(levels.sizes, float)
         gaps = effect.multipliers - 1
-        offset = (moments.mean - _base(effect, statistic)) ** 2 + moments.location**2
-        bias = offset * (gaps @ sizes - levels.left_out) ** 2
-        luck = moments.variance * (gaps**2 @ sizes + levels.left_out)
-        divisor = statistic.divisor(levels.people)
-        before = (bias + luck) / divisor**2 + _coins(effect, statistic, levels, moments)
-        errors: Floats = np.minimum(np.sqrt(before + self.noise(effect, statistic)), statistic.max_error)
+        offset = (moments.mean - effect.base) ** 2 + moments.location**2
+        bias = offset * (gaps @ effect.sizes - effect.left_out) ** 2
+        luck = moments.variance * (gaps**2 @ effect.sizes + effect.left_out)
+        before = (bias + luck) / effect.facts.divisor**2 + effect.coins(moments)
+        errors: Floats = np.minimum(np.sqrt(before + self.noise(question, effect)), effect.facts.max_error)
         return errors
 
     def worst(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
-        statistic = cast(Additive, question.statistic)
-        effect = Effect.of(question, statistic, levels, weighting.expected)
-        coins = _coins(effect, statistic, levels, _farthest(statistic))
-        worst = math.sqrt(worst_bias(effect, statistic, levels) ** 2 + coins + float(self.noise(effect, statistic)))
-        return min(worst, statistic.max_error)
+        effect = Effect.of(question, levels, weighting.expected)
+        square = effect.worst_bias() ** 2 + effect.worst_coins() + float(self.noise(question, effect))
+        return min(math.sqrt(square), effect.facts.max_error)
 
-    def noise(self, effect: Effect, statistic: Additive) -> Any:
-        """The mean square of the noise in an answer, of independent Laplace noises: two squared scales each."""
-        return sum(2 * scale**2 for scale in effect.laplace)
+    def state(
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: float | None
+    ) -> float | None:
+        return predicted
+
+    def noise(self, question: Question, effect: Effect) -> Any:
+        """The mean square of the noise in an answer."""
+        return effect.noise()
 
     def bars(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
     ) -> tuple[ErrorBar, ...] | None:
-        statistic = cast(Additive, question.statistic)
-        effect = Effect.of(question, statistic, levels, weighting.expected)
-        before = _error_model(question, statistic, levels, effect, statistic.guess(question))
+        effect = Effect.of(question, levels, weighting.expected)
+        before = _error_model(question, effect, effect.facts.moments)
         values = answer.value.values() if isinstance(answer.value, dict) else [answer.value]
-        return tuple(
-            _error_model(question, statistic, levels, effect, seen_moments(question, number, before, levels.people))
-            for number in values
-        )
+        seen = (seen_moments(question, number, before, levels.people) for number in values)
+        return tuple(_error_model(question, effect, moments) for moments in seen)
 
 
 def seen_moments(question: Question, number: float, bar: ErrorModel, people: int) -> Moments:
     """What a released number says about one person's contribution, by its first error bar."""
-    statistic = cast(Additive, question.statistic)
     mean = number * bar.slope + bar.shift
-    mean = mean / (people / statistic.divisor(people))
+    mean = mean / (people / facts_of(question, people).divisor)
     doubt = math.hypot(bar.normal, *(math.sqrt(2) * scale for scale in bar.laplace)) / people
-    return statistic.seen(question, mean, doubt)
+    return cast(Additive, question.statistic).seen(question, mean, doubt)
 
 
-def worst_bias(effect: Effect, statistic: Additive, levels: Levels) -> float:
-    """The largest error before noise over all values within bounds."""
-    low, high = (edge - _base(effect, statistic) for edge in statistic.extremes())
-    gaps = (effect.multipliers - 1) * np.array(levels.sizes, float)
-    up, down = float(gaps[gaps > 0].sum()), float(gaps[gaps < 0].sum()) - levels.left_out
-    return max(abs(up * high + down * low), abs(up * low + down * high)) / statistic.divisor(levels.people)
-
-
-def _error_model(
-    question: Question, statistic: Additive, levels: Levels, effect: Effect, moments: Moments
-) -> ErrorModel:
+def _error_model(question: Question, effect: Effect, moments: Moments) -> ErrorModel:
     """What an error bar needs, given what people's contributions look like.
 
     If nothing is assumed about how preferences and values relate, all that weights leave out is a bound.
     """
-    divisor = statistic.divisor(levels.people)
-    sizes = np.array(levels.sizes, float)
-    population = math.sqrt(moments.variance * levels.people) / divisor
-    grid = effect.factor * statistic.units[0] / divisor
+    divisor = effect.facts.divisor
+    population = math.sqrt(moments.variance * effect.people) / divisor
+    grid = effect.factor * effect.facts.units[0] / divisor
     if effect.rest is Rest.CENTRED or question.assume == "nothing":
-        coins = math.sqrt(_coins(effect, statistic, levels, _farthest(statistic)))
-        return ErrorModel(effect.laplace, coins, population, worst_bias(effect, statistic, levels), grid=grid)
-    slope, shift = _unbias(effect, statistic, levels)
+        coins = math.sqrt(effect.worst_coins())
+        return ErrorModel(effect.laplace, coins, population, effect.worst_bias(), grid=grid)
+    slope, shift = effect.unbias()
     gaps = slope * effect.multipliers - 1
-    luck = moments.variance * float(gaps**2 @ sizes + levels.left_out) / divisor**2
-    normal = math.sqrt(luck + slope**2 * _coins(effect, statistic, levels, moments))
+    luck = moments.variance * float(gaps**2 @ effect.sizes + effect.left_out) / divisor**2
+    normal = math.sqrt(luck + slope**2 * effect.coins(moments))
     laplace = tuple(slope * scale for scale in effect.laplace)
     return ErrorModel(laplace, normal, population, 0.0, slope, shift, slope * grid)
-
-
-def _unbias(effect: Effect, statistic: Additive, levels: Levels) -> tuple[float, float]:
-    """(slope, shift) such that answer*slope + shift has no bias if preferences and values are unrelated."""
-    reached = float(effect.multipliers @ np.array(levels.sizes, float)) / levels.people
-    if abs(reached - 1) < 1e-9:
-        return 1.0, 0.0
-    return 1 / reached, statistic.origin * (1 - 1 / reached)
-
-
-def _base(effect: Effect, statistic: Additive) -> float:
-    """What stands for a contribution that is left out."""
-    return statistic.centre if effect.rest is Rest.CENTRED else statistic.origin
-
-
-def _farthest(statistic: Additive) -> Moments:
-    """The contribution that a sample's coins move most."""
-    base = statistic.coin_origin
-    return Moments(base + max(abs(edge - base) for edge in statistic.extremes()), 0.0)
-
-
-def _coins(effect: Effect, statistic: Additive, levels: Levels, moments: Moments) -> Any:
-    """Expected variance of a sample's coins, on the answer's scale."""
-    if not effect.sampled:
-        return 0.0
-    square = moments.variance + (moments.mean - statistic.coin_origin) ** 2
-    spread = (effect.fractions * (1 - effect.fractions)) @ np.array(levels.sizes, float)
-    return (effect.factor / statistic.divisor(levels.people)) ** 2 * square * spread

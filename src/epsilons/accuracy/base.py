@@ -21,9 +21,9 @@ from epsilons.statistics.weighting import Expected, Weighting
 class Accuracy(ABC):
     """The errors of one family of statistics."""
 
+    @abstractmethod
     def predict(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         """Expected RMSE against the roster's own statistic; None where it cannot be said without the data."""
-        return float(self.predict_many(question, levels, weighting.expected))
 
     @abstractmethod
     def predict_many(self, question: Question, levels: Levels, expected: Expected) -> NDArray[np.float64]:
@@ -33,14 +33,14 @@ class Accuracy(ABC):
     def worst(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         """The same for the worst values people could have, however these relate to their preferences."""
 
+    @abstractmethod
     def state(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: float | None
     ) -> float | None:
         """The expected error once an answer is out: what its noisy sums say about the values is public by then."""
-        return predicted
 
+    @abstractmethod
     def bars(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
     ) -> tuple[ErrorBar, ...] | None:
         """An error bar for each number of an answer; None where nobody can honestly give one."""
-        return None

@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from epsilons.accuracy.base import Accuracy
 from epsilons.accuracy.count import price_curve
+from epsilons.accuracy.intervals import ErrorBar
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.preferences import Levels
+from epsilons.statistics.base import Answer
 from epsilons.statistics.order import Order
 from epsilons.statistics.question import Question
 from epsilons.statistics.weighting import Expected, Weighting
@@ -48,6 +50,16 @@ class OrderAccuracy(Accuracy):
         return _quantile_errors(question, levels, used * epsilons, used * epsilons**2)
 
     def worst(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
+        return None
+
+    def state(
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: float | None
+    ) -> float | None:
+        return predicted
+
+    def bars(
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
+    ) -> tuple[ErrorBar, ...] | None:
         return None
 
 

@@ -83,12 +83,14 @@ class RatioBar:
 class RatioAccuracy(LinearAccuracy):
     """Of means over a private number of rows: the last part is that number."""
 
-    def noise(self, effect: Effect, statistic: Any) -> Any:
+    def noise(self, question: Question, effect: Effect) -> Any:
         """With the number of rows off by a part t, every noise is divided by 1 + t.
 
         Few rows now and then cost more than many rows save. An answer that is nothing but noise is cut off at one of
         its ends.
         """
+        statistic = cast(Mean, question.statistic)
+        assert statistic.scope is not None
         denominator = effect.scales[-1] / max(statistic.scope.expected, 1e-9)
         off = np.asarray(denominator)[..., None] * _LAPLACE_NODES
         before = sum(2 * np.asarray(scale)[..., None] ** 2 for scale in effect.laplace[:-1])
@@ -105,7 +107,7 @@ class RatioAccuracy(LinearAccuracy):
         assert answer.sums is not None
         fractions, sizes = weighting.expected.fractions, np.array(levels.sizes, float)
         average = float(fractions @ sizes) / levels.people
-        coins = fractions * (1 - fractions) if weighting.chances is not None else np.zeros(len(sizes))
+        coins = fractions * (1 - fractions) if weighting.coins is not None else np.zeros(len(sizes))
         uneven = float(((fractions - average) ** 2 + coins) @ sizes) + levels.left_out * average**2
         if question.assume == "nothing" and uneven > 0:
             return None

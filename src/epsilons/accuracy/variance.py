@@ -35,18 +35,19 @@ Floats = NDArray[np.float64]
 class VarianceAccuracy(LinearAccuracy):
     """Of variances, over everyone or over a private number of rows."""
 
-    def expected_errors(self, effect: Effect, statistic: Any, levels: Levels, moments: Moments) -> Floats:
-        square = statistic.max_error
+    def expected_errors(self, question: Question, effect: Effect, moments: Moments) -> Floats:
+        statistic = cast(Variance, question.statistic)
+        square = effect.facts.max_error
         first = moments.off / math.sqrt(square)
         true = min(moments.mean / square, 1 - first**2)
         # Who has which weight, and coins: normal, and small enough to be added as they are.
-        uneven = (effect.multipliers - 1) ** 2 @ np.array(levels.sizes, float) + levels.left_out
+        uneven = (effect.multipliers - 1) ** 2 @ effect.sizes + effect.left_out
         each = moments.variance / square**2
         # A person whom a coin leaves out takes away u^2 - 1/2 - 2 m1 u = (u - m1)^2 - m1^2 - 1/2, and if their rows
         # leave the number of rows as well, (u - m1)^2 less its mean.
         coin = each if statistic.private_count else each + (true - first**2 - 0.5) ** 2
-        varied = each * uneven / levels.people**2 + coin * _coins(effect, levels)
-        errors: Floats = square * _errors(effect, statistic, levels, first, true, varied)
+        varied = each * uneven / effect.people**2 + coin * _coins(effect)
+        errors: Floats = square * _errors(effect, statistic, first, true, varied)
         return errors
 
     def worst(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
@@ -56,17 +57,16 @@ class VarianceAccuracy(LinearAccuracy):
         by 4T(1-T) h^2, and by h^2 from T=1/2 on.
         """
         statistic = cast(Variance, question.statistic)
-        effect = Effect.of(question, statistic, levels, weighting.expected)
-        sizes = np.array(levels.sizes, float)
-        shares = effect.multipliers * sizes / max(float(effect.multipliers @ sizes), 1e-300)
-        apart = min(float(np.maximum(shares - sizes / levels.people, 0.0).sum()), 0.5)
+        effect = Effect.of(question, levels, weighting.expected)
+        shares = effect.multipliers * effect.sizes / max(float(effect.multipliers @ effect.sizes), 1e-300)
+        apart = min(float(np.maximum(shares - effect.sizes / effect.people, 0.0).sum()), 0.5)
         # The largest mean square of what a coin takes away: everyone at a bound; filtered, an eighth p(1-p) at one.
         coin = 2.25 if statistic.scope is None else 1 / max(statistic.scope.fraction, 1e-9)
-        varied = coin * _coins(effect, levels)
+        varied = coin * _coins(effect)
         noise = 0.0
         for first in _MEANS:
             for true in (0.0, (1 - first**2) / 2, 1 - first**2):
-                noise = max(noise, float(_errors(effect, statistic, levels, first, true, varied)))
+                noise = max(noise, float(_errors(effect, statistic, first, true, varied)))
         largest: float = statistic.max_error
         return largest * min(math.hypot(4 * apart * (1 - apart), noise), 1.0)
 
@@ -81,7 +81,7 @@ class VarianceAccuracy(LinearAccuracy):
         """
         statistic = cast(Variance, question.statistic)
         assert answer.sums is not None
-        effect = Effect.of(question, statistic, levels, weighting.expected)
+        effect = Effect.of(question, levels, weighting.expected)
         low, high = statistic.bounds
         half, square = (high - low) / 2, statistic.max_error
         weight = statistic.weight_behind(weighting, levels)
@@ -91,18 +91,15 @@ class VarianceAccuracy(LinearAccuracy):
             mean = min(max(float(first / STEPS / count), -1.0), 1.0)
             seen = square * min(max(float(second / STEPS / count) + 0.5 - mean**2, 0.0), 1.0)
             where = (low + high) / 2 + half * mean if question.location is None else question.location
-            error = self._error_at(effect, question, levels, question.spread, where)
+            error = self._error_at(effect, question, question.spread, where)
             if question.spread is None:
-                error = self._error_at(effect, question, levels, math.sqrt(max(seen, error)), where)
+                error = self._error_at(effect, question, math.sqrt(max(seen, error)), where)
             found.append(error**2)
         return math.sqrt(sum(found) / len(found))
 
-    def _error_at(
-        self, effect: Effect, question: Question, levels: Levels, spread: float | None, location: float
-    ) -> float:
-        statistic = cast(Variance, question.statistic)
-        moments = statistic.moments(spread, question.density, location)
-        return float(self.expected_errors(effect, statistic, levels, moments))
+    def _error_at(self, effect: Effect, question: Question, spread: float | None, location: float) -> float:
+        moments = cast(Variance, question.statistic).moments(spread, question.density, location)
+        return float(self.expected_errors(question, effect, moments))
 
     def bars(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
@@ -111,15 +108,15 @@ class VarianceAccuracy(LinearAccuracy):
         return None
 
 
-def _coins(effect: Effect, levels: Levels) -> Any:
+def _coins(effect: Effect) -> Any:
     """The variance of a mean over people when each person's part is 1 and coins leave people out."""
     if not effect.sampled:
         return 0.0
-    kept = (effect.fractions * (1 - effect.fractions)) @ np.array(levels.sizes, float)
-    return (effect.factor / levels.people) ** 2 * kept
+    kept = (effect.fractions * (1 - effect.fractions)) @ effect.sizes
+    return (effect.factor / effect.people) ** 2 * kept
 
 
-def _errors(effect: Effect, statistic: Variance, levels: Levels, first: float, true: float, varied: Any) -> Floats:
+def _errors(effect: Effect, statistic: Variance, first: float, true: float, varied: Any) -> Floats:
     """RMSE in units of h^2 where the mean lies `first` from the centre and the variance is `true`, in units of h."""
     noises, luck = _nodes()
     scales = [np.asarray(scale)[..., None] for scale in effect.scales]
@@ -127,12 +124,12 @@ def _errors(effect: Effect, statistic: Variance, levels: Levels, first: float, t
     if statistic.scope is not None:
         # Sums and the number of rows are weighted alike, so that weights matter to the noise alone.
         expected = max(statistic.scope.expected, 1e-9)
-        one_row = np.asarray(effect.factor)[..., None] / levels.people / expected
+        one_row = np.asarray(effect.factor)[..., None] / effect.people / expected
         rows = np.maximum(1 + scales[2] / expected * noises[2], one_row)
         mean = (first + mean_off / expected) / rows
         squares = (true + first**2 - 0.5 + squares_off / expected) / rows + 0.5
     else:
-        reached = ((effect.multipliers @ np.array(levels.sizes, float)) / levels.people)[..., None]
+        reached = ((effect.multipliers @ effect.sizes) / effect.people)[..., None]
         mean = reached * first + mean_off
         squares = reached * (true + first**2 - 0.5) + 0.5 + squares_off
     answers = np.clip(squares - mean**2 + np.sqrt(varied)[..., None] * luck, 0.0, 1.0)

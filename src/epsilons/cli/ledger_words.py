@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from epsilons.ledger import Past, Statement
-    from epsilons.ledger.book import Ledger
+    from epsilons.ledger.ledger import Ledger
 
 
 def state(book: Ledger) -> dict[str, Any]:

@@ -25,11 +25,10 @@ from epsilons.dataset.preparation import PERSON, Preparation
 from epsilons.dataset.spending import spendable_at
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.conditions import parse
-from epsilons.engines.literals import column, table
-from epsilons.engines.predicate import Predicate
+from epsilons.engines.trees import Predicate, column, table
 from epsilons.errors import DataError, PlanError
-from epsilons.ledger.base import Cohort
-from epsilons.ledger.book import Ledger
+from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.values import Cohort
 from epsilons.noise.entropy import system
 from epsilons.personalizing import Call
 from epsilons.release import Release, algorithm_release

@@ -13,7 +13,7 @@ from typing import Any
 
 from epsilons.engines.base import Schema
 from epsilons.engines.conditions import parse
-from epsilons.engines.predicate import Predicate
+from epsilons.engines.trees import Predicate
 from epsilons.errors import PlanError
 from epsilons.statistics import order
 from epsilons.statistics.base import Statistic

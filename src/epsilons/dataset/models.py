@@ -8,7 +8,7 @@ from typing import Any
 from epsilons.dataset.asking import Meaning, Terms
 from epsilons.engines.base import NUMBER, Column
 from epsilons.engines.conditions import parse
-from epsilons.engines.literals import MismatchError, canonical
+from epsilons.engines.trees import MismatchError, canonical
 from epsilons.errors import DataError, PlanError
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
 from epsilons.statistics.scope import Scope

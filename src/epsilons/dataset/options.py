@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 from epsilons.dataset.asking import Wording
 from epsilons.errors import PlanError
-from epsilons.ledger.base import Cohort
+from epsilons.ledger.values import Cohort
 from epsilons.mechanisms.base import Settings
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.plan import check_share

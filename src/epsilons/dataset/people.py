@@ -12,9 +12,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from epsilons.dataset.preparation import Preparation
-from epsilons.engines.predicate import Predicate
-from epsilons.noise.coins import ALWAYS, keep_people
+from epsilons.engines.trees import Predicate
+from epsilons.noise.bernoulli import keep_digests
 from epsilons.noise.entropy import Entropy
+from epsilons.noise.exact import ALWAYS
 from epsilons.preferences import Levels
 from epsilons.statistics import queries
 from epsilons.statistics.additive import Additive
@@ -114,7 +115,7 @@ class TablePeople:
         """The table with the rows of a fresh random sample of people only, all of a person's rows or none."""
         prepared = self.preparation.prepared
         codes = self.places.astype(np.int16)[self.preparation.places]  # at most 256 levels
-        kept = keep_people(entropy, self.preparation.digests, codes, chances)
+        kept = keep_digests(entropy, self.preparation.digests, codes, chances)
         prepared.engine.add(_SAMPLED, pa.table({queries.KEPT: np.flatnonzero(kept).astype(np.int32)}))
         try:
             yield replace(prepared, only=_SAMPLED)

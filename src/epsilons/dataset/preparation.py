@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.engines.base import DATE, NUMBER, OTHER, SOURCE, TEXT, TRUTH, Column, Engine, Schema
-from epsilons.engines.literals import cast, column, double, table, whole
-from epsilons.engines.predicate import missing
+from epsilons.engines.trees import cast, column, double, missing, table, whole
 from epsilons.errors import DataError
-from epsilons.ledger.base import Members
+from epsilons.ledger.values import Members
 from epsilons.statistics.queries import Prepared
 
 PERSON, COHORT = "epsilons person", "epsilons cohort"

@@ -12,13 +12,12 @@ from epsilons.dataset.asking import Terms
 from epsilons.dataset.description import Description, Level
 from epsilons.dataset.preparation import Preparation, prepare, renew
 from epsilons.dataset.wishes import Asked, as_ids, check_person, grants_of, read_table, read_wishes
-from epsilons.engines.base import OTHER, Engine
-from epsilons.engines.opening import open_table
+from epsilons.engines.base import OTHER, Engine, open_table
 from epsilons.errors import LedgerError, PreferenceError
 from epsilons.guarantee import to_epsilon
-from epsilons.ledger.base import ACTIVE, WITHDRAWN, Cohort, Enrolment
-from epsilons.ledger.book import Ledger
 from epsilons.ledger.identity import digests
+from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.values import ACTIVE, WITHDRAWN, Cohort, Enrolment
 from epsilons.preferences import Preferences
 
 #: People looked up one by one before all of them are.

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from epsilons.errors import BudgetExceeded, PlanError
-from epsilons.ledger.base import Cohort
-from epsilons.ledger.cohorts import allowance, present
+from epsilons.ledger.values import Cohort, allowance, present
 from epsilons.mechanisms.base import Settings
 from epsilons.planner.choose import choose
 from epsilons.planner.rows import make_row

@@ -26,12 +26,11 @@ from epsilons.dataset.people import TablePeople
 from epsilons.dataset.registry import Registry
 from epsilons.dataset.spending import NothingToPlanError, reaching, sketch_of, spendable_at
 from epsilons.dataset.version import version_of
-from epsilons.engines.base import NUMBER, TRUTH
-from epsilons.engines.opening import open_table
+from epsilons.engines.base import NUMBER, TRUTH, open_table
 from epsilons.errors import DataError, LedgerError, PlanError
 from epsilons.guarantee import to_epsilon
-from epsilons.ledger.base import Cohort, Enrolment, Past, Remaining, StalePlanError
-from epsilons.ledger.book import Ledger
+from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.values import Cohort, Enrolment, Past, Remaining, StalePlanError
 from epsilons.noise.entropy import Entropy, system
 from epsilons.planner.plan import Plan
 from epsilons.preferences import Preferences

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.engines.base import NUMBER, SOURCE, TEXT, Column, Engine
-from epsilons.engines.literals import cast, column, literal, table, whole
-from epsilons.engines.predicate import both, missing
+from epsilons.engines.trees import both, cast, column, literal, missing, table, whole
 from epsilons.errors import DataError, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.preferences import Preferences, Roster, roster_of, to_nano

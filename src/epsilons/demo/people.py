@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import epsilons as eps
-from epsilons.ledger.book import Ledger
+from epsilons.ledger.ledger import Ledger
 
 #: The year of the paper. It makes up preferences only; noise always comes from the operating system.
 PREFERENCE_SEED = 2015

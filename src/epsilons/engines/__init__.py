@@ -1,1 +1,9 @@
-"""Engines: each runs a query, built as a tree, and hands back Arrow. Start with `base`."""
+"""Tables in DuckDB or Spark: run a query, hand back columns.
+
+base.py        what an engine is, its columns, which engine opens a source
+trees.py       what queries are built of
+conditions.py  text that a caller wrote, checked and put in normal form
+sources.py     files and frames, with types fixed by declaration
+duckdb.py      DuckDB, embedded
+spark.py       Spark
+"""

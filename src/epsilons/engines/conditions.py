@@ -6,7 +6,7 @@ A column against literals of its own family with = <> < <= > >=, IN, BETWEEN, LI
 and parentheses. Nothing else, and one fixed message for whatever else there is.
 
 The text is parsed, every node and every one of its arguments is looked up in a list of what is allowed, and what comes
-out are the frozen values of `predicate`. The query is built from those, so no node of the parser reaches an engine. On
+out are the frozen values of `trees`. The query is built from those, so no node of the parser reaches an engine. On
 the way they take a normal form, whose `text` is the same for conditions that say the same in another order or manner:
 
 - NOT goes down to the comparisons (De Morgan), where it turns `<` into `>=` and so on. What remains is built of AND
@@ -28,8 +28,19 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from epsilons.engines.base import NUMBER, OTHER, TEXT, TRUTH, Column, Schema, unaskable
-from epsilons.engines.literals import Canonical, canonical, check_text
-from epsilons.engines.predicate import All, Among, Any_, Compare, Like, Missing, Never, Predicate
+from epsilons.engines.trees import (
+    All,
+    Among,
+    Any_,
+    Canonical,
+    Compare,
+    Like,
+    Missing,
+    Never,
+    Predicate,
+    canonical,
+    check_text,
+)
 from epsilons.errors import PlanError
 
 LONGEST = 20_000
@@ -69,15 +80,15 @@ def parse(text: Any, schema: Schema) -> Predicate:
     >>> parse("NOT (age < 17.5 OR \\"union\\" IS NULL)", schema).text
     '("age" >= 18 AND "union" IS NOT NULL)'
     """
-    strange = None
+    found = None
     try:
         return _parse(text, schema)
-    except _UnaskableError as found:
-        strange = found.column
+    except _UnaskableError as error:
+        found = error.column
     except Exception:  # parsers quote what they could not read, and recursion ends in errors of its own
         pass
-    if strange is not None:
-        raise unaskable(strange)
+    if found is not None:
+        raise unaskable(found)
     raise PlanError(
         "The condition is not one that can be asked.",
         rule="Columns against literals of their type: = <> < <= > >=, IN, BETWEEN, LIKE, IS [NOT] NULL; AND, OR, NOT.",
@@ -89,7 +100,8 @@ def _parse(text: Any, schema: Schema) -> Predicate:
     if not isinstance(text, str) or len(text) > LONGEST:
         raise _RefusedError
     check_text(text[: LONGEST // 2]), check_text(text[LONGEST // 2 :])
-    tokens = [_as_name(token, schema) for token in tokenize(text)]
+    names = {name.casefold() for name in schema}
+    tokens = [_as_name(token, names) for token in tokenize(text)]
     if not tokens or len(tokens) > MOST_TOKENS or any(token.comments or token.text == ";" for token in tokens):
         raise _RefusedError
     depth = 0
@@ -104,11 +116,9 @@ def _parse(text: Any, schema: Schema) -> Predicate:
     return _condition(tree, schema, False)
 
 
-def _as_name(token: Token, schema: Schema) -> Token:
+def _as_name(token: Token, names: set[str]) -> Token:
     """A word of SQL that is no word of this language may name a column: union, order, date."""
-    if token.token_type in _WRITTEN or token.text.upper() in _WORDS:
-        return token
-    if all(name.casefold() != token.text.casefold() for name in schema):
+    if token.token_type in _WRITTEN or token.text.upper() in _WORDS or token.text.casefold() not in names:
         return token
     return Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, list(token.comments))
 

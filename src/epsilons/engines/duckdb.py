@@ -21,10 +21,21 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from epsilons.engines.base import DATE, NUMBER, OTHER, SOURCE, TEXT, TIME, TRUTH, Column, Schema, calmly
-from epsilons.engines.literals import column, table
-from epsilons.engines.opening import register
+from epsilons.engines.base import (
+    DATE,
+    NUMBER,
+    OTHER,
+    SOURCE,
+    TEXT,
+    TIME,
+    TRUTH,
+    Column,
+    Schema,
+    hide_engine_errors,
+    register,
+)
 from epsilons.engines.sources import Files, Frame, locate, typed
+from epsilons.engines.trees import column, table
 from epsilons.errors import DataError
 
 _T = TypeVar("_T")
@@ -85,9 +96,9 @@ class DuckDB:
         self._kept: set[str] = set()
         self._files = located.paths if isinstance(located, Files) else ()
         self._spill = tempfile.mkdtemp(prefix="epsilons-")
-        self._connection: Any = _calmly(lambda: self._open(located, threads, memory))
+        self._connection: Any = _hide_errors(lambda: self._open(located, threads, memory))
         self._closing = weakref.finalize(self, _close, self._connection, self._spill)
-        self._schema = _calmly(lambda: self._view(located))
+        self._schema = _hide_errors(lambda: self._view(located))
 
     # Opening and locking --------------------------------------------------------------------------------------------
 
@@ -171,25 +182,25 @@ class DuckDB:
 
     def run(self, tree: exp.Query) -> pa.Table:
         text = tree.sql("duckdb", copy=False)
-        return _calmly(lambda: self._query(tree, text).to_arrow_table())
+        return _hide_errors(lambda: self._query(tree, text).to_arrow_table())
 
     def keep(self, name: str, tree: exp.Query) -> Schema:
         """As every engine. Of a user's relation, what is read passes through Arrow into the private connection."""
         if self._relation is not None and _reads_source(tree):
             return self._keep_relation(name, tree)
         self._store(name, tree.copy())
-        return _calmly(lambda: self._columns(name))
+        return _hide_errors(lambda: self._columns(name))
 
     def add(self, name: str, table: pa.Table) -> Schema:
-        _calmly(lambda: self._connection.register(name, table))
-        return _calmly(lambda: self._columns(name))
+        _hide_errors(lambda: self._connection.register(name, table))
+        return _hide_errors(lambda: self._columns(name))
 
     def drop(self, name: str) -> None:
         if name in self._kept:
             self._kept.discard(name)
-            _calmly(lambda: self._connection.execute(f"DROP TABLE {table(name).sql('duckdb')}"))
+            _hide_errors(lambda: self._connection.execute(f"DROP TABLE {table(name).sql('duckdb')}"))
         else:
-            _calmly(lambda: self._connection.unregister(name))
+            _hide_errors(lambda: self._connection.unregister(name))
 
     def close(self) -> None:
         self._closing()
@@ -200,7 +211,7 @@ class DuckDB:
         return self._connection.sql(text)
 
     def _store(self, name: str, tree: exp.Query) -> None:
-        _calmly(lambda: self._pack(table(name).sql("duckdb"), tree))
+        _hide_errors(lambda: self._pack(table(name).sql("duckdb"), tree))
         self._kept.add(name)
 
     def _pack(self, name: str, tree: exp.Query) -> None:
@@ -225,10 +236,10 @@ class DuckDB:
     def _keep_relation(self, name: str, tree: exp.Query) -> Schema:
         """What was read from the user's connection is stored in the private one."""
         rows = self.run(tree)
-        _calmly(lambda: self._connection.register("handed_over", rows))
+        _hide_errors(lambda: self._connection.register("handed_over", rows))
         self._store(name, exp.select("*").from_(table("handed_over")))
-        _calmly(lambda: self._connection.unregister("handed_over"))
-        return _calmly(lambda: self._columns(name))
+        _hide_errors(lambda: self._connection.unregister("handed_over"))
+        return _hide_errors(lambda: self._columns(name))
 
 
 def _reads_source(tree: exp.Query) -> bool:
@@ -254,8 +265,8 @@ def _column(name: str, kind: str) -> Column:
     return Column(name, OTHER, type="list" if kind.endswith("]") else kind.partition("(")[0])
 
 
-def _calmly(work: Callable[[], _T]) -> _T:
-    return calmly(work, "DuckDB")
+def _hide_errors(work: Callable[[], _T]) -> _T:
+    return hide_engine_errors(work, "DuckDB")
 
 
 def _close(connection: Any, spill: str) -> None:

@@ -25,9 +25,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import pyarrow as pa
 from sqlglot import exp
 
-from epsilons.engines.base import DATE, NUMBER, OTHER, SOURCE, TEXT, TIME, TRUTH, Column, Schema, calmly
-from epsilons.engines.literals import table
-from epsilons.engines.opening import register
+from epsilons.engines.base import (
+    DATE,
+    NUMBER,
+    OTHER,
+    SOURCE,
+    TEXT,
+    TIME,
+    TRUTH,
+    Column,
+    Schema,
+    hide_engine_errors,
+    register,
+)
+from epsilons.engines.trees import table
 from epsilons.errors import DataError
 from epsilons.noise.entropy import system
 
@@ -81,12 +92,12 @@ class Spark:
 
     def __init__(self, source: Any) -> None:
         frame = _frame(source)
-        self._home = _calmly(lambda: _home(frame.sparkSession))
-        self._session: SparkSession = _calmly(lambda: _own_session(frame.sparkSession))
+        self._home = _hide_errors(lambda: _home(frame.sparkSession))
+        self._session: SparkSession = _hide_errors(lambda: _own_session(frame.sparkSession))
         self._known: dict[str, str | None] = {}  # names of views, and the path of those that were kept
         self._closing = weakref.finalize(self, _close, self._session, self._home, self._known)
-        self._usual = _calmly(lambda: [str(self._session.conf.get(key)) for key in (_ADAPTIVE, _PARTITIONS)])
-        self._schema = _calmly(lambda: self._view(frame))
+        self._usual = _hide_errors(lambda: [str(self._session.conf.get(key)) for key in (_ADAPTIVE, _PARTITIONS)])
+        self._schema = _hide_errors(lambda: self._view(frame))
 
     def _view(self, frame: DataFrame) -> Schema:
         """The table under the name `SOURCE`; texts are compared letter by letter, whatever their collation was."""
@@ -139,7 +150,7 @@ class Spark:
             self._set("false", str(most))
             return self._session.sql(tree.sql("spark")).toArrow()
 
-        return _calmly(work)
+        return _hide_errors(work)
 
     def keep(self, name: str, tree: exp.Query) -> Schema:
         """As every engine: written to files, and read from there ever after."""
@@ -156,7 +167,7 @@ class Spark:
             self._name(name, stored.toDF(*frame.columns), path)
             return Schema([_column(field) for field in frame.schema.fields])
 
-        return _calmly(work)
+        return _hide_errors(work)
 
     def add(self, name: str, table: pa.Table) -> Schema:
         def work() -> Schema:
@@ -166,10 +177,10 @@ class Spark:
             self._name(name, frame)
             return Schema([_column(field) for field in frame.schema.fields])
 
-        return _calmly(work)
+        return _hide_errors(work)
 
     def drop(self, name: str) -> None:
-        _calmly(lambda: _forget(self._session, name, self._known.pop(name)))
+        _hide_errors(lambda: _forget(self._session, name, self._known.pop(name)))
 
     def close(self) -> None:
         self._closing()
@@ -235,7 +246,7 @@ def _found(look: Callable[[], DataFrame], absent: Callable[[Any], str | None], h
                 raise
             return said
 
-    found = _calmly(work)
+    found = _hide_errors(work)
     if isinstance(found, str):
         raise DataError(found, rule="The name of a table, or paths of Parquet files.", hint=hint)
     return found
@@ -390,9 +401,9 @@ def _token() -> str:
     return system().bytes(8).hex()
 
 
-def _calmly(work: Callable[[], _T]) -> _T:
+def _hide_errors(work: Callable[[], _T]) -> _T:
     with _unsaid():
-        return calmly(work, "Spark")
+        return hide_engine_errors(work, "Spark")
 
 
 @contextmanager

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 from epsilons.errors import PreferenceError
 from epsilons.noise.entropy import Entropy
 from epsilons.release import Release
+from epsilons.statistics.people import as_doubles
 from epsilons.statistics.rows import as_matrix
-from epsilons.statistics.values import as_doubles
 
 
 class PersonalizedModel(BaseEstimator):  # type: ignore[misc]

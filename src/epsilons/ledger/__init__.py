@@ -1,24 +1,25 @@
 """Per-person budgets: durable, atomic, and global over everyone who asks.
 
-Start with `base` (the values handed out) and `book` (the ledger and the order of a release); `database` says what a
-back end must do, and `sqlite` and `postgres` do it. `journal` and `recount` show that nothing was changed behind the
-ledger's back.
+Start with `values` (what is handed out) and `ledger` (the class, and the order of a release). A question passes
+`checks` (what may enter), `reading` (what the tables say), `charging` (what changes a budget) and `journal` (the line
+that is kept). In `roster` people join and change their minds; `opening` and `migrations` open a ledger; `recount` shows
+that nothing was changed behind its back. `tables` is the format on disk; the databases are in `epsilons.storage`.
 
 >>> from fractions import Fraction
 >>> from epsilons import ledger
->>> book = ledger.open()
->>> terms = book.settle_terms("absent", rows_per_person=1)
->>> book.enroll([b"0123456789abcdef"], [500_000_000]).joined
+>>> accounts = ledger.open()
+>>> terms = accounts.settle_terms("absent", rows_per_person=1)
+>>> accounts.enroll([b"0123456789abcdef"], [500_000_000]).joined
 1
->>> may = book.allowance(Fraction(1, 10))
->>> reserved = book.reserve(bytes(32), may.nano, epoch=may.epoch, kind="count")
->>> book.touched(reserved.number).state
+>>> may = accounts.allowance(Fraction(1, 10))
+>>> reserved = accounts.reserve(bytes(32), may.nano, epoch=may.epoch, kind="count")
+>>> accounts.mark_read(reserved.number).state
 'touched'
->>> book.store(reserved.number, b"42")
+>>> accounts.store(reserved.number, b"42")
 b'42'
->>> book.remaining().epsilons
+>>> accounts.remaining().epsilons
 {0.5: 0.45}
->>> book.find(bytes(32)).answer
+>>> accounts.find(bytes(32)).answer
 b'42'
 """
 
@@ -28,8 +29,7 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from epsilons.errors import LedgerError
-from epsilons.ledger.account import Statement, Use
-from epsilons.ledger.base import (
+from epsilons.ledger.values import (
     Allowance,
     Cohort,
     Enrolment,
@@ -41,12 +41,14 @@ from epsilons.ledger.base import (
     Remaining,
     Reservation,
     StalePlanError,
+    Statement,
     Terms,
+    Use,
 )
 
 if TYPE_CHECKING:
-    from epsilons.ledger.book import Ledger
-    from epsilons.ledger.opening import Clock
+    from epsilons.ledger.journal import Clock
+    from epsilons.ledger.ledger import Ledger
 
 __all__ = [
     "Allowance",
@@ -86,13 +88,13 @@ def open(
     once with `adopt=True`. If its newest records are gone for good, `accept_loss=True` opens what is left and counts
     everybody's grant as fully spent. `create=False` refuses to start a new ledger where there is none.
     """
-    from epsilons.ledger.book import Ledger
-    from epsilons.ledger.opening import now
-    from epsilons.ledger.place import database_at
+    from epsilons.ledger.journal import now
+    from epsilons.ledger.ledger import Ledger
+    from epsilons.ledger.opening import find_database
 
     if url is None and (anchor or accept_loss):
         raise LedgerError("A ledger in memory has no anchor.", hint='url="sqlite:///people.ledger"')
-    database = database_at(url, create=create)
+    database = find_database(url, create=create)
     try:
         return Ledger(database, clock=clock or now, anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss)
     except BaseException:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import DataError
-from epsilons.ledger.base import Digests
+from epsilons.ledger.values import DIGEST_BYTES, Digests
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 #: An id: a whole number, a text or bytes.
 Id = int | str | bytes
 
-DIGEST_BYTES = 16
 PERSONALISATION = b"epsilons person"
 _NUMBER, _TEXT, _BYTES = b"i", b"s", b"b"
 

@@ -2,19 +2,31 @@
 
     hash_n = SHA-256(hash_{n-1}, n, kind, time, body)
 
-Whoever edits, drops or swaps a line breaks the chain from there on.
+Editing, dropping or swapping a line breaks the chain from there on.
+
+The head of the chain is kept outside the database too (`Anchor`): it shows when an older copy of the ledger was put
+back. A database may be ahead of its head (the process ended between the two writes); the head then catches up. One that
+is behind it, or that has another line where the head points, was restored, forked or edited, and is refused.
 """
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert, select
 
+from epsilons.errors import LedgerError
 from epsilons.ledger import tables
+from epsilons.storage.base import reach
+
+Clock = Callable[[], datetime.datetime]
 
 START = "0" * 64
 
@@ -22,12 +34,22 @@ _NEWEST = select(tables.journal.c.seq, tables.journal.c.hash).order_by(tables.jo
 _ADD = insert(tables.journal)
 
 
+def now() -> datetime.datetime:
+    """The clock on the wall."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+def write_time(clock: Clock) -> str:
+    """The time as the journal has it."""
+    return clock().astimezone(datetime.UTC).isoformat(timespec="microseconds")
+
+
 def canonical(body: Mapping[str, Any]) -> str:
     """One text for one content."""
     return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def chained(previous: str, seq: int, kind: str, at: str, body: str) -> str:
+def chain(previous: str, seq: int, kind: str, at: str, body: str) -> str:
     """The hash of a line; the parts are written as JSON, so that no two lines read the same."""
     return hashlib.sha256(json.dumps([previous, seq, kind, at, body]).encode()).hexdigest()
 
@@ -42,7 +64,7 @@ def follow(connection: Connection, seq: int, digest: str) -> tuple[int, str] | N
     """The last line's number and hash, reached link by link from a line that is known; None if a link is missing."""
     later = select(tables.journal).where(tables.journal.c.seq > seq).order_by(tables.journal.c.seq)
     for line in connection.execute(later):
-        if line.seq != seq + 1 or chained(digest, line.seq, line.kind, line.at, line.body) != line.hash:
+        if line.seq != seq + 1 or chain(digest, line.seq, line.kind, line.at, line.body) != line.hash:
             return None
         seq, digest = line.seq, line.hash
     return seq, digest
@@ -53,6 +75,148 @@ def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) 
     seq, previous = head(connection)
     words = canonical(body)
     line = {"seq": seq + 1, "kind": kind, "at": at, "body": words}
-    line["hash"] = chained(previous, seq + 1, kind, at, words)
+    line["hash"] = chain(previous, seq + 1, kind, at, words)
     connection.execute(_ADD, line)
     return seq + 1, str(line["hash"])
+
+
+# The head, kept outside ---------------------------------------------------------------------------------------------
+
+
+class Head(NamedTuple):
+    """The newest line that was seen: of which ledger, its number and its hash."""
+
+    ledger: str
+    seq: int
+    digest: str
+
+
+class Anchor:
+    """A small file with the newest line that this machine has seen."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path).absolute()
+
+    def check(self, connection: Connection, ledger: str) -> None:
+        """Raise unless the head is an ancestor of the chain."""
+        known = self.known()
+        if known is None:
+            raise LedgerError(
+                "This ledger's head is not where it is kept.",
+                rule="Without its head nobody can tell whether an older copy of the ledger was put back.",
+                hint="the anchor of the machine it comes from, or `epsilons ledger adopt` to take the ledger as it is",
+            )
+        if not self._is_ancestor(connection, ledger, known):
+            raise _diverged()
+
+    def lost(self, connection: Connection, ledger: str) -> Head | None:
+        """The head that the ledger has lost, if any; refuses where nothing was lost."""
+        known = self.known()
+        if known is not None and known.ledger != ledger:
+            raise LedgerError("The head that is kept here is another ledger's.", hint="the ledger's own anchor")
+        if known is not None and self._is_ancestor(connection, ledger, known):
+            raise LedgerError(
+                "This ledger stands at its head or ahead of it: nothing was lost.",
+                rule="Accepting a loss spends everybody's grant.",
+                hint="open it as usual",
+            )
+        return known
+
+    @staticmethod
+    def _is_ancestor(connection: Connection, ledger: str, known: Head) -> bool:
+        line = select(tables.journal.c.hash).where(tables.journal.c.seq == known.seq)
+        return bool(known.ledger == ledger and connection.execute(line).scalar_one_or_none() == known.digest)
+
+    @staticmethod
+    def _newest(connection: Connection, ledger: str, known: Head | None) -> Head:
+        found = follow(connection, *((0, START) if known is None else (known.seq, known.digest)))
+        if found is None:
+            raise _diverged()
+        return Head(ledger, *found)
+
+    def advance(self, connection: Connection, ledger: str, least: int | None = None) -> None:
+        """Catch up with the chain, link by link, durably; never backwards, and never to a line that does not follow.
+
+        Returns early once the head has reached `least`: when several processes wait for their turn, the first one
+        writes the head for all of them.
+        """
+        with self._alone():
+            known = self.known()
+            if known is not None and least is not None and known.seq >= least:
+                return
+            newest = self._newest(connection, ledger, known)
+            if known is None or known.seq < newest.seq:
+                self._write(newest)
+
+    def refuse_if_known(self) -> None:
+        """A new ledger must not take the place of one whose head is kept here: budgets would start anew."""
+        if self.known() is not None:
+            raise LedgerError(
+                "The ledger whose head is kept here is gone.",
+                rule="A new ledger in its place would let everyone's budget start anew.",
+                hint="the newest copy of that ledger, or another anchor for a new one",
+            )
+
+    def adopt(self, connection: Connection, ledger: str) -> None:
+        """Take the chain as it is where no head is known. A head that is known is never overruled."""
+        with self._alone():
+            if self.known() is None:
+                self._write(self._newest(connection, ledger, None))
+
+    def overrule(self, connection: Connection, ledger: str) -> None:
+        """Take the chain as it is after a loss was accepted and written down in it."""
+        with self._alone():
+            self._write(Head(ledger, *head(connection)))
+
+    def known(self) -> Head | None:
+        """What the file says, if there is one."""
+        try:
+            content = json.loads(self._path.read_text())
+            return Head(str(content["ledger"]), int(content["seq"]), str(content["hash"]))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError):
+            raise LedgerError(
+                f"This ledger's head, {self._path}, cannot be read.",
+                rule="Without it nobody can tell whether an older copy was put back.",
+                hint="put the file back, or move it away and run epsilons ledger adopt",
+            ) from None
+
+    def _write(self, head: Head) -> None:
+        beside = self._path.with_name(self._path.name + ".new")
+        with beside.open("w") as file:
+            json.dump({"ledger": head.ledger, "seq": head.seq, "hash": head.digest}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        reach("anchoring")
+        beside.replace(self._path)
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        # Only POSIX systems have it; elsewhere a ledger works with anchor=False.
+        import fcntl
+
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.with_name(self._path.name + ".lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield
+        except OSError:
+            raise LedgerError(
+                "This ledger's head cannot be written.",
+                rule="No data is read before the head is safe; what was charged stays charged.",
+                hint="a writable place for anchor=",
+            ) from None
+
+
+def _diverged() -> LedgerError:
+    return LedgerError(
+        "This ledger is behind its head or beside it.",
+        rule="A ledger that was restored, forked or edited would spend budgets twice.",
+        hint="the newest copy of the ledger; if it is lost for good, `epsilons ledger adopt --accept-loss`",
+    )

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Table, inspect, select, text, update
 
 from epsilons.errors import LedgerError
 from epsilons.ledger import journal, tables
-from epsilons.ledger.database import Database
+from epsilons.storage.base import Database
 
 
 def bring_up_to_date(database: Database, at: str, check: Callable[[Connection], None]) -> None:
@@ -41,7 +41,7 @@ def _format(connection: Connection) -> int:
     return found
 
 
-def salt_words(salt: bytes) -> str:
+def hash_salt(salt: bytes) -> str:
     """How the journal knows the salt: whoever reads the journal cannot look people up by it."""
     return hashlib.sha256(salt).hexdigest()
 
@@ -58,7 +58,7 @@ def _salt_losses_quotas(connection: Connection, schema: str | None) -> dict[str,
     # In format 1 the id served as the salt: people who are known stay known.
     salt = bytes.fromhex(connection.execute(select(tables.ledger.c.id)).scalar_one())
     connection.execute(update(tables.ledger).values(salt=salt, losses=0))
-    return {"salt": salt_words(salt)}
+    return {"salt": hash_salt(salt)}
 
 
 def _add_column(connection: Connection, schema: str | None, table: Table, name: str) -> None:

@@ -1,30 +1,38 @@
-"""What the books say: reservations, the history, what is left. Nothing here changes anything.
+"""What the ledger's tables say: terms, cohorts, reservations, the history, one person's account. Changes nothing.
 
-What every question asks of the books is written down once, below: building a statement takes longer than running it.
+Statements of every question are built once, since building one takes longer than running it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, select
 
 from epsilons.errors import LedgerError
-from epsilons.ledger import cohorts as arithmetic
 from epsilons.ledger import tables
-from epsilons.ledger.base import (
+from epsilons.ledger.values import (
+    ACTIVE,
     LOST,
     REFUNDED,
     STORED,
     TOUCHED,
+    WITHDRAWN,
     Cohort,
     Past,
     Remaining,
     Reservation,
+    Statement,
+    Terms,
+    Use,
+    least_left,
+    questions_left,
 )
 
 _past, _paid = tables.reservations, tables.charges
 
+_TERMS = select(tables.ledger)
 _COHORTS = select(tables.cohorts).order_by(tables.cohorts.c.id)
 _EPOCH = select(tables.ledger.c.epoch)
 _FIRST_INDIVIDUAL = select(func.min(_past.c.number)).where(
@@ -39,56 +47,65 @@ _OWN_CHARGES = (
 )
 
 
-def cohorts(connection: Connection) -> tuple[Cohort, ...]:
+def read_terms(connection: Connection) -> Terms | None:
+    """What was settled, or None."""
+    about = connection.execute(_TERMS).one()
+    if about.neighbors is None:
+        return None
+    return Terms(about.neighbors, about.rows_per_person, bool(about.allow_individual))
+
+
+def read_cohorts(connection: Connection) -> tuple[Cohort, ...]:
     """All cohorts, in the order they were made."""
     rows = connection.execute(_COHORTS)
     return tuple(Cohort(r.id, r.granted, r.spent, r.reserved, r.people, r.state) for r in rows)
 
 
-def epoch(connection: Connection) -> int:
+def read_epoch(connection: Connection) -> int:
     """How often the roster changed."""
     return int(connection.execute(_EPOCH).scalar_one())
 
 
-def not_dp_since(connection: Connection) -> int | None:
+def find_first_individual(connection: Connection) -> int | None:
     """The first release whose promise was individual privacy only: a permanent mark once data was read for it."""
     first = connection.execute(_FIRST_INDIVIDUAL).scalar_one()
     return None if first is None else int(first)
 
 
-def reservation(row: Any, charges: dict[int, int], *, resumed: bool) -> Reservation:
-    """A row as the value that is handed out."""
-    return Reservation(
-        number=row.number,
-        state=row.state,
-        epoch=row.epoch,
-        charges=charges,
-        description=row.description,
-        answer=row.answer,
-        resumed=resumed,
-    )
+def fits(connection: Connection, paid: Mapping[int, int], epoch: int) -> bool:
+    """Whether a charge looks possible at this moment; only the guard in `charging.charge` decides."""
+    left = {c.id: c.left for c in read_cohorts(connection) if c.state == ACTIVE and c.left is not None}
+    return read_epoch(connection) == epoch and all(nano <= left.get(cohort, 0) for cohort, nano in paid.items())
 
 
-def live(connection: Connection, key: bytes) -> Reservation | None:
+def find_reservation(connection: Connection, key: bytes) -> Reservation | None:
     """The reservation of a question, unless it was given back or lost on the way."""
     row = connection.execute(_LIVE, {"question": key}).one_or_none()
-    return None if row is None else reservation(row, _own_charges(connection, row.number), resumed=True)
+    return None if row is None else _resume(connection, row)
 
 
-def numbered(connection: Connection, number: int) -> Reservation:
+def get_reservation(connection: Connection, number: int) -> Reservation:
     """The reservation of this number."""
     row = connection.execute(_NUMBERED, {"which": number}).one_or_none()
     if row is None:
         raise LedgerError("There is no release of this number.", hint="ledger.history()")
-    return reservation(row, _own_charges(connection, number), resumed=True)
+    return _resume(connection, row)
 
 
-def _own_charges(connection: Connection, number: int) -> dict[int, int]:
-    """What was charged to whom when it was asked, without what people took along later."""
-    return {row.cohort: row.nano for row in connection.execute(_OWN_CHARGES, {"which": number})}
+def _resume(connection: Connection, row: Any) -> Reservation:
+    """A reservation with what was charged when it was asked, without what people took along later."""
+    return Reservation(
+        number=row.number,
+        state=row.state,
+        epoch=row.epoch,
+        charges={paid.cohort: paid.nano for paid in connection.execute(_OWN_CHARGES, {"which": row.number})},
+        description=row.description,
+        answer=row.answer,
+        resumed=True,
+    )
 
 
-def history(connection: Connection) -> tuple[Past, ...]:
+def read_history(connection: Connection) -> tuple[Past, ...]:
     """Every question that was ever charged, in order."""
     charges, groups = tables.charges, tables.cohorts
     paid: dict[int, list[tuple[int, int, int]]] = {}
@@ -96,7 +113,7 @@ def history(connection: Connection) -> tuple[Past, ...]:
     joined = query.join(groups, groups.c.id == charges.c.cohort).where(charges.c.carried == 0)
     for number, cohort, nano, granted in connection.execute(joined.order_by(charges.c.number, charges.c.cohort)):
         paid.setdefault(number, []).append((cohort, granted, nano))
-    mark = not_dp_since(connection)
+    mark = find_first_individual(connection)
     lines = []
     for row in connection.execute(select(tables.reservations).order_by(tables.reservations.c.number)):
         by_grant: dict[int, int] = {}
@@ -121,10 +138,10 @@ def history(connection: Connection) -> tuple[Past, ...]:
     return tuple(lines)
 
 
-def remaining(connection: Connection) -> Remaining:
+def read_remaining(connection: Connection) -> Remaining:
     """What is left at every level; questions are counted in what the last one charged."""
-    here = cohorts(connection)
-    least = arithmetic.least_left(here)
+    here = read_cohorts(connection)
+    least = least_left(here)
     past, charges, groups = tables.reservations, tables.charges, tables.cohorts
     paid = select(func.max(past.c.number)).join(charges, charges.c.number == past.c.number)
     last = connection.execute(paid.where(past.c.state != REFUNDED)).scalar_one()
@@ -134,6 +151,47 @@ def remaining(connection: Connection) -> Remaining:
     return Remaining(
         nano=least,
         cohorts=here,
-        questions=arithmetic.questions_left(least, price),
-        not_dp_since=not_dp_since(connection),
+        questions=questions_left(least, price),
+        not_dp_since=find_first_individual(connection),
+    )
+
+
+def read_statement(connection: Connection, digest: bytes) -> Statement:
+    """One person's account, followed through every cohort they stood in."""
+    people, moves, past, charges = tables.people, tables.moves, tables.reservations, tables.charges
+    person = connection.execute(select(people).where(people.c.digest == digest)).one_or_none()
+    if person is None:
+        raise LedgerError("This person has no account here.", hint="the id as it stands in the table")
+    changes = connection.execute(select(moves).where(moves.c.digest == digest).order_by(moves.c.seq)).all()
+    starts = [person.joined, *(change.seq for change in changes)]
+    places = [change.origin for change in changes] + [person.cohort]
+    ends: list[int | None] = [*starts[1:], None]
+    uses: list[Use] = []
+    when_public: list[int] = []
+    by_id = {cohort.id: cohort for cohort in read_cohorts(connection)}
+    for start, end, place in zip(starts, ends, places, strict=True):
+        during = (past.c.seq > start) if end is None else (past.c.seq > start) & (past.c.seq < end)
+        granted = by_id[place].granted
+        if granted is None:
+            asked = select(past.c.number).where(during, past.c.state.in_((TOUCHED, STORED, LOST)))
+            when_public += connection.execute(asked.order_by(past.c.number)).scalars()
+            continue
+        paid = (
+            select(past.c.number, past.c.kind, past.c.at, charges.c.nano)
+            .join(charges, (charges.c.number == past.c.number) & (charges.c.cohort == place))
+            .where(during, past.c.state != REFUNDED)
+        )
+        uses += [Use(*row, granted) for row in connection.execute(paid.order_by(past.c.number))]
+    here = by_id[person.cohort]
+    return Statement(
+        granted=None if here.state == WITHDRAWN else here.granted,
+        state=here.state,
+        spent=here.spent,
+        reserved=here.reserved,
+        left=here.left,
+        releases=tuple((use.number, use.kind, use.charge) for use in uses),
+        when_public=tuple(when_public),
+        not_dp_since=find_first_individual(connection),
+        uses=tuple(uses),
+        written_off=here.spent + here.reserved - sum(use.charge for use in uses),
     )

@@ -16,13 +16,13 @@ from sqlalchemy import Connection, Table, select
 
 from epsilons.errors import LedgerError
 from epsilons.ledger import journal, tables
-from epsilons.ledger.base import LOST, REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount
-from epsilons.ledger.border import DIGEST_BYTES, Sorted
-from epsilons.ledger.migrations import salt_words
-from epsilons.ledger.roster import set_digest
+from epsilons.ledger.checks import Sorted
+from epsilons.ledger.migrations import hash_salt
+from epsilons.ledger.roster import hash_people
+from epsilons.ledger.values import DIGEST_BYTES, LOST, REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount
 
 
-def wrong(what: str) -> LedgerError:
+def does_not_add_up(what: str) -> LedgerError:
     """The ledger does not add up, and where."""
     return LedgerError(
         f"The ledger's history does not add up: {what}.",
@@ -57,11 +57,11 @@ class Replay:
                 }  # fmt: skip
             case "migrate":
                 if body["format"] != self.about["format"] + 1:
-                    raise wrong(f"line {seq} skips a format")
+                    raise does_not_add_up(f"line {seq} skips a format")
                 self.about |= body
             case "terms":
                 if self.about["neighbors"] is not None:
-                    raise wrong("the terms were settled twice")
+                    raise does_not_add_up("the terms were settled twice")
                 self.about |= body
             case "roster":
                 self._roster(seq, body)
@@ -86,15 +86,15 @@ class Replay:
                 self._settle(body["number"], (TOUCHED,), STORED)
                 self.answers[body["number"]] = body["answer"]
             case _:
-                raise wrong(f"line {seq} is of no known kind")
+                raise does_not_add_up(f"line {seq} is of no known kind")
 
     def _roster(self, seq: int, body: dict[str, Any]) -> None:
         if body["epoch"] != self.about["epoch"] + 1:
-            raise wrong(f"line {seq} skips a change of the roster")
+            raise does_not_add_up(f"line {seq} skips a change of the roster")
         self.about["epoch"] = body["epoch"]
         for made in body["made"]:
             if made["id"] in self.cohorts:
-                raise wrong(f"line {seq} makes a cohort twice")
+                raise does_not_add_up(f"line {seq} makes a cohort twice")
             self.cohorts[made["id"]] = {**made, "reserved": 0, "people": 0}
         for number, cohort, nano in body["carried"]:
             self._pay(number, cohort, nano, carried=1)
@@ -102,13 +102,13 @@ class Replay:
         for group in body["joined"]:
             target = self.cohorts[group["target"]]
             if target["spent"] != ((target["granted"] or 0) if self.about["losses"] else 0):
-                raise wrong(f"line {seq} lets newcomers join people with a past")
+                raise does_not_add_up(f"line {seq} lets newcomers join people with a past")
             self.joined[seq, group["target"]] = (group["people"], group["digest"])
             self.cohorts[group["target"]]["people"] += group["people"]
         for group in body["moved"]:
             origin, target = self.cohorts[group["origin"]], self.cohorts[group["target"]]
             if (origin["spent"], origin["reserved"]) != (target["spent"], target["reserved"]):
-                raise wrong(f"line {seq} moves people without what they had spent")
+                raise does_not_add_up(f"line {seq} moves people without what they had spent")
             self.moved[seq, group["origin"], group["target"]] = (group["people"], group["digest"])
             origin["people"] -= group["people"]
             target["people"] += group["people"]
@@ -117,10 +117,10 @@ class Replay:
         number = body["number"]
         in_turn = number == len(self.reservations) + 1 and body["epoch"] == self.about["epoch"]
         if not in_turn or body["key"] in self.live:
-            raise wrong(f"line {seq} charges out of turn")
+            raise does_not_add_up(f"line {seq} charges out of turn")
         self.live.add(body["key"])
         if body["individual"] and not self.about["allow_individual"]:
-            raise wrong(f"line {seq} breaks the terms")
+            raise does_not_add_up(f"line {seq} breaks the terms")
         self.reservations[number] = {
             **{name: body[name] for name in ("number", "key", "kind", "individual", "epoch", "description")},
             "state": RESERVED, "seq": seq, "at": at, "analyst": body.get("analyst"),
@@ -129,7 +129,7 @@ class Replay:
             account = self.cohorts[cohort]
             account["reserved"] += nano
             if nano <= 0 or account["granted"] is None or account["spent"] + account["reserved"] > account["granted"]:
-                raise wrong(f"line {seq} charges more than was granted")
+                raise does_not_add_up(f"line {seq} charges more than was granted")
             self._pay(number, cohort, nano, carried=0)
         self._count(number, 1)
 
@@ -137,7 +137,7 @@ class Replay:
         """The worst is assumed of what was lost: everything granted is spent, whatever was under way is over."""
         self.about["losses"] += 1
         if body["losses"] != self.about["losses"]:
-            raise wrong(f"line {seq} skips a loss")
+            raise does_not_add_up(f"line {seq} skips a loss")
         for account in self.cohorts.values():
             account["spent"] = max(account["spent"] + account["reserved"], account["granted"] or 0)
             account["reserved"] = 0
@@ -165,12 +165,12 @@ class Replay:
 
     def _settle(self, number: int, before: tuple[str, ...], after: str) -> None:
         if self.reservations[number]["state"] not in before:
-            raise wrong(f"release {number} was settled out of turn")
+            raise does_not_add_up(f"release {number} was settled out of turn")
         self.reservations[number]["state"] = after
 
     def _pay(self, number: int, cohort: int, nano: int, carried: int) -> None:
         if (number, cohort) in self.charges:
-            raise wrong(f"release {number} charges a cohort twice")
+            raise does_not_add_up(f"release {number} charges a cohort twice")
         self.charges[number, cohort] = (nano, carried)
         self.payers.setdefault(number, []).append(cohort)
 
@@ -183,15 +183,15 @@ def verify(connection: Connection) -> Recount:
     try:
         return _verify(connection)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
-        raise wrong("something in it cannot be read") from None
+        raise does_not_add_up("something in it cannot be read") from None
 
 
 def _verify(connection: Connection) -> Recount:
     replay, head, lines = Replay(), journal.START, 0
     for row in connection.execute(select(tables.journal).order_by(tables.journal.c.seq)):
         lines += 1
-        if row.seq != lines or journal.chained(head, row.seq, row.kind, row.at, row.body) != row.hash:
-            raise wrong(f"the chain breaks at line {lines}")
+        if row.seq != lines or journal.chain(head, row.seq, row.kind, row.at, row.body) != row.hash:
+            raise does_not_add_up(f"the chain breaks at line {lines}")
         head = row.hash
         replay.line(row.seq, row.kind, row.at, json.loads(row.body))
     _compare(connection, tables.ledger, [replay.about])
@@ -212,12 +212,12 @@ def _compare(connection: Connection, table: Table, expected: Iterable[dict[str, 
     names = [column.name for column in table.columns]
     held = {tuple(map(_plain, row)) for row in connection.execute(select(table))}
     if held != {tuple(row[name] for name in names) for row in expected}:
-        raise wrong(f"the table of {table.name} differs from the journal")
+        raise does_not_add_up(f"the table of {table.name} differs from the journal")
 
 
 def _plain(value: Any) -> Any:
     """The journal knows bytes (the salt, here) by their digest."""
-    return salt_words(value) if isinstance(value, bytes) else value
+    return hash_salt(value) if isinstance(value, bytes) else value
 
 
 def _compare_reservations(connection: Connection, replay: Replay) -> None:
@@ -227,11 +227,11 @@ def _compare_reservations(connection: Connection, replay: Replay) -> None:
         same = all(row[name] == value for name, value in expected.items() if name != "key")
         answer = None if row["answer"] is None else hashlib.sha256(row["answer"]).hexdigest()
         if not expected or not same or bytes(row["key"]).hex() != expected["key"]:
-            raise wrong("the table of reservations differs from the journal")
+            raise does_not_add_up("the table of reservations differs from the journal")
         if answer != replay.answers.get(row["number"]):
-            raise wrong("a stored answer is not the one that was released")
+            raise does_not_add_up("a stored answer is not the one that was released")
     if len(held) != len(replay.reservations):
-        raise wrong("the table of reservations differs from the journal")
+        raise does_not_add_up("the table of reservations differs from the journal")
 
 
 def _compare_people(connection: Connection, replay: Replay) -> int:
@@ -245,18 +245,18 @@ def _compare_people(connection: Connection, replay: Replay) -> int:
     last: dict[bytes, tuple[int, int]] = {}
     for digest, seq, origin, target in steps:
         if digest in last and (last[digest][1] != origin or last[digest][0] >= seq):
-            raise wrong("somebody's moves do not follow from each other")
+            raise does_not_add_up("somebody's moves do not follow from each other")
         first.setdefault(digest, origin)
         last[digest] = (seq, target)
     for digest, cohort, _ in rows:
         if digest in last and last[digest][1] != cohort:
-            raise wrong("somebody stands in another cohort than they moved to")
+            raise does_not_add_up("somebody stands in another cohort than they moved to")
     if len({row[0] for row in rows} | set(last)) != len(rows):
-        raise wrong("somebody moved who never joined")
+        raise does_not_add_up("somebody moved who never joined")
     joined = _groups([row[0] for row in rows], [(row[2], first.get(row[0], row[1])) for row in rows])
     moved = _groups([step[0] for step in steps], [(step[1], step[2], step[3]) for step in steps])
     if joined != replay.joined or moved != replay.moved:
-        raise wrong("the table of people differs from the journal")
+        raise does_not_add_up("the table of people differs from the journal")
     return len(rows)
 
 
@@ -265,9 +265,9 @@ def _groups(digests: list[bytes], marks: list[tuple[int, ...]]) -> dict[Any, tup
     sets: dict[tuple[int, ...], list[bytes]] = {}
     for digest, mark in zip(digests, marks, strict=True):
         if len(digest) != DIGEST_BYTES:
-            raise wrong("the table of people differs from the journal")
+            raise does_not_add_up("the table of people differs from the journal")
         sets.setdefault(mark, []).append(digest)
-    return {mark: (len(members), set_digest(_array(members))) for mark, members in sets.items()}
+    return {mark: (len(members), hash_people(_array(members))) for mark, members in sets.items()}
 
 
 def _array(members: list[bytes]) -> Sorted:

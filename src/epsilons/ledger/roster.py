@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, select, update
 
 from epsilons.ledger import journal, tables
-from epsilons.ledger.base import ACTIVE, RESERVED, WITHDRAWN, Enrolment
-from epsilons.ledger.border import DIGEST_BYTES, PUBLIC_CODE, Sorted
-from epsilons.ledger.database import Database, past_the_toolkit
+from epsilons.ledger.checks import PUBLIC_CODE, Sorted
+from epsilons.ledger.values import ACTIVE, DIGEST_BYTES, RESERVED, WITHDRAWN, Enrolment
+from epsilons.storage.base import Database
 
 #: How a wish to withdraw is written beside grants; nobody's grant is 0.
 WITHDRAW_CODE = 0
@@ -58,7 +58,7 @@ def any_change(now: Codes, wished: Codes) -> Mask:
 
 
 @dataclass
-class _Books:
+class _Cohorts:
     """The cohorts as they are, by what makes people alike: grant, state, spent, open reservations."""
 
     rows: dict[int, Any]
@@ -68,7 +68,7 @@ class _Books:
     lost: bool = False
 
     @classmethod
-    def of(cls, connection: Connection) -> _Books:
+    def of(cls, connection: Connection) -> _Cohorts:
         rows = {row["id"]: dict(row) for row in connection.execute(select(tables.cohorts)).mappings()}
         charges, live = tables.charges, tables.reservations
         pending = select(charges.c.cohort, charges.c.number, charges.c.nano).join(
@@ -78,11 +78,11 @@ class _Books:
         for cohort, number, nano in connection.execute(pending):
             held.setdefault(cohort, set()).add((number, nano))
         lost = connection.execute(select(tables.ledger.c.losses)).scalar_one() > 0
-        books = cls(rows, {cohort: frozenset(pairs) for cohort, pairs in held.items()}, lost=lost)
+        cohorts = cls(rows, {cohort: frozenset(pairs) for cohort, pairs in held.items()}, lost=lost)
         for cohort in sorted(rows, reverse=True):
             row = rows[cohort]
-            books.index[books._alike(row["granted"], row["state"], row["spent"], books._held(cohort))] = cohort
-        return books
+            cohorts.index[cohorts._alike(row["granted"], row["state"], row["spent"], cohorts._held(cohort))] = cohort
+        return cohorts
 
     def _held(self, cohort: int | None) -> frozenset[tuple[int, int]]:
         return self.open.get(cohort, frozenset()) if cohort is not None else frozenset()
@@ -124,7 +124,7 @@ class _Books:
         return self.index[alike]
 
 
-def strictest(digests: Sorted, codes: Codes) -> tuple[Sorted, Codes]:
+def keep_strictest(digests: Sorted, codes: Codes) -> tuple[Sorted, Codes]:
     """Everyone once, sorted, with the strictest of their wishes."""
     order = np.lexsort((openness(codes), digests))
     digests, codes = digests[order], codes[order]
@@ -133,12 +133,12 @@ def strictest(digests: Sorted, codes: Codes) -> tuple[Sorted, Codes]:
     return digests[first], codes[first]
 
 
-def set_digest(people: Sorted) -> str:
+def hash_people(people: Sorted) -> str:
     """One text for a set of people."""
     return hashlib.sha256(np.sort(people).tobytes()).hexdigest()
 
 
-def one_by_one(people: Sorted) -> Iterator[bytes]:
+def list_digests(people: Sorted) -> Iterator[bytes]:
     """The digests, trailing zero bytes included; never all of them as objects, which take four times the room."""
     raw = people.tobytes()
     return (raw[at : at + DIGEST_BYTES] for at in range(0, len(raw), DIGEST_BYTES))
@@ -151,11 +151,11 @@ def change(
 
     The roster's epoch grows only when somebody stands elsewhere than before.
     """
-    people, wishes = strictest(people, wishes)
-    books = _Books.of(connection)
-    found, standing = _standing(connection, people)
+    people, wishes = keep_strictest(people, wishes)
+    cohorts = _Cohorts.of(connection)
+    found, standing = _find_people(database, connection, people)
     distinct, inverse = np.unique(standing, return_inverse=True)
-    now = np.array([books.code(cohort) for cohort in distinct.tolist()], dtype=np.int64)[inverse]
+    now = np.array([cohorts.code(cohort) for cohort in distinct.tolist()], dtype=np.int64)[inverse]
     wished = wishes[found]
     moving = policy(now, wished)
     epoch = int(connection.execute(select(tables.ledger.c.epoch)).scalar_one())
@@ -175,22 +175,25 @@ def change(
 
     seq = journal.head(connection)[0] + 1
     newcomers, movers = people[~found], people[found][moving]
-    joined, joined_to = _grouped(newcomers, np.zeros(len(newcomers), np.int64), wishes[~found], books, fresh=True)
-    moved, moved_to = _grouped(movers, standing[moving], wished[moving], books, fresh=False)
+    joined, joined_to = _group_people(
+        newcomers, np.zeros(len(newcomers), np.int64), wishes[~found], cohorts, fresh=True
+    )
+    moved, moved_to = _group_people(movers, standing[moving], wished[moving], cohorts, fresh=False)
 
     if joined:
-        arrivals = zip(one_by_one(newcomers), joined_to.tolist(), strict=True)
+        arrivals = zip(list_digests(newcomers), joined_to.tolist(), strict=True)
         database.insert_many(connection, tables.people, ((digest, cohort, seq) for digest, cohort in arrivals))
     if moved:
         targets = moved_to.tolist()
-        database.assign_cohorts(connection, zip(targets, one_by_one(movers), strict=True))
-        steps = zip(one_by_one(movers), standing[moving].tolist(), targets, strict=True)
+        pairs = zip(targets, list_digests(movers), strict=True)
+        database.update_many(connection, tables.people.c.cohort, tables.people.c.digest, pairs)
+        steps = zip(list_digests(movers), standing[moving].tolist(), targets, strict=True)
         database.insert_many(connection, tables.moves, ((digest, seq, *step) for digest, *step in steps))
-    carried = _write_cohorts(database, connection, books, joined, moved)
+    carried = _write_cohorts(database, connection, cohorts, joined, moved)
     connection.execute(update(tables.ledger).values(epoch=epoch + 1))
     body = {
         "epoch": epoch + 1,
-        "made": [{key: made[key] for key in ("id", "granted", "spent", "state", "ceiling")} for made in books.made],
+        "made": [{key: made[key] for key in ("id", "granted", "spent", "state", "ceiling")} for made in cohorts.made],
         "carried": carried,
         "joined": joined,
         "moved": moved,
@@ -199,12 +202,12 @@ def change(
     return Enrolment(epoch=epoch + 1, **counts)
 
 
-def _standing(connection: Connection, people: Sorted) -> tuple[Mask, Codes]:
+def _find_people(database: Database, connection: Connection, people: Sorted) -> tuple[Mask, Codes]:
     """Who is known, and the cohort of everyone who is (in the order of `people`)."""
     query = select(tables.people.c.digest, tables.people.c.cohort)
     if len(people) <= _FEW:
-        query = query.where(tables.people.c.digest.in_(list(one_by_one(people))))
-    known, cohorts = read_members(connection, query)
+        query = query.where(tables.people.c.digest.in_(list(list_digests(people))))
+    known, cohorts = read_members(database, connection, query)
     order = np.argsort(known)
     known, cohorts = known[order], cohorts[order]
     place = np.searchsorted(known, people)
@@ -214,18 +217,18 @@ def _standing(connection: Connection, people: Sorted) -> tuple[Mask, Codes]:
     return found, cohorts[place[found]]
 
 
-def read_members(connection: Connection, query: Any) -> tuple[Sorted, Codes]:
+def read_members(database: Database, connection: Connection, query: Any) -> tuple[Sorted, Codes]:
     """Rows of (digest, number) as two arrays; part by part, since all rows as objects take ten times the room."""
     digests, numbers = bytearray(), [np.empty(0, np.int64)]
-    with closing(connection.execute(query)) as found, past_the_toolkit(connection, found.cursor) as cursor:
+    with closing(connection.execute(query)) as found, database.driver_cursor(connection, found.cursor) as cursor:
         while rows := cursor.fetchmany(_PART):
             digests += b"".join([row[0] for row in rows])
             numbers.append(np.fromiter((row[1] for row in rows), dtype=np.int64, count=len(rows)))
     return np.frombuffer(digests, dtype=f"S{DIGEST_BYTES}"), np.concatenate(numbers)
 
 
-def _grouped(
-    people: Sorted, origins: Codes, wishes: Codes, books: _Books, *, fresh: bool
+def _group_people(
+    people: Sorted, origins: Codes, wishes: Codes, cohorts: _Cohorts, *, fresh: bool
 ) -> tuple[list[dict[str, Any]], Codes]:
     """People who come from the same cohort with the same wish go together; also where each of them goes."""
     targets = np.empty(len(people), dtype=np.int64)
@@ -237,11 +240,11 @@ def _grouped(
     pairs, starts = np.unique(pair[order], return_index=True)
     for which, members in zip(pairs.tolist(), np.split(order, starts[1:]), strict=len(pairs) > 0):
         origin, wish = int(places[which // len(asked)]), int(asked[which % len(asked)])
-        target = books.target(None if fresh else origin, wish)
+        target = cohorts.target(None if fresh else origin, wish)
         targets[members] = target
         groups[(origin, target)] = members
     listed = [
-        {"origin": origin, "target": target, "people": len(members), "digest": set_digest(people[members])}
+        {"origin": origin, "target": target, "people": len(members), "digest": hash_people(people[members])}
         for (origin, target), members in groups.items()
     ]
     return listed, targets
@@ -250,21 +253,21 @@ def _grouped(
 def _write_cohorts(
     database: Database,
     connection: Connection,
-    books: _Books,
+    cohorts: _Cohorts,
     joined: list[dict[str, Any]],
     moved: list[dict[str, Any]],
 ) -> list[list[int]]:
     """New cohorts with the open charges they carry, and everybody's new size; says what was carried."""
     columns = [column.name for column in tables.cohorts.columns]
-    database.insert_many(connection, tables.cohorts, [tuple(made[name] for name in columns) for made in books.made])
-    carried = sorted([n, made["id"], nano] for made in books.made for n, nano in books.open[made["id"]])
+    database.insert_many(connection, tables.cohorts, [tuple(made[name] for name in columns) for made in cohorts.made])
+    carried = sorted([n, made["id"], nano] for made in cohorts.made for n, nano in cohorts.open[made["id"]])
     database.insert_many(connection, tables.charges, [(n, cohort, nano, 1) for n, cohort, nano in carried])
     change: dict[int, int] = {}
     for group in (*joined, *moved):
         change[group["target"]] = change.get(group["target"], 0) + group["people"]
     for group in moved:
         change[group["origin"]] = change.get(group["origin"], 0) - group["people"]
-    cohorts = tables.cohorts
-    resize = update(cohorts).where(cohorts.c.id == bindparam("which")).values(people=cohorts.c.people + bindparam("by"))
+    table = tables.cohorts
+    resize = update(table).where(table.c.id == bindparam("which")).values(people=table.c.people + bindparam("by"))
     connection.execute(resize, [{"which": cohort, "by": by} for cohort, by in change.items()])
     return carried

@@ -21,7 +21,7 @@ from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, Leakage, P
 from epsilons.local.probability import read_die, read_options, read_probability, write_probability
 from epsilons.noise import Entropy, floor_dyadic
 from epsilons.noise.dice import Die
-from epsilons.noise.exact import ONE, as_ball
+from epsilons.noise.exact import ALWAYS, as_ball
 from epsilons.preferences import to_nano
 
 #: From this epsilon on the chance of the truth is above 1 - 2^-64 for any number of options that is allowed.
@@ -210,11 +210,11 @@ class RandomizedResponse(ResponseProtocol):
 def truth_chance(nano: int, options: int) -> Fraction:
     """(e^epsilon - 1)/(e^epsilon + options), rounded down to a multiple of 2^-64; never 1, and never 0."""
     if nano >= _CERTAIN * NANO:
-        return Fraction(ONE - 1, ONE)
+        return Fraction(ALWAYS - 1, ALWAYS)
     epsilon = Fraction(nano, NANO)
     # Divided by e^epsilon, so that a large epsilon does not overflow anything.
     chance = floor_dyadic(lambda: -((-as_ball(epsilon)).expm1()) / (1 + options * (-as_ball(epsilon)).exp()))
-    return Fraction(chance, ONE)
+    return Fraction(chance, ALWAYS)
 
 
 def deviation(count: float, population: float, high: float, low: float) -> float:

@@ -22,7 +22,7 @@ from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Answer
 from epsilons.statistics.local import Local
 from epsilons.statistics.order import Order
-from epsilons.statistics.people import People, array_people
+from epsilons.statistics.people import People, array_people, as_numbers
 from epsilons.statistics.question import Question
 from epsilons.statistics.total import Bounded
 from epsilons.statistics.unbounded import UnboundedOrder
@@ -197,10 +197,15 @@ class LocalTotal(_LocalSum):
     statistics: ClassVar[tuple[str, ...] | None] = ("sum", "mean")
 
     def reach(self, question: Question, people: People) -> tuple[int, ...]:
-        return local.sum_reaches(*array_people(people).step_range(cast(Bounded, question.statistic)))
+        rows = array_people(people)
+        return local.sum_reaches(self._steps(question, people), rows.roster.codes, len(people.levels.grants))
 
     def group_reach(self, question: Question, people: People, size: int) -> int:
-        return local.group_sum_reach(array_people(people).steps(cast(Bounded, question.statistic)), size)
+        return local.group_sum_reach(self._steps(question, people), size)
+
+    def _steps(self, question: Question, people: People) -> NDArray[np.int64]:
+        """Everybody's place on the centred grid."""
+        return cast(Bounded, question.statistic).steps(as_numbers(array_people(people).values))
 
 
 @register

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from epsilons.mechanisms.base import register
-from epsilons.mechanisms.weighing import Weighing
+from epsilons.mechanisms.base import Weighing, register
 from epsilons.preferences import Levels
 from epsilons.statistics.question import Question
 from epsilons.statistics.weighting import Weighting

@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import ClassVar, cast
 
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import register
-from epsilons.mechanisms.weighing import Weighing
+from epsilons.mechanisms.base import Weighing, register
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.question import Question

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -13,16 +12,9 @@ from numpy.typing import NDArray
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Charges, register
 from epsilons.mechanisms.thresholds import Thresholded
-from epsilons.noise.exact import keep_chance
 from epsilons.preferences import Levels
 from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import ALWAYS, Expected, Weighting
-
-
-@lru_cache(maxsize=64)
-def staying_chances(grants: tuple[int | None, ...], t: int) -> tuple[int, ...]:
-    """The chance of staying in the sample, per level, out of 2^64 and rounded down."""
-    return tuple(ALWAYS if g is None else keep_chance(g, t) for g in grants)
+from epsilons.statistics.weighting import Coins, Expected, Weighting, expected_to_stay
 
 
 @register
@@ -50,15 +42,11 @@ class Sample(Thresholded):
     def weigh(self, question: Question, levels: Levels) -> Weighting:
         """Everyone kept counts in full, at the threshold."""
         t = self.at(question, levels)
-        chances = staying_chances(levels.grants, t)
-        return Weighting((1,) * len(levels.grants), 1, Fraction(t), self.rest, chances)
+        return Weighting((1,) * len(levels.grants), 1, Fraction(t), self.rest, Coins(levels.grants, t))
 
     def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Expected:
-        """(e^eps - 1)/(e^t - 1), written so that no exponential overflows."""
-        t = thresholds[:, None] / NANO
-        epsilons = np.minimum([to_epsilon(g) for g in levels.grants], t)
-        chances: NDArray[np.float64] = np.exp(epsilons - t) * np.expm1(-epsilons) / np.expm1(-t)
-        return Expected(chances, thresholds, 1, self.rest, sampled=True)
+        staying = expected_to_stay(levels.grants, thresholds[:, None] / NANO)
+        return Expected(staying, thresholds, 1, self.rest, sampled=True)
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         t = self.at(question, levels)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Charges, Mechanism, register
-from epsilons.mechanisms.sample import staying_chances
 from epsilons.mechanisms.thresholds import resolve_threshold
 from epsilons.noise.entropy import Entropy
+from epsilons.noise.exact import ALWAYS
 from epsilons.noise.heavy import draw_many_on_grid, draw_on_grid, steepest_slope, steepest_stretch
 from epsilons.noise.pmf import heavy_log_probabilities
 from epsilons.preferences import Levels
@@ -27,7 +27,7 @@ from epsilons.statistics.order import Order
 from epsilons.statistics.people import People
 from epsilons.statistics.question import Question
 from epsilons.statistics.smooth import RELATIVE_ERROR, smooth_sensitivity
-from epsilons.statistics.weighting import ALWAYS
+from epsilons.statistics.weighting import Coins
 
 SCALES = ("tight", "paper")
 INSIDE = ("minimum", "threshold", "sample")
@@ -205,7 +205,7 @@ class SmoothSensitivity(Mechanism):
         return cells.with_missing_at(statistic.default_cell)
 
     def _chances(self, question: Question, levels: Levels) -> tuple[int, ...]:
-        return staying_chances(levels.grants, self.epsilon(question, levels))
+        return Coins(levels.grants, self.epsilon(question, levels)).chances
 
     # Exact distributions, for small inputs -----------------------------------------------------------------------
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-from epsilons.mechanisms.base import register
-from epsilons.mechanisms.weighing import Weighing
+from epsilons.mechanisms.base import Weighing, register
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.question import Question

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from epsilons.accuracy import FAMILIES
 from epsilons.errors import PlanError
 from epsilons.guarantee import to_epsilon
-from epsilons.mechanisms.weighing import Weighing
+from epsilons.mechanisms.base import Weighing
 from epsilons.preferences import Levels, to_nano
 from epsilons.statistics.question import Question
 from epsilons.statistics.weighting import Expected, Rest

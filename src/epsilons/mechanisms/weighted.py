@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import register
+from epsilons.mechanisms.base import Weighing, register, weighting_of
 from epsilons.mechanisms.exponential import fill_outcomes
-from epsilons.mechanisms.weighing import Weighing, weighting_of
 from epsilons.preferences import LARGEST_EPSILON, Levels, roster_of
 from epsilons.statistics.order import Order, quantile
 from epsilons.statistics.people import ArrayPeople

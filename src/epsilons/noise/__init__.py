@@ -5,12 +5,11 @@ one: a float Laplace leaks its input through the gaps between floats (Mironov 20
 Least Significant Bits for Differential Privacy"). Probabilities are integers out of 2^64, or real numbers
 enclosed by interval arithmetic and compared with as many random bits as the comparison needs.
 
-    entropy.py    random bits
+    entropy.py    random bits, and integers below a bound
     exact.py      real numbers rounded exactly
-    bernoulli.py  coins and binomials
-    geometric.py  geometrics, digit by digit
-    laplace.py    discrete Laplace noise
-    uniform.py    integers below a bound
+    bernoulli.py  coins, binomials, who stays in a sample
+    dice.py       sides with rational chances, for many people at once
+    laplace.py    discrete Laplace noise, from geometrics drawn digit by digit
     segments.py   exponential mechanisms over runs of outcomes
     weighing.py   the masses of those runs, as integers
     heavy.py      heavy-tailed noise on a grid

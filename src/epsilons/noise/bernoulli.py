@@ -1,19 +1,29 @@
-"""Coins: many at once, counted, or of a chance that no fraction can express."""
+"""Coins: many at once, counted, one per person, or of a chance that no fraction can express.
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+Who stays in a sample is decided by one coin each (`keep_people`). Over a table the coin is a pseudorandom function of
+the person's digest, under a key that only this release knows (`keep_digests`). Such a coin depends on nothing but the
+key and the person, so removing one person moves nobody else's coin, the order of rows does not matter, and a retried
+task sees the same coins. AES-256 on the 16 bytes of a digest is the function: distinct people have distinct blocks, and
+a fresh key makes the blocks' images as good as independent (they differ from truly random ones only in never colliding,
+which n people can tell with a chance below n^2/2^129).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.noise.entropy import Entropy
-from epsilons.noise.exact import ONE, floor_dyadic
+from epsilons.noise.exact import ALWAYS, floor_dyadic
 
 if TYPE_CHECKING:
     from flint import arb
 
 _WORD = 64
 _CHUNK_BITS = 1 << 20
+_CHUNK_PEOPLE = 1 << 18
+_BLOCK = 16
 
 
 def bernoulli(entropy: Entropy, chance: int, size: int) -> NDArray[np.bool_]:
@@ -23,9 +33,45 @@ def bernoulli(entropy: Entropy, chance: int, size: int) -> NDArray[np.bool_]:
     fit a word (it would wrap to 0) and is answered without a comparison.
     """
     _check_chance(chance, _WORD)
-    if chance == ONE:
+    if chance == ALWAYS:
         return np.ones(size, dtype=np.bool_)
     return entropy.words(size) < np.uint64(chance)
+
+
+def keep_people(entropy: Entropy, codes: NDArray[Any], chances: Sequence[int]) -> NDArray[np.bool_]:
+    """Which people stay: person i of level `codes[i]` does with chance `chances[level]` / 2^64; code -1 never does."""
+    return _keep(codes, chances, lambda start, stop: entropy.words(stop - start))
+
+
+def keep_digests(
+    entropy: Entropy, digests: NDArray[np.uint8], codes: NDArray[Any], chances: Sequence[int]
+) -> NDArray[np.bool_]:
+    """`keep_people` with coins that depend on the people's digests and on nothing else."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    # One block per person and no chaining: counter mode's block function, with the digest as the counter.
+    cipher = Cipher(algorithms.AES(entropy.bytes(32)), modes.ECB()).encryptor()
+    room = np.empty(_CHUNK_PEOPLE * _BLOCK + _BLOCK, np.uint8)
+
+    def encrypt(start: int, stop: int) -> NDArray[np.uint64]:
+        block = np.ascontiguousarray(digests[start:stop]).reshape(-1)
+        filled = cipher.update_into(block.data, room.data)
+        return room[:filled].view("<u8").reshape(-1, 2)[:, 0]
+
+    return _keep(codes, chances, encrypt)
+
+
+def _keep(
+    codes: NDArray[Any], chances: Sequence[int], coins: Callable[[int, int], NDArray[np.uint64]]
+) -> NDArray[np.bool_]:
+    """`coins(start, stop)` are 64-bit words. A chance of 1 does not look at them: its limit, 2^64, would wrap to 0."""
+    limit = np.array([*(min(chance, ALWAYS - 1) for chance in chances), 0], np.uint64)
+    certain = np.array([*(chance >= ALWAYS for chance in chances), False])
+    kept = np.empty(len(codes), bool)
+    for start in range(0, len(codes), _CHUNK_PEOPLE):
+        code = codes[start : start + _CHUNK_PEOPLE]
+        kept[start : start + len(code)] = (coins(start, start + len(code)) < limit[code]) | certain[code]
+    return kept
 
 
 def binomial(entropy: Entropy, n: int, chance: int) -> int:

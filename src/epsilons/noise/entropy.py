@@ -1,4 +1,7 @@
-"""Where random bits come from: AES-256 in counter mode under a key that only this release knows."""
+"""Where random bits come from: AES-256 in counter mode under a key that only this release knows.
+
+Also the plainest draw from them: integers below a bound, uniform by rejection.
+"""
 
 import builtins
 import hashlib
@@ -59,3 +62,36 @@ def system() -> Entropy:
 def from_seed(seed: int) -> Entropy:
     """Entropy that repeats itself. Reachable for users only as `epsilons.testing.seeded`."""
     return Entropy(hashlib.sha256(b"epsilons seeded entropy %d" % seed).digest())
+
+
+def uniform(entropy: Entropy, bound: int) -> int:
+    """Exactly uniform on 0..bound-1: draw just enough bits to reach bound - 1, again if they reach further.
+
+    Every value is equally likely in each attempt, so also in the accepted one; an attempt is accepted with
+    probability above 1/2, independently of the value accepted.
+    """
+    width = (bound - 1).bit_length()
+    while True:
+        value = entropy.bits(width)
+        if value < bound:
+            return value
+
+
+def uniform_many(entropy: Entropy, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`uniform` once for every bound."""
+    masks = low_masks(bounds)
+    values = np.zeros(len(bounds), dtype=np.int64)
+    # A bound of 1 leaves nothing to draw.
+    pending = np.flatnonzero(bounds > 1)
+    while len(pending):
+        values[pending] = entropy.words(len(pending)).view(np.int64) & masks[pending]
+        pending = pending[values[pending] >= bounds[pending]]
+    return values
+
+
+def low_masks(bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each bound the mask of the bits that reach bound - 1, found by smearing its top bit downwards."""
+    masks = bounds - 1
+    for shift in (1, 2, 4, 8, 16, 32):
+        masks = masks | (masks >> shift)
+    return masks

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flint import arb
 
 NANO: Final = 10**9
-ONE: Final = 1 << 64
+ALWAYS: Final = 1 << 64
 """The chance of a certain event: chances are integers out of 2^64."""
 
 _GUARD_BITS = 32
@@ -88,7 +88,7 @@ def keep_chance(epsilon_nano: int, threshold_nano: int) -> int:
     if epsilon_nano < 0 or threshold_nano <= 0:
         raise ValueError("an epsilon is not negative and a threshold is positive")
     if epsilon_nano >= threshold_nano:
-        return ONE
+        return ALWAYS
     if epsilon_nano == 0:
         return 0
     epsilon, threshold = Fraction(epsilon_nano, NANO), Fraction(threshold_nano, NANO)

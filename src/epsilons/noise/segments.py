@@ -25,10 +25,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.noise.entropy import Entropy
-from epsilons.noise.geometric import digits_of, truncated_geometric, truncated_geometric_many
+from epsilons.noise.entropy import Entropy, uniform, uniform_many
+from epsilons.noise.laplace import digits_of, truncated_geometric, truncated_geometric_many
 from epsilons.noise.pmf import list_probabilities
-from epsilons.noise.uniform import uniform, uniform_many
 from epsilons.noise.weighing import Scales
 
 Integers = NDArray[np.int64] | NDArray[np.object_] | Sequence[int]

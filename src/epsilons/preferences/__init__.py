@@ -1,8 +1,18 @@
 """Who asked for what: a person's epsilon, the levels these form, and how many stand at each."""
 
 from epsilons.preferences.asked import Preferences, Wishes
-from epsilons.preferences.levels import LADDER, LARGEST_EPSILON, MAX_LEVELS, PUBLIC, Levels, to_nano
-from epsilons.preferences.roster import Roster, aligned_roster, count_codes, roster_of
+from epsilons.preferences.roster import (
+    LADDER,
+    LARGEST_EPSILON,
+    MAX_LEVELS,
+    PUBLIC,
+    Levels,
+    Roster,
+    aligned_roster,
+    count_codes,
+    roster_of,
+    to_nano,
+)
 
 __all__ = [
     "LADDER",

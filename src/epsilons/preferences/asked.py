@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from epsilons.errors import PreferenceError
 from epsilons.guarantee import to_epsilon
-from epsilons.preferences.levels import Levels
-from epsilons.preferences.roster import Roster, one_nano, roster_of
+from epsilons.preferences.roster import Levels, Roster, one_nano, roster_of
 
 
 @dataclass(frozen=True)

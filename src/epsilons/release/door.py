@@ -11,15 +11,15 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from epsilons.ledger.base import Reservation, mark_words
-from epsilons.ledger.book import Ledger
+from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.values import Reservation, mark_text
 from epsilons.release.answer import Release
 from epsilons.release.sketch import Sketch
 
 
 @dataclass(frozen=True)
 class Request:
-    """A question at the door: its digest, the roster's epoch, and words for the books."""
+    """A question at the door: its digest, the roster's epoch, and a line for the journal."""
 
     key: bytes
     epoch: int
@@ -43,9 +43,9 @@ def pass_through(
     held = ledger.find(request.key) or _reserve(ledger, request, plan())
     if held.answer is not None:
         return _parsed(held.answer)
-    # Also what was just planned is taken from the books: a resumed question walks the same path as a fresh one.
+    # Also what was just planned is taken from the ledger: a resumed question walks the same path as a fresh one.
     sketch = resume(held.description)
-    ledger.touched(held.number)
+    ledger.mark_read(held.number)
     release = _marked(sketch.granted(read(sketch)), _mark(ledger, held, request.individual))
     content = json.dumps(release.to_dict(), separators=(",", ":"), allow_nan=False).encode()
     return _parsed(ledger.store(held.number, content))
@@ -72,7 +72,7 @@ def _mark(ledger: Ledger, held: Reservation, individual: bool) -> int | None:
 def _marked(release: Release, since: int | None) -> Release:
     if since is None:
         return release
-    caveats = (mark_words(since), *release.guarantee.caveats)
+    caveats = (mark_text(since), *release.guarantee.caveats)
     return replace(release, guarantee=replace(release.guarantee, caveats=caveats))
 
 

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from epsilons.errors import LedgerError
 from epsilons.guarantee import to_epsilon
-from epsilons.ledger.base import ACTIVE, Allowance, Cohort
-from epsilons.ledger.cohorts import present
+from epsilons.ledger.values import ACTIVE, Allowance, Cohort, present
 from epsilons.mechanisms.base import Mechanism, create
 from epsilons.preferences import LADDER, MAX_LEVELS, Levels
 from epsilons.release.answer import Release

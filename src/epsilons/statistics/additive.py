@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from epsilons.errors import DataError, PlanError
 from epsilons.noise.bernoulli import binomial
+from epsilons.noise.exact import ALWAYS
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.statistics.base import Answer, Floats, Statistic
 from epsilons.statistics.lattice import Axis, product_distribution
-from epsilons.statistics.values import as_doubles, as_numbers
-from epsilons.statistics.weighting import ALWAYS, Rest, Weighting
+from epsilons.statistics.people import as_doubles, as_numbers
+from epsilons.statistics.weighting import Rest, Weighting
 
 if TYPE_CHECKING:
     from epsilons.noise.entropy import Entropy
@@ -60,6 +61,30 @@ class Moments:
     variance: float
     location: float = 0.0
     off: float = 0.0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that is publicly known of people's contributions to an additive answer, for whoever predicts its error.
+
+    `moments` are expected of one contribution and `low` to `high` possible. What stands for one that is left out is
+    `centre` where answers are filled up with it, else `origin`, and `coin_origin` where a coin leaves a person out. The
+    answer is the total over people divided by `divisor`; it is scaled up for what is left out where that is in
+    `made_up`. Of each part: its unit on this scale, its reach in integers, and its share of everybody's epsilon.
+    """
+
+    moments: Moments
+    low: float
+    high: float
+    centre: float
+    origin: float
+    coin_origin: float
+    divisor: int
+    made_up: frozenset[Rest]
+    units: tuple[float, ...]
+    reaches: tuple[int, ...]
+    shares: tuple[float, ...]
+    max_error: float
 
 
 def doubt(fraction: float, density: float | None) -> float:
@@ -131,6 +156,24 @@ class Additive(Statistic):
         """Public expectations at the question's own guesses."""
         return self.moments(question.spread, question.density, question.location)
 
+    def facts(self, question: Question, people: int) -> Facts:
+        """What is publicly known before an answer, at the question's guesses and for so many people."""
+        low, high = self.extremes()
+        return Facts(
+            moments=self.guess(question),
+            low=low,
+            high=high,
+            centre=self.centre,
+            origin=self.origin,
+            coin_origin=self.coin_origin,
+            divisor=self.divisor(people),
+            made_up=frozenset(rest for rest in Rest if self.makes_up_for(rest)),
+            units=self.units,
+            reaches=tuple(part.reach[question.neighbors] for part in self.parts),
+            shares=tuple(float(part.share) for part in self.parts),
+            max_error=self.max_error,
+        )
+
     def seen(self, question: Question, mean: float, doubt: float) -> Moments:
         """What a released number, give or take `doubt`, says about a contribution: a better guess than before."""
         low, high = self.extremes()
@@ -146,7 +189,7 @@ class Additive(Statistic):
         return 2 * noise / variance
 
     def identity(self) -> str:
-        held = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        held = {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
         scope = held.pop("scope")
         if scope is not None:
             return spelled(f"Filtered{type(self).__name__}", scope=scope, **held)

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
+from epsilons.statistics.people import NUMBERS
 from epsilons.statistics.scope import Scope
-from epsilons.statistics.values import NUMBERS
 
 if TYPE_CHECKING:
     from epsilons.noise.entropy import Entropy

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.engines.base import TEXT, Column, Schema
-from epsilons.engines.literals import MismatchError, canonical, column, literal, whole
+from epsilons.engines.trees import MismatchError, canonical, column, literal, whole
 from epsilons.errors import DataError, PlanError
 from epsilons.statistics.steps import MISSING
 

@@ -99,8 +99,11 @@ def count_reach(cells: int, people: int, size: int = 1) -> int:
     return min(size, people) * (1 if cells == 1 else 2)
 
 
-def sum_reaches(lowest: Counts, highest: Counts) -> tuple[int, ...]:
+def sum_reaches(steps: Counts, codes: NDArray[np.uint8], levels: int) -> tuple[int, ...]:
     """How far replacing one record moves a centred sum, by level: to the farther bound from its extreme values."""
+    lowest, highest = np.full(levels, STEPS), np.full(levels, -STEPS)
+    np.minimum.at(lowest, codes, steps)
+    np.maximum.at(highest, codes, steps)
     return tuple(int(max(STEPS - low, high + STEPS)) for low, high in zip(lowest, highest, strict=True))
 
 

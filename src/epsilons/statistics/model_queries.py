@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.engines.base import Column
-from epsilons.engines.literals import cast, column, double, literal, table, whole
-from epsilons.engines.predicate import Predicate, both, present
+from epsilons.engines.trees import Predicate, both, cast, column, double, literal, present, table, whole
 from epsilons.errors import DataError, PlanError
 from epsilons.statistics.moments import STEPS, Grid
 from epsilons.statistics.queries import KEPT, Prepared

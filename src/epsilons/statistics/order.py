@@ -29,8 +29,8 @@ from epsilons.preferences import Levels, count_codes
 from epsilons.statistics.base import Answer, Floats, Statistic, check_bounds, check_real
 from epsilons.statistics.cells import LEVEL_BITS, SortedCells
 from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
+from epsilons.statistics.people import CHUNK, as_doubles, as_numbers
 from epsilons.statistics.scope import Scope
-from epsilons.statistics.values import CHUNK, as_doubles, as_numbers
 from epsilons.statistics.weighting import Weighting
 
 if TYPE_CHECKING:

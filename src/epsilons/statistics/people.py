@@ -1,4 +1,8 @@
-"""The values of people on a roster, as the mechanisms see them: only summaries per level leave."""
+"""The values of people on a roster: lists, arrays and frames made into numbers, and only summaries per level leave.
+
+Nothing here raises because of a value: what is missing or not a number is left to the public default that each
+statistic names. Whether something is refused depends on types and shapes alone, which are public facts.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +10,33 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from decimal import Decimal
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import PlanError
+from epsilons.errors import DataError, PlanError
+from epsilons.noise.bernoulli import keep_people
 from epsilons.noise.entropy import Entropy
+from epsilons.noise.exact import ALWAYS
 from epsilons.preferences import Levels, Roster
-from epsilons.statistics.additive import Additive
-from epsilons.statistics.cells import SortedCells
-from epsilons.statistics.order import Order
-from epsilons.statistics.rows import Rows
-from epsilons.statistics.total import STEPS, Bounded
-from epsilons.statistics.values import CHUNK, as_numbers, check_length, check_values
-from epsilons.statistics.weighting import ALWAYS
+
+if TYPE_CHECKING:
+    from epsilons.statistics.additive import Additive
+    from epsilons.statistics.cells import SortedCells
+    from epsilons.statistics.order import Order
 
 #: Exact distributions of samples are for at most so many people: there are 2^n samples.
 _FEW = 12
+#: People are handled a quarter of a million at a time, so that temporary arrays stay small beside the input.
+CHUNK = 1 << 18
+
+#: numpy's kinds of plain numbers: bool, int, unsigned, float.
+NUMBER_KINDS = "biuf"
+#: What a number may be where there is no array to tell.
+NUMBERS: tuple[Any, ...] = (Real, Decimal, np.bool_)
 
 
 class People(Protocol):
@@ -65,7 +78,7 @@ class ArrayPeople:
     @classmethod
     def of(cls, values: Any, roster: Roster) -> ArrayPeople:
         """Check shapes (never values) and put values and roster together."""
-        if isinstance(values, Rows):
+        if hasattr(values, "features"):  # rows of a model
             check_length(len(values), len(roster))
             return cls(values, roster)
         return cls(check_values(values, len(roster)), roster)
@@ -84,14 +97,14 @@ class ArrayPeople:
     def sampled_tally(self, statistic: Additive, chances: Sequence[int], entropy: Entropy) -> list[NDArray[np.int64]]:
         if min(chances) >= ALWAYS:
             return self.tally(statistic)
-        kept = keep_people(self.roster, chances, entropy)
+        kept = keep_people(entropy, self.roster.codes, chances)
         return statistic.tally(self.values[kept], self.roster.codes[kept], self._count)
 
     def cells(self, statistic: Order) -> SortedCells:
         return statistic.summarize(self.values, self.roster.codes, self._count)
 
     def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> SortedCells:
-        kept = keep_people(self.roster, chances, entropy)
+        kept = keep_people(entropy, self.roster.codes, chances)
         return statistic.summarize(self.values[kept], self.roster.codes[kept], self._count)
 
     def grouped_cells(self, statistic: Order) -> list[SortedCells]:
@@ -113,29 +126,6 @@ class ArrayPeople:
                 kept = np.array(choice, np.bool_)
                 yield weight, ArrayPeople(self.values[kept], Roster(self.levels, self.roster.codes[kept]))
 
-    def steps(self, statistic: Bounded) -> NDArray[np.int64]:
-        """Everybody's place on the centred grid of a sum."""
-        return statistic.steps(as_numbers(self.values))
-
-    def step_range(self, statistic: Bounded) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The least and the largest place on that grid at each level."""
-        lowest, highest = np.full(self._count, STEPS), np.full(self._count, -STEPS)
-        steps = self.steps(statistic)
-        np.minimum.at(lowest, self.roster.codes, steps)
-        np.maximum.at(highest, self.roster.codes, steps)
-        return lowest, highest
-
-
-def keep_people(roster: Roster, chances: Sequence[int], entropy: Entropy) -> NDArray[np.bool_]:
-    """Who stays in a sample: a 64-bit coin each. A chance of 1 does not look at it, since its limit would overflow."""
-    limit = np.array([min(chance, ALWAYS - 1) for chance in chances], np.uint64)
-    certain = np.array([chance >= ALWAYS for chance in chances])
-    kept = np.empty(len(roster), bool)
-    for start in range(0, len(kept), CHUNK):
-        code = roster.codes[start : start + CHUNK]
-        kept[start : start + CHUNK] = (entropy.words(len(code)) < limit[code]) | certain[code]
-    return kept
-
 
 def array_people(people: People) -> ArrayPeople:
     """People whose single values are at hand, which those of a table are not."""
@@ -147,3 +137,115 @@ def array_people(people: People) -> ArrayPeople:
 def too_many_samples() -> PlanError:
     """Why a distribution cannot be listed."""
     return PlanError("Too many samples to list.", rule=f"Exact distributions are for at most {_FEW} people.")
+
+
+# Values as they come -------------------------------------------------------------------------------------------------
+
+
+def check_values(values: Any, people: int) -> NDArray[Any]:
+    """One value per person; the type of an array is a public fact of the table, the values are not looked at.
+
+    A plain list has no type of its own: one that numpy does not take for numbers becomes an untyped array, so that
+    nobody's value decides whether the question is refused.
+    """
+    array = _as_array(values)
+    if array.ndim != 1:
+        raise DataError(
+            f"Values come in {array.ndim} dimensions.", rule="One value per person.", hint="a flat list or array"
+        )
+    check_length(len(array), people)
+    return array
+
+
+def check_length(values: int, people: int) -> None:
+    """As many values as people on the roster, and somebody at all."""
+    if values == 0 or people == 0:
+        raise DataError(
+            "There are no people.",
+            rule="A statistic needs at least one person on the roster.",
+            hint="one value and one epsilon per person",
+        )
+    if values != people:
+        raise DataError(
+            f"{values} values and {people} epsilons.",
+            rule="values[i] belongs to the person of epsilons[i].",
+            hint="lists of one length, or a single epsilon for everyone",
+        )
+
+
+def _as_array(values: Any) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        untyped = np.array(values.data, dtype=object)
+        untyped[np.ma.getmaskarray(values)] = None
+        return untyped
+    plain = isinstance(values, (list, tuple))
+    if not plain and not isinstance(values, np.ndarray):
+        # A missing entry must not turn everybody else's whole numbers into floats: what others have stays as it is.
+        values, plain = _untyped(values)
+    try:
+        array = np.asarray(values)
+        if not plain or (array.ndim == 1 and array.dtype.kind in "biu") or _all_floats(values):
+            return array
+    except (TypeError, ValueError, OverflowError):
+        if not plain:
+            raise DataError(
+                "Values are not a list or array.", rule="One value per person.", hint="a flat list or array"
+            ) from None
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _all_floats(values: Any) -> bool:
+    return all(type(value) is float for value in values)
+
+
+def _untyped(values: Any) -> tuple[Any, bool]:
+    """(the same entries, whether as a plain list) of a column whose type numpy does not know, such as nullable ones."""
+    if hasattr(values, "to_pylist"):  # Arrow
+        return (values.to_pylist(), True) if values.null_count else (values, False)
+    if hasattr(values, "to_numpy") and not isinstance(getattr(values, "dtype", None), np.dtype):  # pandas, polars
+        return list(values), True
+    return values, False
+
+
+def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers as they are. In an untyped (object) array whatever is not a number is missing; other types are refused.
+
+    The refusal depends on the array's type alone, which is a public fact, never on a value.
+    """
+    if values.dtype.kind in NUMBER_KINDS:
+        if values.dtype.itemsize > 8:  # long doubles: what no double can hold is infinite, and that is no news
+            with np.errstate(over="ignore", under="ignore"):
+                return values.astype(np.float64)
+        return values
+    if values.dtype.kind == "O":
+        return np.array([_as_float(value) for value in values], dtype=np.float64)
+    raise DataError(
+        f"Values are of type {values.dtype}, not numbers.",
+        rule="This statistic works on numbers.",
+        hint="eps.histogram(values, epsilons, categories=[...]) for words",
+    )
+
+
+def _as_float(value: Any) -> float:
+    if not isinstance(value, NUMBERS) or isinstance(value, np.timedelta64) or value is np.ma.masked:
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def as_doubles(numbers: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers as doubles, without a word about signalling NaNs: a warning would say that somebody has one."""
+    with np.errstate(all="ignore"):
+        return numbers.astype(np.float64, copy=False)
+
+
+def sum_by_level(steps: NDArray[np.float64], codes: NDArray[np.uint8], levels: int) -> NDArray[np.int64]:
+    """Exact integer sums per level of one chunk of whole numbers of magnitude at most 2^31.
+
+    `numpy.bincount` adds in doubles; a chunk has 2^18 people, so no partial sum passes 2^49 and none is rounded.
+    """
+    return np.bincount(codes, weights=steps, minlength=levels).astype(np.int64)

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.engines.base import Column, Engine, Schema
-from epsilons.engines.literals import cast, column, double, table, whole
-from epsilons.engines.predicate import Predicate, both, present
+from epsilons.engines.trees import Predicate, both, cast, column, double, present, table, whole
 from epsilons.errors import PlanError
 from epsilons.statistics.base import Statistic
 from epsilons.statistics.cells import LEVEL_BITS

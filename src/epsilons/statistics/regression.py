@@ -31,11 +31,11 @@ from epsilons.statistics.additive import Average, Moments, Part, Sums, spelled
 from epsilons.statistics.base import check_bounds
 from epsilons.statistics.features import check_classes, check_names, check_target, feature_bounds
 from epsilons.statistics.moments import STEPS, Grid, product_sums
+from epsilons.statistics.people import as_doubles, as_numbers
 from epsilons.statistics.question import Question
 from epsilons.statistics.rows import Rows
 from epsilons.statistics.scope import Scope
 from epsilons.statistics.solving import WEIGHT_SQUARE, NoisyLoss
-from epsilons.statistics.values import as_doubles, as_numbers
 from epsilons.statistics.weighting import Rest, Weighting, equivalent_scale
 
 #: The noise grows with the square of the number of features; beyond this no model is worth it.

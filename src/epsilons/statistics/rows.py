@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import DataError
-from epsilons.statistics.values import NUMBER_KINDS, as_doubles, as_numbers, check_values
+from epsilons.statistics.people import NUMBER_KINDS, as_doubles, as_numbers, check_values
 
 _SHAPE = "X has one row per person and one column per feature; y has one entry per person."
 

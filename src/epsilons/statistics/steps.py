@@ -13,8 +13,7 @@ import numpy as np
 from sqlglot import exp
 
 from epsilons.engines.base import NUMBER, TRUTH, Column
-from epsilons.engines.literals import cast, column, double, whole
-from epsilons.engines.predicate import missing
+from epsilons.engines.trees import cast, column, double, missing, whole
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
 from epsilons.statistics.total import STEPS, Bounded, unit_scale, zero_steps

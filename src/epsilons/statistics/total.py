@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from epsilons.statistics.additive import Additive, Average, Moments, Part, Sums, doubt
 from epsilons.statistics.base import Floats, check_bounds
+from epsilons.statistics.people import CHUNK, as_doubles, as_numbers, sum_by_level
 from epsilons.statistics.question import Question
 from epsilons.statistics.scope import Scope
-from epsilons.statistics.values import CHUNK, as_doubles, as_numbers, sum_by_level
 
 #: Steps of the grid from the centre of the bounds to a bound.
 STEPS = 1 << 30
@@ -176,9 +176,15 @@ class Mean(Average, Bounded):
 
     split: Fraction = Fraction(1)
     off: float = 0.0
+    family: str = field(default="linear", init=False, repr=False, compare=False)
 
     name: ClassVar[str] = "mean"
     scoped: ClassVar[tuple[str, ...]] = ("split", "off")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scope is not None:
+            object.__setattr__(self, "family", "ratio")
 
     @classmethod
     def over(cls, scope: Scope, bounds: Any, neighbors: str, location: float | None) -> Mean:
@@ -195,10 +201,6 @@ class Mean(Average, Bounded):
         )
         best = round(_SPLITS * sizes[0] / (sizes[0] + sizes[1]))
         return cls((low, high), scope, Fraction(min(max(best, 1), _SPLITS - 4), _SPLITS), off)
-
-    @property
-    def family(self) -> str:  # type: ignore[override]
-        return "linear" if self.scope is None else "ratio"
 
     @property
     def adds(self) -> tuple[str, ...]:

@@ -16,9 +16,8 @@ from epsilons.noise.entropy import Entropy
 from epsilons.statistics.base import LARGEST, Answer, Floats, Statistic, check_real
 from epsilons.statistics.local import Local, Ranked, rank_reaches
 from epsilons.statistics.order import exact
-from epsilons.statistics.people import People, array_people
+from epsilons.statistics.people import People, array_people, as_doubles, as_numbers
 from epsilons.statistics.question import Question
-from epsilons.statistics.values import as_doubles, as_numbers
 from epsilons.statistics.weighting import Weighting
 
 #: Without bounds there is no range to divide: answers fall on multiples of a millionth unless `step` is given.

@@ -8,6 +8,8 @@ loss an exact rational.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -18,12 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.guarantee import NANO, to_epsilon
+from epsilons.noise.exact import ALWAYS, keep_chance
 from epsilons.preferences import Levels
 
 #: Fixed-point weights have this many steps to one.
 FINE = 1 << 40
-#: A chance of 1 in the units of the noise room.
-ALWAYS = 1 << 64
 
 
 class Rest(Enum):
@@ -39,18 +40,48 @@ class Rest(Enum):
     CENTRED = "centred"
 
 
+@dataclass(frozen=True)
+class Coins:
+    """A person with grant e stays in a sample at threshold t with probability (exp(e) - 1)/(exp(t) - 1), at most 1."""
+
+    grants: tuple[int | None, ...]
+    t: int
+
+    @cached_property
+    def chances(self) -> tuple[int, ...]:
+        """By level, out of 2^64 and rounded down: what draws use."""
+        return tuple(ALWAYS if grant is None else keep_chance(grant, self.t) for grant in self.grants)
+
+    @cached_property
+    def expected(self) -> NDArray[np.float64]:
+        """By level, in floats: what predictions use."""
+        return expected_to_stay(self.grants, self.t / NANO)
+
+
+def expected_to_stay(grants: Sequence[int | None], t: Any) -> NDArray[np.float64]:
+    """(e^eps - 1)/(e^t - 1) at a threshold, or at each of a column, written so that no exponential overflows."""
+    epsilons = np.minimum([math.inf if grant is None else grant / NANO for grant in grants], t)
+    chances: NDArray[np.float64] = np.exp(epsilons - t) * np.expm1(-epsilons) / np.expm1(-t)
+    return chances
+
+
 @dataclass(frozen=True, eq=False)
 class Weighting:
     """A weight per level in units of 1/`one`, and what weight one costs in nano-epsilon.
 
-    With `chances` (out of 2^64, by level) a person counts only if a coin says so.
+    With `coins` a person counts only if a coin says so.
     """
 
     weights: tuple[int, ...]
     one: int
     rate: Fraction
     rest: Rest = Rest.OMITTED
-    chances: tuple[int, ...] | None = None
+    coins: Coins | None = None
+
+    @property
+    def chances(self) -> tuple[int, ...] | None:
+        """Of staying in the sample, where there is one."""
+        return None if self.coins is None else self.coins.chances
 
     def losses(self) -> tuple[Fraction, ...]:
         """The exact loss of each level in nano-epsilon, of people whose coin says yes where there are coins."""
@@ -64,8 +95,8 @@ class Weighting:
 
     def total(self, levels: Levels) -> Fraction:
         """How many people's worth of weight there is, or is expected where there are coins."""
-        if self.chances is not None:
-            return Fraction(sum(c * n for c, n in zip(self.chances, levels.sizes, strict=True)), ALWAYS)
+        if self.coins is not None:
+            return Fraction(sum(c * n for c, n in zip(self.coins.chances, levels.sizes, strict=True)), ALWAYS)
         return Fraction(sum(w * n for w, n in zip(self.weights, levels.sizes, strict=True)), self.one)
 
     def inverse_scale(self, share: Fraction, reach: int) -> Fraction:
@@ -75,11 +106,8 @@ class Weighting:
     @cached_property
     def expected(self) -> Expected:
         """The same in floats, for predictions."""
-        if self.chances is None:
-            fractions = np.array(self.weights, float) / self.one
-        else:
-            fractions = np.array([chance / ALWAYS for chance in self.chances])
-        return Expected(fractions, float(self.rate), self.one, self.rest, self.chances is not None)
+        fractions = np.array(self.weights, float) / self.one if self.coins is None else self.coins.expected
+        return Expected(fractions, float(self.rate), self.one, self.rest, self.coins is not None)
 
     def used(self, levels: Levels) -> float:
         """The share of people whose values can move the answer (expected, where there are coins)."""
@@ -89,7 +117,7 @@ class Weighting:
     def used_at(self, levels: Levels) -> tuple[list[float], list[float]]:
         """(people expected to be used, epsilon each is used at), per level."""
         up, down = self.rate.numerator, self.one * self.rate.denominator
-        staying = [1.0] * len(self.weights) if self.chances is None else self.expected.fractions.tolist()
+        staying = [1.0] * len(self.weights) if self.coins is None else self.coins.expected.tolist()
         facts = zip(levels.sizes, self.weights, staying, strict=True)
         people = [float(size) * stays if weight > 0 else 0.0 for size, weight, stays in facts]
         return people, [to_epsilon(weight * up // down) for weight in self.weights]

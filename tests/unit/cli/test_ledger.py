@@ -16,8 +16,8 @@ import pytest
 import epsilons.ledger
 from epsilons.cli import app
 from epsilons.cli.commands.ledger import command
-from epsilons.ledger.book import Ledger
 from epsilons.ledger.identity import digests
+from epsilons.ledger.ledger import Ledger
 from ledger_recount import balances
 from ledger_servers import fresh
 from ledgers import key, nano
@@ -44,7 +44,7 @@ def book(url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 def ask(book: Ledger, name: str, **more: Any) -> None:
     may = book.allowance(Fraction(1, 10))
     held = book.reserve(key(name), may.nano, epoch=may.epoch, kind="mean", description=name, **more)
-    book.touched(held.number)
+    book.mark_read(held.number)
     book.store(held.number, b"1")
 
 

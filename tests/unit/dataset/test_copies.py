@@ -8,8 +8,8 @@ from sqlglot import exp
 import epsilons as eps
 from epsilons.dataset import preparation, registry
 from epsilons.engines.duckdb import DuckDB
-from epsilons.ledger.base import Members
 from epsilons.ledger.identity import digests
+from epsilons.ledger.values import Members
 from epsilons.testing import seeded
 
 PEOPLE = 5_000

@@ -15,8 +15,8 @@ import epsilons as eps
 from epsilons.dataset.table import _TRIES
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import BudgetExceeded, DataError, LedgerError
-from epsilons.ledger.base import STORED, TOUCHED, StalePlanError, moved
-from epsilons.ledger.book import Ledger
+from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.values import STORED, TOUCHED, StalePlanError, stale_plan
 from epsilons.release.sketch import asked_of
 from wages import dataset, wages
 
@@ -29,7 +29,7 @@ class Spy:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.done: list[str] = []
         self.fails: dict[str, Exception] = {}
-        for kind, names in ((Ledger, ("find", "cohorts", "reserve", "touched", "store")), (DuckDB, ("run", "keep"))):
+        for kind, names in ((Ledger, ("find", "cohorts", "reserve", "mark_read", "store")), (DuckDB, ("run", "keep"))):
             for name in names:
                 patch.setattr(kind, name, self._watched(name, getattr(kind, name)))
 
@@ -69,7 +69,7 @@ def test_nothing_is_read_before_the_charge_is_durable(spy: Spy, name: str) -> No
     people = dataset()
     with spy.watch() as done:
         QUESTIONS[name](people)
-    assert [step for step in done if step != "cohorts"] == ["find", "reserve", "touched", "run", "store"]
+    assert [step for step in done if step != "cohorts"] == ["find", "reserve", "mark_read", "run", "store"]
     assert done.index("cohorts") < done.index("reserve")
     with spy.watch() as done:
         QUESTIONS[name](people)
@@ -133,7 +133,7 @@ def test_what_is_refused_costs_nothing_and_reads_nothing(spy: Spy, ask: Any) -> 
 # --- failures -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", ["find", "reserve", "touched", "run", "store"])
+@pytest.mark.parametrize("step", ["find", "reserve", "mark_read", "run", "store"])
 @pytest.mark.parametrize("name", ["mean", "median by region"])
 def test_whatever_fails_the_charge_is_made_once_and_the_question_goes_on(spy: Spy, step: str, name: str) -> None:
     people = dataset()
@@ -142,7 +142,7 @@ def test_whatever_fails_the_charge_is_made_once_and_the_question_goes_on(spy: Sp
         QUESTIONS[name](people)
     before = people.remaining().epsilons
     charged = before != {0.5: 0.5, 1.0: 1.0, 4.0: 4.0}
-    assert charged is (step in ("touched", "run", "store"))
+    assert charged is (step in ("mark_read", "run", "store"))
     release = QUESTIONS[name](people)
     after = people.remaining().epsilons
     assert len(people.history()) == 1
@@ -216,7 +216,7 @@ def test_others_who_spend_meanwhile_make_a_new_plan(monkeypatch: pytest.MonkeyPa
     def crowded(self: Ledger, *given: Any, **named: Any) -> Any:
         if len(refused) < 3:
             refused.append(1)
-            raise moved()
+            raise stale_plan()
         return reserve(self, *given, **named)
 
     monkeypatch.setattr(Ledger, "reserve", crowded)
@@ -226,7 +226,7 @@ def test_others_who_spend_meanwhile_make_a_new_plan(monkeypatch: pytest.MonkeyPa
 
     def never(self: Ledger, *given: Any, **named: Any) -> Any:
         refused.append(1)
-        raise moved()
+        raise stale_plan()
 
     monkeypatch.setattr(Ledger, "reserve", never)
     with pytest.raises(LedgerError, match="keep changing") as caught:
@@ -370,7 +370,7 @@ def called(tree: ast.AST, name: str) -> list[ast.Call]:
 
 @pytest.mark.parametrize("method", sorted(name for name in vars(eps.Dataset) if not name.startswith("_")))
 def test_every_method_that_answers_goes_through_the_door(method: str, spy: Spy) -> None:
-    """Whatever of the public methods reads the table does so after `touched`; new ones have to be listed here."""
+    """Whatever of the public methods reads the table does so after `mark_read`; new ones have to be listed here."""
     statistics = {
         "count": ((), {}),
         "sum": (("wage",), {"bounds": (0, 100)}),
@@ -403,7 +403,7 @@ def test_every_method_that_answers_goes_through_the_door(method: str, spy: Spy) 
         if method in statistics:
             given, named = statistics[method]
             getattr(people, method)(*given, **named)
-            assert done.index("touched") < done.index("run") < done.index("store")
+            assert done.index("mark_read") < done.index("run") < done.index("store")
             assert "keep" not in done
         elif method in free:
             getattr(people, method)(*free[method])
@@ -434,4 +434,4 @@ def test_a_relation_of_the_user_passes_the_same_door(spy: Spy) -> None:
     people = dataset(connection.sql("SELECT * FROM people"))
     with spy.watch() as done:
         people.count(where="age > 40")
-    assert done.index("touched") < done.index("run")
+    assert done.index("mark_read") < done.index("run")

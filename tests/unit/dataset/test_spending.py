@@ -13,7 +13,7 @@ from epsilons.statistics.filtered import FilteredCount
 
 import epsilons as eps
 from epsilons.errors import BudgetExceeded, PlanError
-from epsilons.ledger.base import Allowance, Cohort
+from epsilons.ledger.values import Allowance, Cohort
 from epsilons.mechanisms.base import create
 from epsilons.preferences import LADDER, Levels, roster_of
 from epsilons.release.answer import make_release

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import epsilons.ledger
-from epsilons.ledger.book import Ledger
+from epsilons.ledger.ledger import Ledger
 from ledger_servers import fresh
 from ledgers import Ask, key
 
@@ -47,7 +47,7 @@ def ask(ledger: Ledger) -> Ask:
     def asking(name: str, share: Fraction = Fraction(1, 10), individual: bool = False) -> int:
         may = ledger.allowance(share)
         held = ledger.reserve(key(name), may.nano, epoch=may.epoch, kind="count", individual=individual)
-        ledger.touched(held.number)
+        ledger.mark_read(held.number)
         ledger.store(held.number, f"answer {name}".encode())
         return held.number
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from epsilons.errors import BudgetExceeded, PreferenceError
-from epsilons.ledger.base import Enrolment
-from epsilons.ledger.book import Ledger
+from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.values import Enrolment
 from ledgers import Ask, key, nano, person
 
 ANN, BOB, CY = person("ann"), person("bob"), person("cy")
@@ -89,7 +89,7 @@ def test_open_reservations_move_along_and_come_back_exactly(ledger: Ledger) -> N
     assert newcomer.joined == 1
     assert balance(ledger, ANN) == (nano("0.3"), 0, nano("0.5"))
     ledger.refund(first)
-    ledger.touched(second)
+    ledger.mark_read(second)
     assert balance(ledger, ANN) == (nano("0.3"), nano("0.25"), 0)
     assert balance(ledger, BOB) == (nano("1"), nano("0.25"), 0)
     assert balance(ledger, CY) == (nano("1"), 0, 0)

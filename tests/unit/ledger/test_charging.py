@@ -14,7 +14,7 @@ from sqlalchemy import event
 import epsilons.ledger
 from epsilons.errors import BudgetExceeded, EpsilonsError, LedgerError, PlanError
 from epsilons.ledger import StalePlanError
-from epsilons.ledger.book import Ledger
+from epsilons.ledger.ledger import Ledger
 from ledgers import Ask, key, nano, person
 
 TENTH = Fraction(1, 10)
@@ -77,7 +77,7 @@ def test_public_people_alone_are_no_refusal() -> None:
     assert not may.nano
     assert may.public
     held = book.reserve(key("public"), {}, epoch=may.epoch, kind="count")
-    book.touched(held.number)
+    book.mark_read(held.number)
     assert book.store(held.number, b"1") == b"1"
     assert book.statement(person("cy")).when_public == (1,)
     book.verify()
@@ -108,7 +108,7 @@ def test_a_question_is_known_by_its_digest(ledger: Ledger, bad: Any) -> None:
 @pytest.mark.parametrize("look_first", [True, False])
 def test_all_cohorts_or_none(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, look_first: bool) -> None:
     if not look_first:
-        monkeypatch.setattr("epsilons.ledger.charging.fits", lambda *_: True)
+        monkeypatch.setattr("epsilons.ledger.reading.fits", lambda *_: True)
     strict, fair, public = sorted(ledger.cohorts(), key=lambda c: c.granted or 10**20)
     for charges in (
         {fair.id: 1, strict.id: nano("0.1") + 1},
@@ -128,7 +128,7 @@ def test_a_plan_from_before_a_change_of_the_roster_is_refused(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, look_first: bool
 ) -> None:
     if not look_first:
-        monkeypatch.setattr("epsilons.ledger.charging.fits", lambda *_: True)
+        monkeypatch.setattr("epsilons.ledger.reading.fits", lambda *_: True)
     may = ledger.allowance(TENTH)
     ledger.withdraw([person("ann")])
     with pytest.raises(StalePlanError):
@@ -146,10 +146,10 @@ def test_a_repeated_question_resumes_its_own_reservation(ledger: Ledger) -> None
 
 def test_only_stored_bytes_leave_and_the_first_wins(ledger: Ledger) -> None:
     number = reserve(ledger, "mean").number
-    ledger.touched(number)
+    ledger.mark_read(number)
     assert ledger.store(number, b"first") == b"first"
     assert ledger.store(number, b"second") == b"first"
-    assert ledger.touched(number).answer == b"first"
+    assert ledger.mark_read(number).answer == b"first"
     assert reserve(ledger, "mean").answer == b"first"
     found = ledger.find(key("mean"))
     assert found is not None
@@ -163,10 +163,10 @@ def test_a_charge_is_given_back_before_data_was_read_and_never_after(ledger: Led
     ledger.refund(first)
     assert ledger.cohorts() == before
     with pytest.raises(LedgerError, match="given back"):
-        ledger.touched(first)
+        ledger.mark_read(first)
     second = reserve(ledger, "mean")
     assert second.number == first + 1
-    ledger.touched(second.number)
+    ledger.mark_read(second.number)
     with pytest.raises(LedgerError, match="stands"):
         ledger.refund(second.number)
     assert [past.state for past in ledger.history()] == ["refunded", "touched"]
@@ -179,7 +179,7 @@ def test_no_answer_without_reading_and_no_reading_without_a_charge(ledger: Ledge
         ledger.store(number, b"made up")
     for wrong in (number + 1, 0, -1, 1.0, None):
         with pytest.raises(LedgerError):
-            ledger.touched(wrong)  # type: ignore[arg-type]
+            ledger.mark_read(wrong)  # type: ignore[arg-type]
 
 
 # Terms and the mark -------------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def test_logs_and_refusals_carry_no_ids_keys_or_words(ledger: Ledger, caplog: py
     caplog.set_level(logging.DEBUG, logger="epsilons")
     secret = "height > 190"
     number = reserve(ledger, secret, description=secret).number
-    ledger.touched(number)
+    ledger.mark_read(number)
     ledger.store(number, b"secret answer")
     ledger.enroll([person("dora")], [nano("0.123456789")])
     seen = caplog.text
@@ -324,7 +324,7 @@ def test_the_cost_of_a_release_does_not_grow_with_the_people(tmp_path: Path) -> 
         engine = book._database._engine  # type: ignore[attr-defined]
         event.listen(engine, "after_cursor_execute", count)
         number = reserve(book, "cost").number
-        book.touched(number)
+        book.mark_read(number)
         book.store(number, b"1")
         event.remove(engine, "after_cursor_execute", count)
         assert not any("people" in s.split("FROM")[-1] and "cohorts" not in s for s in statements)

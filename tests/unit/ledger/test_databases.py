@@ -12,8 +12,8 @@ from sqlalchemy import insert, inspect, select, text, update
 import epsilons.ledger
 from epsilons.errors import LedgerError
 from epsilons.ledger import tables
-from epsilons.ledger.book import Ledger
-from epsilons.ledger.place import database_at
+from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.opening import find_database
 from ledger_recount import balances
 from ledger_servers import fresh
 from ledgers import key, nano, person
@@ -95,9 +95,9 @@ def old(lasting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The address of a ledger of format 1, as the release that knew no other wrote it."""
     # All of them are the same ledger, so each needs a machine of its own.
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    database = database_at(lasting, create=True)
+    database = find_database(lasting, create=True)
     with database.write() as connection:
-        database.make_room(connection)
+        database.make_schema(connection)
         if database.schema is not None:
             connection.execute(text(f"SET LOCAL search_path = {database.schema}"))
         for statement in OLD[connection.dialect.name]:
@@ -120,7 +120,7 @@ def test_an_old_ledger_is_brought_up_to_date(old: str) -> None:
     assert [past.state for past in book.history()] == ["stored", "refunded", "reserved"]
     held = book.find(key("open"))
     assert held is not None
-    book.touched(held.number)
+    book.mark_read(held.number)
     assert book.store(held.number, b"43") == b"43"
     book.set_quota("office", questions=1)
     with pytest.raises(LedgerError):
@@ -141,7 +141,7 @@ def _words(options: Any) -> str:
 
 def layout(address: str) -> Any:
     """Columns and indexes, as the database itself describes them."""
-    database = database_at(address, create=False)
+    database = find_database(address, create=False)
     with database.read() as connection:
         look = inspect(connection)
         found = {
@@ -173,7 +173,7 @@ def test_an_old_ledger_that_was_put_back_is_not_brought_up_to_date(old: str, tmp
     head.write_text(json.dumps(known))
     with pytest.raises(LedgerError, match="behind its head"):
         epsilons.ledger.open(old, anchor=head)
-    database = database_at(old, create=False)
+    database = find_database(old, create=False)
     with database.read() as connection:
         assert connection.execute(select(tables.ledger.c.format)).scalar_one() == 1
     database.close()

@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 )
 
 import epsilons.ledger
-from epsilons.ledger.book import Ledger
+from epsilons.ledger.ledger import Ledger
 from ledger_model import GRANTS, PEOPLE, SHARES, STEPS, Model
 from ledger_servers import fresh
 

@@ -9,7 +9,7 @@ import pytest
 
 from epsilons.errors import LedgerError
 from epsilons.ledger import Quota, QuotaError
-from epsilons.ledger.book import Ledger
+from epsilons.ledger.ledger import Ledger
 from ledgers import key, nano, person
 
 

@@ -17,8 +17,8 @@ from sqlalchemy import Connection, Table, delete, func, insert, select, text, up
 import epsilons.ledger
 from epsilons.errors import LedgerError
 from epsilons.ledger import recount, tables
-from epsilons.ledger.book import Ledger
-from epsilons.ledger.journal import START, canonical, chained
+from epsilons.ledger.journal import START, canonical, chain
+from epsilons.ledger.ledger import Ledger
 from ledger_recount import balances
 from ledger_servers import fresh
 from ledgers import key, nano, person
@@ -40,7 +40,7 @@ def busy(book: Ledger) -> None:
         words = {"kind": "count", "description": "count", "analyst": "office"}
         number = book.reserve(key(name), may.nano, epoch=may.epoch, **words).number
         if name == "stored":
-            book.touched(number)
+            book.mark_read(number)
             book.store(number, b"42")
         if name == "given back":
             book.refund(number)
@@ -175,7 +175,7 @@ def rewritten(change: Callable[[str, dict[str, Any]], dict[str, Any]]) -> Edit:
         head, table = START, tables.journal
         for line in connection.execute(select(table).order_by(table.c.seq)).all():
             words = canonical(change(line.kind, json.loads(line.body)))
-            head = chained(head, line.seq, line.kind, line.at, words)
+            head = chain(head, line.seq, line.kind, line.at, words)
             connection.execute(update(table).where(table.c.seq == line.seq).values(body=words, hash=head))
 
     return edit
@@ -208,7 +208,7 @@ def test_the_journal_alone_is_enough_to_recount_elsewhere(book: Ledger, monkeypa
     """A recount that shares no code with the package, from the exported lines, whatever the size of a page."""
     whole = list(book.export())
     for page in (1, 3, 6, len(whole)):
-        monkeypatch.setattr("epsilons.ledger.book._PAGE", page)
+        monkeypatch.setattr("epsilons.ledger.ledger._PAGE", page)
         assert list(book.export()) == whole
     assert balances(book.export()) == {c.id: (c.granted, c.spent, c.reserved, c.people) for c in book.cohorts()}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 
 import ledger_servers
 from collections_world import World, cheat, dump, paper_survey, seal, sqlite_urls, survey
@@ -322,3 +323,49 @@ def test_a_database_that_cannot_be_reached_says_nothing_of_itself(tmp_path: Path
     with pytest.raises(ProtocolError) as caught:
         Store(f"sqlite:///{tmp_path}/missing/one.store")
     assert "missing" not in str(caught.value)
+
+
+PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "busy_timeout": 60_000}
+
+
+def test_erased_shares_are_overwritten_and_a_commit_waits_for_the_disk(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path}/one.store")
+    with store.write() as connection:
+        found = {name: connection.execute(text(f"PRAGMA {name}")).scalar_one() for name in PRAGMAS}
+    assert found == PRAGMAS
+    store.close()
+
+
+def test_a_store_opens_its_own_connection_after_a_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(f"sqlite:///{tmp_path}/one.store")
+    before = store._database._engine
+    with monkeypatch.context() as patch:
+        patch.setattr("epsilons.storage.base.os.getpid", lambda: -1)
+        with store.read() as connection:
+            assert connection.engine.pool is not before.pool
+    store.close()
+    before.dispose()
+
+
+@pytest.mark.integration
+def test_a_server_that_does_not_wait_for_the_disk_holds_no_store(
+    postgres_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = ledger_servers.fresh(postgres_server)
+    monkeypatch.setattr("epsilons.storage.postgres._BEGIN", "SELECT %(lock)s::text, 'off'")
+    with pytest.raises(ProtocolError, match="does not wait for the disk"):
+        Store(url)
+
+
+@pytest.mark.integration
+def test_a_ledger_and_a_store_in_one_database_have_locks_of_their_own(postgres_server: str) -> None:
+    """The names of the locks are part of the format: programs of an older release take the same ones."""
+    url = ledger_servers.fresh(postgres_server)
+    schema = url.partition("schema=")[2]
+    store = Store(url)
+    with store.write() as connection:
+        held = text("SELECT pg_try_advisory_xact_lock(hashtextextended('epsilons aggregator ' || :schema, 0))")
+        with store._database._engine.begin() as other:
+            assert other.execute(held, {"schema": schema}).scalar_one() is False
+        assert connection.execute(held, {"schema": schema}).scalar_one() is True
+    store.close()

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from epsilons.audit import ABSENT
 from epsilons.guarantee import to_epsilon
-from epsilons.mechanisms.base import create
-from epsilons.mechanisms.weighing import Weighing, weighting_of
+from epsilons.mechanisms.base import Weighing, create, weighting_of
+from epsilons.noise.exact import ALWAYS
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.additive import Additive
@@ -25,7 +25,6 @@ from epsilons.statistics.question import Question
 from epsilons.statistics.scope import Scope
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
-from epsilons.statistics.weighting import ALWAYS
 from rows import RowPeople, Rows, all_rows, samples
 from small_worlds import NEIGHBORS, audit_exactly
 

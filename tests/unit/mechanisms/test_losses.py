@@ -11,8 +11,7 @@ import pytest
 
 from epsilons.audit import ABSENT
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import Mechanism, registered
-from epsilons.mechanisms.weighing import Weighing, weighting_of
+from epsilons.mechanisms.base import Mechanism, Weighing, registered, weighting_of
 from epsilons.preferences import roster_of
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram

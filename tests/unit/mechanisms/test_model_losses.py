@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import Charges, create
+from epsilons.mechanisms.base import Charges, Weighing, create, weighting_of
 from epsilons.mechanisms.sample import Sample
 from epsilons.mechanisms.stretching import Stretching
-from epsilons.mechanisms.weighing import Weighing, weighting_of
 from epsilons.mechanisms.weighted import Weighted
-from epsilons.noise.exact import ONE as CERTAIN
+from epsilons.noise.exact import ALWAYS
 from epsilons.preferences import Levels, roster_of
 from epsilons.statistics.additive import Part, weighted_sums
 from epsilons.statistics.moments import STEPS
@@ -185,7 +184,7 @@ def sample_losses(
         for kept in itertools.product((False, True), repeat=len(data)):
             weight = 1.0
             for person, stays in enumerate(kept):
-                chance = chances[roster.codes[person]] / CERTAIN
+                chance = chances[roster.codes[person]] / ALWAYS
                 weight *= chance if stays else 1 - chance
             if weight > 0:
                 mask = np.array(kept)
@@ -222,5 +221,5 @@ def test_sample_keeps_everybodys_epsilon(threshold: str, neighbors: str) -> None
 
 def test_sampling_in_proportion_is_refuted() -> None:
     """e/t instead of (exp(e) - 1)/(exp(t) - 1)."""
-    losses = sample_losses([CERTAIN // 4, CERTAIN], 1.2, SMALL, "absent", (0.3, 1.2))
+    losses = sample_losses([ALWAYS // 4, ALWAYS], 1.2, SMALL, "absent", (0.3, 1.2))
     assert losses[0] > 0.3 * 1.01

@@ -9,8 +9,8 @@ import pytest
 
 from brute_force import best_robust, robust_objective
 from epsilons.guarantee import NANO
+from epsilons.mechanisms.base import weighting_of
 from epsilons.mechanisms.robust import Robust
-from epsilons.mechanisms.weighing import weighting_of
 from epsilons.preferences import roster_of
 from epsilons.statistics.count import Count
 from epsilons.statistics.question import Question

@@ -12,8 +12,7 @@ import pytest
 import epsilons as eps
 from brute_force import best_weights, exponential_pmf, quantile_score, weighted_objective
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import create
-from epsilons.mechanisms.weighing import Weighing, weighting_of
+from epsilons.mechanisms.base import Weighing, create, weighting_of
 from epsilons.mechanisms.weighted import Weighted, saturation
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
@@ -91,9 +90,7 @@ def test_people_are_charged_their_epsilon_up_to_the_cap(statistic: object, epsil
         if grant is None:
             assert (weight, charge) == (FINE, None)
         else:
-            assert (
-                0 <= min(Fraction(grant), tau) - Fraction(weight, FINE) * tau < 1
-            )
+            assert 0 <= min(Fraction(grant), tau) - Fraction(weight, FINE) * tau < 1
             assert charge == math.ceil(Fraction(weight, FINE) * tau) <= min(grant, math.ceil(tau))
 
 

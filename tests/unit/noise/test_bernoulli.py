@@ -9,7 +9,7 @@ from flint import arb
 
 from epsilons.noise import Entropy, bernoulli, binomial
 from epsilons.noise.bernoulli import below, settle, thin
-from epsilons.noise.exact import ONE, floor_dyadic
+from epsilons.noise.exact import ALWAYS, floor_dyadic
 from epsilons.testing import seeded
 
 TapeMaker = Callable[..., Entropy]
@@ -27,12 +27,12 @@ def test_a_coin_compares_strictly(tape: TapeMaker) -> None:
 
 def test_impossible_and_certain_coins(tape: TapeMaker) -> None:
     assert not bernoulli(tape(0, 1), 0, 2).any()
-    assert bernoulli(tape(2**64 - 1), ONE, 1).all()
-    assert not bernoulli(tape(2**64 - 1), ONE - 1, 1).any()
-    assert bernoulli(seeded(1), ONE // 2, 0).dtype == np.bool_
+    assert bernoulli(tape(2**64 - 1), ALWAYS, 1).all()
+    assert not bernoulli(tape(2**64 - 1), ALWAYS - 1, 1).any()
+    assert bernoulli(seeded(1), ALWAYS // 2, 0).dtype == np.bool_
 
 
-@pytest.mark.parametrize("chance", [-1, ONE + 1])
+@pytest.mark.parametrize("chance", [-1, ALWAYS + 1])
 def test_a_chance_is_out_of_two_to_the_64(chance: int) -> None:
     with pytest.raises(ValueError, match="chance"):
         bernoulli(seeded(1), chance, 1)
@@ -78,22 +78,22 @@ def test_binomial_uses_the_64_bits_of_the_chance(tape: TapeMaker) -> None:
 
 
 def test_binomial_at_the_ends() -> None:
-    assert binomial(seeded(1), 10**30, ONE) == 10**30
+    assert binomial(seeded(1), 10**30, ALWAYS) == 10**30
     assert binomial(seeded(1), 1000, 0) == 0
-    assert binomial(seeded(1), 0, ONE // 2) == 0
+    assert binomial(seeded(1), 0, ALWAYS // 2) == 0
     with pytest.raises(ValueError, match="negative"):
-        binomial(seeded(1), -1, ONE // 2)
+        binomial(seeded(1), -1, ALWAYS // 2)
 
 
 def test_binomial_of_more_people_than_one_chunk() -> None:
     n = 5_000_001
-    kept = binomial(seeded(1), n, ONE // 4)
+    kept = binomial(seeded(1), n, ALWAYS // 4)
     assert abs(kept - n / 4) < 6 * (n * 3 / 16) ** 0.5
 
 
 def test_two_bits_a_person_are_expected(tape: TapeMaker) -> None:
     entropy = tape()
-    binomial(entropy, 100_000, ONE // 3)
+    binomial(entropy, 100_000, ALWAYS // 3)
     assert 8 * vars(entropy)["taken"] == pytest.approx(200_000, rel=0.02)
 
 

@@ -7,7 +7,7 @@ import pytest
 from flint import arb
 
 from epsilons.noise import floor_dyadic, keep_chance
-from epsilons.noise.exact import ONE, as_ball, certain_floor, working_precision
+from epsilons.noise.exact import ALWAYS, as_ball, certain_floor, working_precision
 
 
 def decimal_keep(epsilon: int, threshold: int) -> int:
@@ -94,10 +94,10 @@ def test_keep_chance_agrees_with_decimal(epsilon: int, threshold: int) -> None:
 
 
 def test_keep_chance_at_the_ends() -> None:
-    assert keep_chance(10**9, 10**9) == ONE
-    assert keep_chance(2 * 10**9, 10**9) == ONE
+    assert keep_chance(10**9, 10**9) == ALWAYS
+    assert keep_chance(2 * 10**9, 10**9) == ALWAYS
     assert keep_chance(0, 10**9) == 0
-    assert keep_chance(10**9 - 1, 10**9) < ONE
+    assert keep_chance(10**9 - 1, 10**9) < ALWAYS
     assert keep_chance(1, 10**15) == 0
 
 

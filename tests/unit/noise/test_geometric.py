@@ -10,7 +10,7 @@ import pytest
 
 from epsilons.noise import Entropy
 from epsilons.noise.exact import floor_dyadic
-from epsilons.noise.geometric import (
+from epsilons.noise.laplace import (
     Digits,
     digits_of,
     geometric,

@@ -12,7 +12,7 @@ FILES = sorted(ROOM.glob("*.py"))
 # Probabilities for teaching; no draw looks at them.
 FLOAT_FILES = {"pmf.py"}
 # `/` divides balls (interval arithmetic) here, and nothing anywhere else.
-BALL_FILES = {"exact.py", "geometric.py", "weighing.py"}
+BALL_FILES = {"exact.py", "laplace.py", "weighing.py"}
 GENERATORS = {"random", "secrets", "uuid", "math", "cmath", "statistics"}
 # The type of `SegmentSampler.probabilities`, in annotations only.
 FLOAT_TYPES_ALLOWED = {"segments.py": 1}
@@ -45,7 +45,7 @@ def offences(name: str, source: str) -> list[str]:
 
 
 def test_the_files_are_there() -> None:
-    assert {"entropy.py", "bernoulli.py", "geometric.py", "laplace.py", "segments.py"} <= {f.name for f in FILES}
+    assert {"entropy.py", "bernoulli.py", "laplace.py", "segments.py"} <= {f.name for f in FILES}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -69,4 +69,4 @@ def test_no_float_decides_a_draw(file: Path) -> None:
     ],
 )
 def test_the_check_sees_planted_floats(planted: str) -> None:
-    assert offences("laplace.py", planted)
+    assert offences("bernoulli.py", planted)

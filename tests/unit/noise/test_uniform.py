@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from epsilons.noise import Entropy
-from epsilons.noise.uniform import low_masks, uniform, uniform_many
+from epsilons.noise.entropy import low_masks, uniform, uniform_many
 from epsilons.testing import seeded
 
 TapeMaker = Callable[..., Entropy]

@@ -10,8 +10,8 @@ import pytest
 
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.count import Count
+from epsilons.statistics.people import CHUNK, as_numbers, check_values, sum_by_level
 from epsilons.statistics.total import STEPS, Mean, Sum
-from epsilons.statistics.values import CHUNK, as_numbers, check_values, sum_by_level
 from epsilons.statistics.variance import Variance
 from unit.statistics.naive import HOSTILE, number, per_level, unit
 

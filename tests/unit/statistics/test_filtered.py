@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from epsilons.errors import DataError, PlanError
-from epsilons.mechanisms.base import create, registered
-from epsilons.mechanisms.weighing import Weighing, weighting_of
+from epsilons.mechanisms.base import Weighing, create, registered, weighting_of
 from epsilons.preferences import roster_of
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.count import Count

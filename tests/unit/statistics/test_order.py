@@ -13,7 +13,7 @@ from epsilons.errors import PlanError
 from epsilons.statistics import order
 from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.order import MAX_POINTS, Order, exact
-from epsilons.statistics.values import CHUNK, check_values
+from epsilons.statistics.people import CHUNK, check_values
 from unit.statistics.naive import HOSTILE, number
 
 rng = np.random.default_rng(13)

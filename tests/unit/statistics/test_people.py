@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from epsilons.noise.entropy import Entropy
+from epsilons.noise.exact import ALWAYS
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.additive import thin
 from epsilons.statistics.count import Count
-from epsilons.statistics.people import ArrayPeople
+from epsilons.statistics.people import CHUNK, ArrayPeople
 from epsilons.statistics.total import Sum
-from epsilons.statistics.values import CHUNK
-from epsilons.statistics.weighting import ALWAYS
 from epsilons.testing import seeded
 
 

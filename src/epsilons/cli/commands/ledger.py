@@ -15,7 +15,7 @@ import click
 from epsilons.cli.terminal import as_json, notes, print_json, results
 
 if TYPE_CHECKING:
-    from epsilons.ledger.book import Ledger
+    from epsilons.ledger.ledger import Ledger
 
 # A ledger to try the commands on, so that the lines of the examples work as pasted.
 _MAKE = "python -c \"from epsilons import ledger; ledger.open('sqlite:///try.ledger')\""

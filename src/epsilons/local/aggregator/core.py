@@ -27,7 +27,6 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from epsilons.errors import ProtocolError
 from epsilons.guarantee import NANO
-from epsilons.ledger.faults import reach
 from epsilons.local.aggregator.refusals import MalformedError, OutOfOrderError, UnknownCollectionError
 from epsilons.local.aggregator.store import FORMAT, Store, batches, closings, collections, identity, reports
 from epsilons.local.collection import LEAST_BATCH, Collection
@@ -37,6 +36,7 @@ from epsilons.local.reports import CLOSED, REPLAYED, STORED, UNKNOWN_OWNER, UNRE
 from epsilons.local.sealing import ID_BYTES, SEALED_BYTES, OpeningKey, purpose
 from epsilons.local.shares import SEED_BYTES, explicit_place, read_share
 from epsilons.noise import Entropy, discrete_laplace_many, system
+from epsilons.storage.base import reach
 
 CHALLENGE_BYTES = 32
 _WORDS_AT_ONCE = 1 << 21

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from epsilons.engines.base import engines, open_table
 from epsilons.engines.duckdb import DuckDB
-from epsilons.engines.opening import engines, open_table
 from epsilons.errors import DataError
 
 TABLE = pa.table({"id": [1], "word": ["1"]})

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from epsilons.errors import LedgerError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS
-from epsilons.ledger.base import Digests, Terms
+from epsilons.ledger.values import DIGEST_BYTES, Digests, Terms
 from epsilons.preferences import LARGEST_EPSILON
 
-DIGEST_BYTES = 16
 KEY_BYTES = 32
 #: The largest grant and the largest charge, in nano-epsilon; sums of them stay far below 2^63.
 LARGEST = LARGEST_EPSILON * NANO
@@ -30,7 +29,7 @@ People = Digests | Sorted | Sequence[bytes]
 Grants = NDArray[np.int64] | Sequence[int | None]
 
 
-def digests(people: People) -> Sorted:
+def check_digests(people: People) -> Sorted:
     """The people as an array of 16-byte strings, which sort and compare like the digests they hold.
 
     (A fixed width keeps trailing zero bytes apart from nothing: shorter digests are refused.)
@@ -55,14 +54,14 @@ def _bad_digests() -> PreferenceError:
     )
 
 
-def person(digest: bytes) -> bytes:
+def check_person(digest: bytes) -> bytes:
     """One person's digest."""
     if not isinstance(digest, bytes) or len(digest) != DIGEST_BYTES:
         raise _bad_digests()
     return digest
 
 
-def grants(given: Grants, people: int) -> NDArray[np.int64]:
+def check_grants(given: Grants, people: int) -> NDArray[np.int64]:
     """Grants as int64, public as -1: whole numbers of nano-epsilon from 1 to a million epsilon."""
     if isinstance(given, np.ndarray):
         if given.dtype.kind not in "iu":
@@ -72,7 +71,7 @@ def grants(given: Grants, people: int) -> NDArray[np.int64]:
         array = given.astype(np.int64)
     else:
         listed = [PUBLIC_CODE if grant is None else grant for grant in given]
-        if not all(whole(grant) and PUBLIC_CODE <= grant <= LARGEST for grant in listed):
+        if not all(is_whole(grant) and PUBLIC_CODE <= grant <= LARGEST for grant in listed):
             raise _bad_grant()
         array = np.array(listed, dtype=np.int64)
     if array.shape != (people,):
@@ -90,14 +89,14 @@ def _bad_grant() -> PreferenceError:
     )
 
 
-def whole(value: object) -> bool:
+def is_whole(value: object) -> bool:
     """Whether this is a whole number; True and False are not, and neither is any float."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
 
 
-def charges(given: Mapping[int, int]) -> dict[int, int]:
+def check_charges(given: Mapping[int, int]) -> dict[int, int]:
     """Charges by cohort: positive whole numbers of nano-epsilon. Who pays nothing is not mentioned."""
-    good = all(whole(c) and whole(n) and c > 0 and 1 <= n <= LARGEST for c, n in given.items())
+    good = all(is_whole(c) and is_whole(n) and c > 0 and 1 <= n <= LARGEST for c, n in given.items())
     if not good:
         raise LedgerError(
             "A charge cannot be used.",
@@ -107,14 +106,14 @@ def charges(given: Mapping[int, int]) -> dict[int, int]:
     return {int(cohort): int(nano) for cohort, nano in sorted(given.items())}
 
 
-def key(given: bytes) -> bytes:
+def check_key(given: bytes) -> bytes:
     """The digest of a question."""
     if not isinstance(given, bytes) or len(given) != KEY_BYTES:
         raise LedgerError("A question is known to the ledger by its digest.", rule=f"It has {KEY_BYTES} bytes.")
     return given
 
 
-def text(given: str, what: str) -> str:
+def check_text(given: str, what: str) -> str:
     """Public words about a question."""
     if not isinstance(given, str) or len(given) > LONGEST_TEXT or "\x00" in given or not _encodes(given):
         raise LedgerError(f"The {what} cannot be stored.", rule=f"Text of at most {LONGEST_TEXT} characters.")
@@ -130,46 +129,46 @@ def _encodes(given: str) -> bool:
     return True
 
 
-def analyst(given: str) -> str:
+def check_analyst(given: str) -> str:
     """Who asks, by a name that quotas are kept under."""
-    if not text(given, "analyst's name").strip():
+    if not check_text(given, "analyst's name").strip():
         raise LedgerError("An analyst has a name.", hint='analyst="statistics office"')
     return given
 
 
-def quota(given: int | None, largest: int) -> int | None:
+def check_quota(given: int | None, largest: int) -> int | None:
     """A whole number from 0, or None for no quota."""
-    if given is not None and (not whole(given) or not 0 <= given <= largest):
+    if given is not None and (not is_whole(given) or not 0 <= given <= largest):
         raise LedgerError("This quota cannot be kept.", rule="A quota is a whole number from 0, or None.")
     return None if given is None else int(given)
 
 
-def answer(given: bytes) -> bytes:
+def check_answer(given: bytes) -> bytes:
     """The bytes that are to leave."""
     if not isinstance(given, bytes) or not given or len(given) > LARGEST_ANSWER:
         raise LedgerError("An answer is stored as bytes.", rule=f"Between 1 and {LARGEST_ANSWER} of them.")
     return given
 
 
-def number(given: int) -> int:
+def check_number(given: int) -> int:
     """The number of a release."""
-    if not whole(given) or not 0 < given < 2**63:
+    if not is_whole(given) or not 0 < given < 2**63:
         raise LedgerError("There is no release of this number.", hint="ledger.history()")
     return int(given)
 
 
-def share(given: Fraction) -> Fraction:
+def check_share(given: Fraction) -> Fraction:
     """A share of everyone's grant: above 0, at most 1, and exact."""
     if not isinstance(given, Fraction) or not 0 < given <= 1:
         raise PlanError("This share is not allowed.", rule="A share lies above 0 and at most at 1.", hint="share=0.1")
     return given
 
 
-def terms(neighbors: str, rows_per_person: int, allow_individual: bool) -> Terms:
+def check_terms(neighbors: str, rows_per_person: int, allow_individual: bool) -> Terms:
     """What is fixed for the life of a ledger."""
     if neighbors not in NEIGHBORS:
         raise LedgerError("Unknown neighbours.", hint='neighbors="absent" or neighbors="replace"')
-    if not whole(rows_per_person) or not 1 <= rows_per_person < 2**31:
+    if not is_whole(rows_per_person) or not 1 <= rows_per_person < 2**31:
         raise LedgerError("This number of rows per person is not allowed.", hint="rows_per_person=1")
     if not isinstance(allow_individual, bool):
         raise LedgerError("allow_individual is either True or False.", hint="allow_individual=False")

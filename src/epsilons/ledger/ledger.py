@@ -1,6 +1,6 @@
 """The ledger: every person's budget, charged durably before any data is read.
 
-Order of a release: `reserve` (durable), `touched` (durable; from here on nothing is given back), read and draw,
+Order of a release: `reserve` (durable), `mark_read` (durable; from here on nothing is given back), read and draw,
 `store`; only what `store` returns may leave. A process that ends anywhere in between leaves the charge standing.
 """
 
@@ -17,10 +17,27 @@ import numpy as np
 from sqlalchemy import Connection, func, insert, select, update
 
 from epsilons.errors import LedgerError
-from epsilons.ledger import border, charging, journal, opening, quotas, reading, recount, roster, statements, tables
-from epsilons.ledger import cohorts as arithmetic
-from epsilons.ledger.account import Statement
-from epsilons.ledger.base import (
+from epsilons.ledger import charging, journal, opening, reading, recount, roster, tables
+from epsilons.ledger.checks import (
+    Grants,
+    People,
+    check_analyst,
+    check_answer,
+    check_charges,
+    check_digests,
+    check_grants,
+    check_key,
+    check_number,
+    check_person,
+    check_quota,
+    check_share,
+    check_terms,
+    check_text,
+)
+from epsilons.ledger.journal import Clock, now, write_time
+from epsilons.ledger.opening import Place
+from epsilons.ledger.values import (
+    DIGEST_BYTES,
     LOST,
     REFUNDED,
     RESERVED,
@@ -35,13 +52,19 @@ from epsilons.ledger.base import (
     Recount,
     Remaining,
     Reservation,
+    Statement,
     Terms,
-    moved,
+    allowance,
+    stale_plan,
 )
-from epsilons.ledger.border import DIGEST_BYTES, Grants, People
-from epsilons.ledger.database import Database
-from epsilons.ledger.faults import reach
-from epsilons.ledger.opening import Clock, Place, now, words
+from epsilons.storage.base import Database, reach
+
+#: Where a test may end the process (see `reach`). "...ing" stands inside the transaction, before it commits; the other
+#: form just after it is durable.
+PLACES = (
+    "enrolling", "enrolled", "reserving", "reserved", "touching", "touched", "refunding", "refunded", "storing",
+    "stored", "anchoring",
+)  # fmt: skip
 
 # Numbers of releases and sizes only: never a digest, a key, a description or an answer.
 _log = logging.getLogger("epsilons.ledger")
@@ -67,8 +90,8 @@ class Ledger:
     ) -> None:
         self._database = database
         self._clock = clock
-        found = opening.opened(
-            database, self._time(), anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss
+        found = opening.open_ledger(
+            database, write_time(clock), anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss
         )
         #: Names the ledger for good.
         self.id: str = found.id
@@ -80,9 +103,6 @@ class Ledger:
     def lasting(self) -> bool:
         """Whether it outlives this process; one in memory forgets every charge with it."""
         return self._database.lasting
-
-    def _time(self) -> str:
-        return words(self._clock)
 
     @contextmanager
     def _writing(self, inside: str, after: str) -> Iterator[Connection]:
@@ -107,15 +127,15 @@ class Ledger:
     def terms(self) -> Terms | None:
         """What was settled, or None."""
         with self._database.read() as connection:
-            return charging.terms(connection)
+            return reading.read_terms(connection)
 
     def settle_terms(self, neighbors: str, rows_per_person: int, allow_individual: bool = False) -> Terms:
         """Fix the terms for the life of the ledger; the same ones again are fine, others are refused."""
-        wished = border.terms(neighbors, rows_per_person, allow_individual)
+        wished = check_terms(neighbors, rows_per_person, allow_individual)
         if self.terms() == wished:
             return wished
         with self._writing("enrolling", "enrolled") as connection:
-            held = charging.terms(connection)
+            held = reading.read_terms(connection)
             if held is None:
                 values = {
                     "neighbors": wished.neighbors,
@@ -123,7 +143,7 @@ class Ledger:
                     "allow_individual": int(wished.allow_individual),
                 }
                 connection.execute(update(tables.ledger).values(**values))
-                journal.append(connection, "terms", self._time(), values)
+                journal.append(connection, "terms", write_time(self._clock), values)
             elif held != wished:
                 raise LedgerError(
                     "This ledger was created under other terms.",
@@ -155,14 +175,14 @@ class Ledger:
 
         Whoever is not on the roster is noted as withdrawn, should they join one day, and reported as `unknown`.
         """
-        listed = border.digests(people)
+        listed = check_digests(people)
         return self._change(listed, np.full(len(listed), roster.WITHDRAW_CODE), roster.any_change, checked=True)
 
     def _change(self, people: People, grants: Grants, policy: roster.Policy, *, checked: bool = False) -> Enrolment:
-        listed = border.digests(people)
-        wishes = np.asarray(grants, dtype=np.int64) if checked else border.grants(grants, len(listed))
+        listed = check_digests(people)
+        wishes = np.asarray(grants, dtype=np.int64) if checked else check_grants(grants, len(listed))
         with self._writing("enrolling", "enrolled") as connection:
-            done = roster.change(self._database, connection, self._time(), listed, wishes, policy)
+            done = roster.change(self._database, connection, write_time(self._clock), listed, wishes, policy)
         _log.info("roster: %d of %d people stand elsewhere now", done.changed, len(listed))
         return done
 
@@ -170,33 +190,33 @@ class Ledger:
     def epoch(self) -> int:
         """How often the roster changed: part of what makes a question the same."""
         with self._database.read() as connection:
-            return reading.epoch(connection)
+            return reading.read_epoch(connection)
 
     def cohorts(self) -> tuple[Cohort, ...]:
         """All cohorts, in the order they were made, empty ones included."""
         with self._database.read() as connection:
-            return reading.cohorts(connection)
+            return reading.read_cohorts(connection)
 
     def members(self) -> Members:
         """Who stands in which cohort, sorted by digest."""
         query = select(tables.people.c.digest, tables.people.c.cohort).order_by(tables.people.c.digest)
         with self._database.read() as connection:
-            digests, cohorts = roster.read_members(connection, query)
-            epoch = reading.epoch(connection)
+            digests, cohorts = roster.read_members(self._database, connection, query)
+            epoch = reading.read_epoch(connection)
         return Members(epoch, digests.view(np.uint8).reshape(-1, DIGEST_BYTES), cohorts)
 
     # Charging -------------------------------------------------------------------------------------------------------
 
     def allowance(self, share: Fraction) -> Allowance:
         """What a question may charge each cohort; BudgetExceeded when nobody with a finite epsilon has any left."""
-        part = border.share(share)
+        part = check_share(share)
         with self._database.read() as connection:
-            return arithmetic.allowance(reading.cohorts(connection), part, reading.epoch(connection))
+            return allowance(reading.read_cohorts(connection), part, reading.read_epoch(connection))
 
     def find(self, key: bytes) -> Reservation | None:
         """The reservation of a question that was asked before, with its answer if it has one. Free."""
         with self._database.read() as connection:
-            return reading.live(connection, border.key(key))
+            return reading.find_reservation(connection, check_key(key))
 
     def reserve(
         self,
@@ -215,21 +235,21 @@ class Ledger:
         belongs into the question's digest as well. StalePlanError: plan again. `analyst` is a name that quotas are
         kept under; QuotaError is about fairness between analysts, not about anybody's privacy.
         """
-        wished, paid = border.key(key), border.charges(charges)
-        border.text(kind, "kind"), border.text(description, "description")
-        asker = None if analyst is None else border.analyst(analyst)
+        wished, paid = check_key(key), check_charges(charges)
+        check_text(kind, "kind"), check_text(description, "description")
+        asker = None if analyst is None else check_analyst(analyst)
         # A look first: repeats and charges that cannot fit need not wait for the writers' lock.
         with self._database.read() as connection:
-            before = reading.live(connection, wished)
+            before = reading.find_reservation(connection, wished)
             if before is not None:
                 return before
-            if not charging.fits(connection, paid, epoch):
-                raise moved()
+            if not reading.fits(connection, paid, epoch):
+                raise stale_plan()
         with self._writing("reserving", "reserved") as connection:
-            before = reading.live(connection, wished)
+            before = reading.find_reservation(connection, wished)
             if before is not None:
                 return before
-            terms = charging.terms(connection)
+            terms = reading.read_terms(connection)
             if terms is None:
                 raise LedgerError("This ledger's terms are not settled.", hint="ledger.settle_terms(...)")
             if individual and not terms.allow_individual:
@@ -238,18 +258,17 @@ class Ledger:
                     rule="It is not DP, and one such release marks everything that follows.",
                     hint="a new ledger with allow_individual=True",
                 )
-            if reading.epoch(connection) != epoch:
-                raise moved()
-            last = connection.execute(_LAST_NUMBER).scalar_one()
-            number = (last or 0) + 1
-            at = self._time()
+            if reading.read_epoch(connection) != epoch:
+                raise stale_plan()
+            number = (connection.execute(_LAST_NUMBER).scalar_one() or 0) + 1
             about = {
                 "number": number, "kind": kind, "individual": int(individual), "epoch": epoch,
                 "description": description, "analyst": asker,
             }  # fmt: skip
             if asker is not None:
-                quotas.use(connection, asker, paid)
+                charging.use_quota(connection, asker, paid)
             charging.charge(connection, number, paid)
+            at = write_time(self._clock)
             line = {**about, "key": wished.hex(), "charges": sorted(paid.items())}
             seq, _ = journal.append(connection, "reserve", at, line)
             row = {**about, "key": wished, "state": RESERVED, "seq": seq, "at": at}
@@ -257,11 +276,11 @@ class Ledger:
         _log.info("release %d: charged to %d cohorts", number, len(paid))
         return Reservation(number, RESERVED, epoch, paid, description)
 
-    def touched(self, number: int) -> Reservation:
+    def mark_read(self, number: int) -> Reservation:
         """Say that data is about to be read. From here on the charge is spent, whatever happens."""
-        which = border.number(number)
+        which = check_number(number)
         with self._writing("touching", "touched") as connection:
-            held = reading.numbered(connection, which)
+            held = reading.get_reservation(connection, which)
             if held.state == REFUNDED:
                 raise LedgerError("This charge was given back.", rule="No charge, no data.", hint="reserve again")
             if held.state == LOST:
@@ -269,30 +288,30 @@ class Ledger:
             if held.state == RESERVED:
                 charging.set_state(connection, which, TOUCHED)
                 charging.settle(connection, which, spend=True)
-                journal.append(connection, "touch", self._time(), {"number": which})
+                journal.append(connection, "touch", write_time(self._clock), {"number": which})
                 return replace(held, state=TOUCHED)
             return held
 
     def refund(self, number: int) -> None:
         """Give a charge back before any data was read for it; afterwards that is refused."""
-        which = border.number(number)
+        which = check_number(number)
         with self._writing("refunding", "refunded") as connection:
-            state = reading.numbered(connection, which).state
+            state = reading.get_reservation(connection, which).state
             if state == REFUNDED:
                 return
             if state != RESERVED:
                 raise LedgerError("This charge stands.", rule="Nothing is given back once data was read.")
             charging.set_state(connection, which, REFUNDED)
             charging.settle(connection, which, spend=False)
-            quotas.give_back(connection, which)
-            journal.append(connection, "refund", self._time(), {"number": which})
+            charging.give_quota_back(connection, which)
+            journal.append(connection, "refund", write_time(self._clock), {"number": which})
         _log.info("release %d: given back", which)
 
     def store(self, number: int, answer: bytes) -> bytes:
         """Keep the answer; returns the bytes that may leave, which are those of whoever stored first."""
-        which, content = border.number(number), border.answer(answer)
+        which, content = check_number(number), check_answer(answer)
         with self._writing("storing", "stored") as connection:
-            held = reading.numbered(connection, which)
+            held = reading.get_reservation(connection, which)
             if held.answer is not None:
                 return held.answer
             if held.state == LOST:
@@ -301,7 +320,7 @@ class Ledger:
                 raise LedgerError("No data was read for this question.", rule="reserve, touched, then store.")
             charging.set_state(connection, which, STORED, answer=content)
             digest = hashlib.sha256(content).hexdigest()
-            journal.append(connection, "store", self._time(), {"number": which, "answer": digest})
+            journal.append(connection, "store", write_time(self._clock), {"number": which, "answer": digest})
         _log.info("release %d: stored", which)
         return content
 
@@ -310,39 +329,39 @@ class Ledger:
 
         For fairness between analysts only: a quota is no privacy budget, and protects nobody.
         """
-        who, most, often = border.analyst(analyst), border.quota(nano, _MOST), border.quota(questions, _MOST)
+        who, most, often = check_analyst(analyst), check_quota(nano, _MOST), check_quota(questions, _MOST)
         with self._writing("enrolling", "enrolled") as connection:
-            quotas.set_to(connection, who, most, often)
+            charging.set_quota(connection, who, most, often)
             line = {"analyst": who, "nano": most, "questions": often}
-            journal.append(connection, "quota", self._time(), line)
+            journal.append(connection, "quota", write_time(self._clock), line)
 
     def quotas(self) -> tuple[Quota, ...]:
         """What every analyst may use and has used, by name. For fairness only."""
         with self._database.read() as connection:
-            return quotas.all_of(connection)
+            return charging.list_quotas(connection)
 
-    # What the books say ---------------------------------------------------------------------------------------------
+    # What the ledger says---------------------------------------------------------------------------------------------
 
     def remaining(self) -> Remaining:
         """What is left: the least at every granted level, each cohort, and in questions like the last one."""
         with self._database.read() as connection:
-            return reading.remaining(connection)
+            return reading.read_remaining(connection)
 
     def history(self) -> tuple[Past, ...]:
         """Every question that was ever charged, with the grants in force then."""
         with self._database.read() as connection:
-            return reading.history(connection)
+            return reading.read_history(connection)
 
     def statement(self, person: bytes) -> Statement:
         """One person's account."""
-        digest = border.person(person)
+        digest = check_person(person)
         with self._database.read() as connection:
-            return statements.statement(connection, digest)
+            return reading.read_statement(connection, digest)
 
     def not_dp_since(self) -> int | None:
         """The first release that promised individual privacy only, or None: the mark is permanent."""
         with self._database.read() as connection:
-            return reading.not_dp_since(connection)
+            return reading.find_first_individual(connection)
 
     def export(self) -> Iterator[dict[str, int | str]]:
         """The journal, line by line, as it is hashed: enough to recount every balance elsewhere."""

@@ -12,12 +12,13 @@ from sqlalchemy import event, text
 
 import epsilons.ledger
 from epsilons.errors import LedgerError
-from epsilons.ledger.sqlite import Sqlite
+from epsilons.ledger.opening import OWNER
+from epsilons.storage.sqlite import Sqlite
 from ledgers import nano, person
 
 
 def test_a_commit_waits_for_the_disk(tmp_path: Path) -> None:
-    database = Sqlite(f"{tmp_path}/people.ledger")
+    database = Sqlite(f"{tmp_path}/people.ledger", OWNER)
     with database.write() as connection:
         assert connection.execute(text("PRAGMA journal_mode")).scalar_one() == "wal"
         assert connection.execute(text("PRAGMA synchronous")).scalar_one() == 2
@@ -38,7 +39,7 @@ def test_a_writer_takes_the_lock_first(tmp_path: Path) -> None:
 
 def test_a_ledger_in_memory_does_not_survive_a_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     book = epsilons.ledger.open()
-    monkeypatch.setattr("epsilons.ledger.sqlite.os.getpid", lambda: -1)
+    monkeypatch.setattr("epsilons.storage.base.os.getpid", lambda: -1)
     with pytest.raises(LedgerError, match="belongs to the process"):
         book.cohorts()
 
@@ -46,10 +47,10 @@ def test_a_ledger_in_memory_does_not_survive_a_fork(monkeypatch: pytest.MonkeyPa
 def test_a_ledger_in_a_file_opens_its_own_connection_after_a_fork(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    database = Sqlite(f"{tmp_path}/people.ledger")
+    database = Sqlite(f"{tmp_path}/people.ledger", OWNER)
     before = database._engine
     with monkeypatch.context() as patch:
-        patch.setattr("epsilons.ledger.sqlite.os.getpid", lambda: -1)
+        patch.setattr("epsilons.storage.base.os.getpid", lambda: -1)
         with database.read() as connection:
             assert connection.engine.pool is not before.pool
     database.close()

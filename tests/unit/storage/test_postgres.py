@@ -11,8 +11,10 @@ from sqlalchemy import event, text, update
 
 import epsilons.ledger
 from epsilons.errors import LedgerError
-from epsilons.ledger import postgres, tables
-from epsilons.ledger.postgres import Postgres
+from epsilons.ledger import tables
+from epsilons.ledger.opening import OWNER
+from epsilons.storage import postgres
+from epsilons.storage.postgres import Postgres
 from ledger_servers import fresh
 from ledgers import key, nano, person
 
@@ -70,7 +72,7 @@ def test_two_ledgers_in_one_database_are_apart(postgres_server: str) -> None:
 
 
 def test_the_tables_stand_in_a_schema_of_their_own(postgres_server: str) -> None:
-    database = Postgres(postgres_server)
+    database = Postgres(postgres_server, OWNER)
     assert database.schema == "epsilons"
     with database.read() as connection:
         assert connection.get_execution_options()["schema_translate_map"] == {None: "epsilons"}
@@ -89,7 +91,7 @@ def test_a_commit_waits_for_the_disk_and_a_writer_takes_its_turn_first(url: str)
 
 
 def test_a_server_that_does_not_wait_for_the_disk_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("epsilons.ledger.postgres._BEGIN", "SELECT %(schema)s::text, 'off'")
+    monkeypatch.setattr("epsilons.storage.postgres._BEGIN", "SELECT %(lock)s::text, 'off'")
     with pytest.raises(LedgerError, match="does not wait for the disk"):
         epsilons.ledger.open(url)
 
@@ -120,7 +122,7 @@ def test_a_writer_that_hangs_loses_its_change_and_the_next_goes_on(url: str, mon
     with monkeypatch.context() as patch:
         brief = postgres._BEGIN.replace(f"'{postgres.STILL_SECONDS}s'", "'200ms'")
         assert brief != postgres._BEGIN
-        patch.setattr("epsilons.ledger.postgres._BEGIN", brief)
+        patch.setattr("epsilons.storage.postgres._BEGIN", brief)
         hanging = book._database.write()
         connection = hanging.__enter__()
     connection.execute(update(tables.ledger).values(epoch=7))
@@ -138,7 +140,7 @@ def test_a_guard_holds_against_a_client_that_takes_no_turn(url: str) -> None:
     book = epsilons.ledger.open(url)
     book.settle_terms("absent", 1)
     book.enroll([person("ann")], [nano("1")])
-    database = Postgres(url)
+    database = Postgres(url, OWNER)
     rude = f"UPDATE {database.schema}.cohorts SET spent = granted, reserved = 0 WHERE id = 1"
 
     def slip_in(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
@@ -158,7 +160,7 @@ def test_a_broken_connection_is_said_and_the_next_question_goes_on(url: str) -> 
     book = epsilons.ledger.open(url)
     book.settle_terms("absent", 1)
     book.enroll([person("ann")], [nano("1")])
-    other = Postgres(url)
+    other = Postgres(url, OWNER)
 
     def broken() -> None:
         with book._database.write() as connection:
@@ -177,10 +179,10 @@ def test_a_broken_connection_is_said_and_the_next_question_goes_on(url: str) -> 
 
 
 def test_a_ledger_opens_its_own_connections_after_a_fork(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    database = Postgres(url)
+    database = Postgres(url, OWNER)
     before = database._engine
     with monkeypatch.context() as patch:
-        patch.setattr("epsilons.ledger.postgres.os.getpid", lambda: -1)
+        patch.setattr("epsilons.storage.base.os.getpid", lambda: -1)
         with database.read() as connection:
             assert connection.engine.pool is not before.pool
     database.close()

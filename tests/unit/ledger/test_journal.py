@@ -16,7 +16,7 @@ from sqlalchemy import func, select, update
 import epsilons.ledger
 from epsilons.errors import BudgetExceeded, LedgerError
 from epsilons.ledger import tables
-from epsilons.ledger.book import Ledger
+from epsilons.ledger.ledger import Ledger
 from ledger_copies import Copy, copied, flip_a_bit, put_back
 from ledger_recount import balances
 from ledger_servers import fresh
@@ -254,7 +254,7 @@ def lose(place: Place) -> None:
     for name in ("kept", "under way", "reserved"):
         number = charge(book, name)
         if name != "reserved":
-            book.touched(number)
+            book.mark_read(number)
         if name == "kept":
             book.store(number, b"1")
     kept = place.copy()
@@ -289,7 +289,7 @@ def test_after_a_loss_stored_answers_stay_and_others_are_not_drawn_a_second_time
     assert book.find(key("under way")) is None
     for number in (2, 3):
         with pytest.raises(LedgerError, match="under way"):
-            book.touched(number)
+            book.mark_read(number)
         with pytest.raises(LedgerError, match="under way"):
             book.store(number, b"again")
         with pytest.raises(LedgerError, match="stands"):
@@ -339,7 +339,7 @@ def lived(book: Ledger, name: str, turns: int) -> None:
     for turn in range(turns):
         may = book.allowance(Fraction(1, 100))
         held = book.reserve(key(f"{name} {turn}"), may.nano, epoch=may.epoch, kind="count", analyst=name)
-        book.touched(held.number)
+        book.mark_read(held.number)
         book.store(held.number, b"%d" % turn)
         book.set_grants([person(f"{name} {turn}"), person("ann")], [nano("1"), nano("2") + turn])
 

@@ -1,0 +1,391 @@
+"""What queries are built of: references, literals, and conditions in normal form.
+
+A literal has the type of the column that it is compared with, so the engine never converts a column's value: that
+could fail on some values and not on others. What a column's type cannot hold equals none of its values (`None` here).
+Doubles are written with an exponent, which every engine reads as the same double.
+
+`conditions.parse` makes predicates out of text. They are built of AND and OR alone: NOT has gone down into the
+comparisons, so that "unknown" may count as false at once. A row whose value is missing, null or NaN, meets no
+comparison, negated or not.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from epsilons.engines.base import DATE, NUMBER, TEXT, TIME, TRUTH, Column
+
+#: A value in the form in which a column's values are compared: units of an exact number, a double, a word, ...
+Canonical = int | float | str | bool | date | datetime
+LONGEST_TEXT = 10_000
+#: Digits enough for any decimal of an engine.
+_CONTEXT = Context(prec=60)
+
+_NODES: dict[str, type[exp.Binary]] = {
+    "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
+}  # fmt: skip
+
+
+class MismatchError(Exception):
+    """A value of another family than the column's; turned into a fixed text by whoever asked."""
+
+
+# Nodes of a tree ------------------------------------------------------------------------------------------------------
+
+
+def column(name: str) -> exp.Column:
+    """A reference to a column, always quoted."""
+    return exp.column(name, quoted=True)
+
+
+def table(name: str) -> exp.Table:
+    """A reference to a table of the engine."""
+    return exp.Table(this=exp.to_identifier(name, quoted=True))
+
+
+def whole(number: int) -> exp.Expr:
+    """A whole number."""
+    literal = exp.Literal.number(str(abs(number)))
+    return exp.Neg(this=literal) if number < 0 else literal
+
+
+def double(number: float) -> exp.Expr:
+    """A finite double, bit for bit: 17 digits and an exponent."""
+    if not math.isfinite(number):
+        raise ValueError("only finite doubles have a literal")
+    literal = exp.Literal.number(f"{abs(number):.16e}")
+    return exp.Neg(this=literal) if math.copysign(1.0, number) < 0 else literal
+
+
+def cast(tree: exp.Expr, kind: str) -> exp.Expr:
+    """CAST(tree AS kind)."""
+    return exp.Cast(this=tree, to=exp.DataType.build(kind, dialect="duckdb"))
+
+
+def missing(kind: Column) -> exp.Expr:
+    """Whether a column has no value: null, or NaN where there is such a thing."""
+    null = exp.Is(this=column(kind.name), expression=exp.null())
+    if not kind.floating:
+        return null
+    return exp.Paren(this=exp.Or(this=null, expression=exp.IsNan(this=column(kind.name))))
+
+
+def present(kind: Column) -> exp.Expr:
+    """Whether a column has a value."""
+    return _and_a_number(exp.Not(this=exp.Is(this=column(kind.name), expression=exp.null())), kind)
+
+
+def both(*conditions: exp.Expr) -> exp.Expr:
+    """All of the conditions."""
+    if len(conditions) == 1:
+        return conditions[0]
+    return exp.Paren(this=_balanced(exp.And, list(conditions)))
+
+
+def _balanced(node: type[exp.Connector], trees: list[exp.Expr]) -> exp.Expr:
+    """A tree of logarithmic depth: neither the writer nor the engine goes deep."""
+    while len(trees) > 1:
+        pairs = [trees[i : i + 2] for i in range(0, len(trees), 2)]
+        trees = [exp.Paren(this=node(this=p[0], expression=p[1])) if len(p) == 2 else p[0] for p in pairs]
+    return trees[0].this if isinstance(trees[0], exp.Paren) else trees[0]
+
+
+def _and_a_number(tree: exp.Expr, kind: Column) -> exp.Expr:
+    if not kind.floating:
+        return tree
+    return both(tree, exp.Not(this=exp.IsNan(this=column(kind.name))))
+
+
+# Values as a column holds them ----------------------------------------------------------------------------------------
+
+
+def canonical(value: Any, kind: Column) -> Canonical | None:
+    """The value in the form of the column's own; None if the column's type cannot hold it. Raises `MismatchError`."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if kind.family == TRUTH and isinstance(value, bool):
+        return value
+    if kind.family == TEXT and isinstance(value, str):
+        return check_text(value)
+    if kind.family == NUMBER:
+        return _number(value, kind)
+    if kind.family == DATE:
+        return _date(value)
+    if kind.family == TIME:
+        return _time(value)
+    raise MismatchError
+
+
+def literal(value: Canonical, kind: Column) -> exp.Expr:
+    """A canonical value of a column as a literal of exactly the column's type."""
+    if kind.family == TRUTH:
+        return exp.Boolean(this=bool(value))
+    if kind.family == TEXT:
+        return exp.Literal.string(str(value))
+    if kind.family == DATE:
+        return cast(exp.Literal.string(str(value)), "DATE")
+    if kind.family == TIME:
+        return cast(exp.Literal.string(str(value)), "TIMESTAMP")
+    if kind.floating:
+        assert isinstance(value, float)
+        if math.isinf(value):
+            return cast(exp.Literal.string("inf" if value > 0 else "-inf"), "DOUBLE")
+        return double(value)
+    assert isinstance(value, int)
+    if kind.precision:
+        return cast(exp.Literal.string(written(value, kind.scale)), f"DECIMAL({kind.precision}, {kind.scale})")
+    assert kind.high is not None
+    return cast(exp.Literal.string(str(value)), "HUGEINT") if kind.high >= 1 << 64 else whole(value)
+
+
+def written(units: int, scale: int) -> str:
+    """So many units of 10^-scale in digits, without an exponent."""
+    return f"{Decimal(units).scaleb(-scale, _CONTEXT):f}"
+
+
+def rational(value: Any) -> Fraction | float:
+    """A number as an exact rational, or as an infinite float; `MismatchError` for anything else."""
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+        raise MismatchError
+    if isinstance(value, (float, Decimal)) and not math.isfinite(value):
+        if value != value:
+            raise MismatchError
+        return math.inf if value > 0 else -math.inf
+    return Fraction(value)
+
+
+def nearest(value: Fraction | float, bits: int) -> float:
+    """The nearest float of 32 or 64 bits; infinite beyond the largest."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
+    if bits == 32:
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.float32(number))
+    return number
+
+
+def check_text(value: str) -> str:
+    """Text that can be stored: no null character, no half of a surrogate pair, not too long."""
+    if "\0" in value or len(value) > LONGEST_TEXT or any("\ud800" <= c <= "\udfff" for c in value):
+        raise MismatchError
+    return value
+
+
+def _number(value: Any, kind: Column) -> int | float | None:
+    number = rational(value)
+    if kind.floating:
+        # A double that the caller has is meant as it is; 0.1 against 32 bits means the nearest of them.
+        return nearest(number, kind.bits) + 0.0
+    if isinstance(number, float):
+        return None
+    units = number * 10**kind.scale
+    assert kind.low is not None
+    assert kind.high is not None
+    return int(units) if units.denominator == 1 and kind.low <= units <= kind.high else None
+
+
+def _date(value: Any) -> date:
+    if isinstance(value, datetime):
+        raise MismatchError
+    if isinstance(value, date):
+        return value
+    if isinstance(value, str) and len(value) == 10 and value.isascii():
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            pass
+    raise MismatchError
+
+
+def _time(value: Any) -> datetime:
+    if isinstance(value, str) and 10 <= len(value) <= 26 and value.isascii():
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise MismatchError from None
+    elif isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    if not isinstance(value, datetime) or value.tzinfo is not None:
+        raise MismatchError
+    return value
+
+
+# Conditions -----------------------------------------------------------------------------------------------------------
+
+
+class Predicate(ABC):
+    """A condition in normal form."""
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """The same for the same condition: what "the same question" compares."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> frozenset[str]:
+        """The columns that it looks at."""
+
+    @abstractmethod
+    def tree(self) -> exp.Expr:
+        """A fresh tree; true for the rows that meet the condition, false or null for all others."""
+
+
+@dataclass(frozen=True)
+class Compare(Predicate):
+    """A column against one literal."""
+
+    column: Column
+    sign: str
+    value: Canonical
+
+    @property
+    def text(self) -> str:
+        return f"{_name(self.column)} {self.sign} {_shown(self.value, self.column)}"
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset({self.column.name})
+
+    def tree(self) -> exp.Expr:
+        tree = _NODES[self.sign](this=column(self.column.name), expression=literal(self.value, self.column))
+        # Engines hold NaN for larger than every number; here it is missing.
+        return _and_a_number(tree, self.column) if self.sign in (">", ">=", "<>") else tree
+
+
+@dataclass(frozen=True)
+class Among(Predicate):
+    """A column against two or more literals, sorted."""
+
+    column: Column
+    values: tuple[Canonical, ...]
+    negated: bool
+
+    @property
+    def text(self) -> str:
+        word = "NOT IN" if self.negated else "IN"
+        return f"{_name(self.column)} {word} ({', '.join(_shown(value, self.column) for value in self.values)})"
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset({self.column.name})
+
+    def tree(self) -> exp.Expr:
+        values = [literal(value, self.column) for value in self.values]
+        tree = exp.In(this=column(self.column.name), expressions=values)
+        return _and_a_number(exp.Not(this=tree), self.column) if self.negated else tree
+
+
+@dataclass(frozen=True)
+class Like(Predicate):
+    """Text against a pattern: % is any text, _ any character; there is no escape."""
+
+    column: Column
+    pattern: str
+    negated: bool
+
+    @property
+    def text(self) -> str:
+        return f"{_name(self.column)} {'NOT LIKE' if self.negated else 'LIKE'} {_shown(self.pattern, self.column)}"
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset({self.column.name})
+
+    def tree(self) -> exp.Expr:
+        tree = exp.Like(this=column(self.column.name), expression=exp.Literal.string(self.pattern))
+        return exp.Not(this=tree) if self.negated else tree
+
+
+@dataclass(frozen=True)
+class Missing(Predicate):
+    """Whether there is a value at all; null and NaN are alike."""
+
+    column: Column
+    negated: bool
+
+    @property
+    def text(self) -> str:
+        return f"{_name(self.column)} {'IS NOT NULL' if self.negated else 'IS NULL'}"
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset({self.column.name})
+
+    def tree(self) -> exp.Expr:
+        return present(self.column) if self.negated else missing(self.column)
+
+
+@dataclass(frozen=True)
+class Never(Predicate):
+    """No row at all: `age = 17.5` of a column of whole numbers. The column is still one that was asked about."""
+
+    columns: frozenset[str] = frozenset()
+
+    @property
+    def text(self) -> str:
+        return "FALSE"
+
+    def tree(self) -> exp.Expr:
+        return exp.false()
+
+
+@dataclass(frozen=True)
+class All(Predicate):
+    """Every one of two or more conditions."""
+
+    parts: tuple[Predicate, ...]
+
+    @property
+    def text(self) -> str:
+        return f"({' AND '.join(part.text for part in self.parts)})"
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset[str]().union(*(part.columns for part in self.parts))
+
+    def tree(self) -> exp.Expr:
+        return both(*(part.tree() for part in self.parts))
+
+
+@dataclass(frozen=True)
+class Any_(Predicate):  # noqa: N801 - Any is taken by typing
+    """At least one of two or more conditions."""
+
+    parts: tuple[Predicate, ...]
+
+    @property
+    def text(self) -> str:
+        return f"({' OR '.join(part.text for part in self.parts)})"
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset[str]().union(*(part.columns for part in self.parts))
+
+    def tree(self) -> exp.Expr:
+        return exp.Paren(this=_balanced(exp.Or, [part.tree() for part in self.parts]))
+
+
+def _name(kind: Column) -> str:
+    return '"' + kind.name.replace('"', '""') + '"'
+
+
+def _shown(value: Canonical, kind: Column) -> str:
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, (int, float)):
+        return repr(value) if kind.floating else written(int(value), kind.scale)
+    return "'" + str(value).replace("'", "''") + "'"

@@ -1,0 +1,35 @@
+"""Tables in SQLite or PostgreSQL, for the ledger and for aggregators.
+
+Start with `base`: what a database does (`Database`) and what differs between those who keep tables in one (`Owner`).
+`sqlite` and `postgres` do it. Importing this package loads neither SQLAlchemy nor a driver.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from epsilons.storage.base import Database, Owner
+
+_SQLITE, _POSTGRES = "sqlite:///", ("postgresql://", "postgres://", "postgresql+psycopg://")
+
+
+def sqlite_path(url: object) -> str | None:
+    """The file that an address of SQLite names, or None."""
+    if isinstance(url, str) and url.startswith(_SQLITE) and len(url) > len(_SQLITE):
+        return url.removeprefix(_SQLITE)
+    return None
+
+
+def open_database(url: str, owner: Owner) -> Database:
+    """The database at "sqlite:///file" or "postgresql://host/database?schema=name"."""
+    if isinstance(url, str) and url.startswith(_POSTGRES):
+        from epsilons.storage.postgres import Postgres
+
+        return Postgres(url, owner)
+    path = sqlite_path(url)
+    if path is None:
+        raise owner.no_address()
+    from epsilons.storage.sqlite import Sqlite
+
+    return Sqlite(path, owner)

@@ -1,0 +1,161 @@
+"""What a database does for those who keep tables in one; a back end is one small file that says how.
+
+`write` runs one transaction alone: no other writer, in this process or another, is between its first read and its
+commit, and once it has ended the change survives a crash. `read` sees one consistent state. Neither shows a message of
+the database, which may quote what was stored.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sqlalchemy import Column, Connection, Engine, Table
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from epsilons.errors import EpsilonsError
+
+#: The environment variable that names the place where a test ends the process.
+FAULT = "EPSILONS_FAULT"
+
+Refusal = Callable[[], EpsilonsError]
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Who keeps tables in a database: its names and limits there, and the errors that it raises.
+
+    `name` is part of the lock by which writers of PostgreSQL take turns, `schema` is where its tables are unless the
+    address says otherwise, `patience` is how many seconds a writer of SQLite waits for its turn. The refusals make an
+    error each: the database refuses, the connection broke, the address is none, psycopg is missing, the disk has no
+    write-ahead log, the server does not wait for its disk, a database in memory was taken along by a fork.
+    """
+
+    name: str
+    schema: str
+    patience: int
+    refused: Refusal
+    broken: Refusal
+    no_address: Refusal
+    no_postgres_address: Refusal
+    no_psycopg: Refusal
+    no_log: Refusal
+    no_sync: Refusal
+    forked: Refusal
+    pragmas: tuple[str, ...] = ()
+
+
+class Database(ABC):
+    """Transactions, and bulk operations that every back end does fast in its own way."""
+
+    #: Where the tables stand inside the database, if it has such places.
+    schema: str | None = None
+    #: Whether the tables outlive this process.
+    lasting = True
+    #: What begins a transaction where the driver does not do it by itself.
+    _begin_write: str | None = None
+    _begin_read: str | None = None
+    #: Options of the engine, by kind of transaction.
+    _write_options: ClassVar[dict[str, Any]] = {}
+    _read_options: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._connect()
+
+    def _connect(self) -> None:
+        """Start an engine for this process; connections are made when they are needed."""
+        self._process = os.getpid()
+        self._write_turn: AbstractContextManager[Any] = nullcontext()
+        self._read_turn: AbstractContextManager[Any] = nullcontext()
+        self._engine = self._start()
+
+    @abstractmethod
+    def _start(self) -> Engine:
+        """The engine; values are never part of an error's text or of a log line."""
+
+    def _check_process(self) -> None:
+        """Neither a connection nor a database in memory survives a fork."""
+        if os.getpid() != self._process:
+            if not self.lasting:
+                raise self._owner.forked()
+            self._engine.dispose(close=False)
+            self._connect()
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """One durable transaction with no other writer beside it; an exception takes all of it back."""
+        self._check_process()
+        engine = self._engine.execution_options(**self._write_options)
+        with self._write_turn, self.hide_database_errors(), engine.begin() as connection:
+            if self._begin_write is not None:
+                connection.exec_driver_sql(self._begin_write)
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """One consistent view."""
+        self._check_process()
+        engine = self._engine.execution_options(**self._read_options)
+        with self._read_turn, self.hide_database_errors(), engine.begin() as connection:
+            if self._begin_read is not None:
+                connection.exec_driver_sql(self._begin_read)
+            yield connection
+
+    @contextmanager
+    def hide_database_errors(self) -> Iterator[None]:
+        """No message of a database reaches anyone: it may quote what was stored."""
+        try:
+            yield
+        except SQLAlchemyError as error:
+            lost = isinstance(error, DBAPIError) and error.connection_invalidated
+            raise (self._owner.broken() if lost else self._owner.refused()) from None
+
+    @contextmanager
+    def driver_cursor(self, connection: Connection, cursor: Any = None) -> Iterator[Any]:
+        """A cursor of the driver, for millions of rows: SQLAlchemy's own rows take three times as long."""
+        driver: Any = connection.dialect.loaded_dbapi
+        cursor = connection.connection.cursor() if cursor is None else cursor
+        try:
+            yield cursor
+        except driver.Error:
+            raise self._owner.refused() from None
+        finally:
+            cursor.close()
+
+    @abstractmethod
+    def make_schema(self, connection: Connection) -> None:
+        """Get ready for new tables."""
+
+    @abstractmethod
+    def insert_many(self, connection: Connection, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Add rows with a value for every column, in the table's order."""
+
+    @abstractmethod
+    def update_many(
+        self, connection: Connection, column: Column[Any], key: Column[Any], pairs: Iterable[tuple[Any, Any]]
+    ) -> None:
+        """Set a column of the rows that a key finds: pairs of (value, key), both columns of one table."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Overwrite what was erased, where that is in our hands."""
+
+    def close(self) -> None:
+        """Let go of the connections; a database in memory is gone then."""
+        self._engine.dispose()
+
+
+def reach(place: str) -> None:
+    """Stop here if a test asked for it: nothing happens unless the environment names this place.
+
+    A process that reaches the place named by `EPSILONS_FAULT` stops (SIGSTOP); the test that started it sees that and
+    sends SIGKILL. It is a real kill -9 at a known place, with no luck involved.
+    """
+    if os.environ.get(FAULT) == place:
+        os.kill(os.getpid(), signal.SIGSTOP)

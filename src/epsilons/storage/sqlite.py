@@ -1,0 +1,116 @@
+"""SQLite, in a file shared by processes or in the memory of one.
+
+A writer holds the write lock from its first statement on (BEGIN IMMEDIATE), so what it read cannot change under it;
+the write-ahead log lets readers go on meanwhile; synchronous=FULL makes a commit wait for the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Column, Connection, Engine, StaticPool, Table, create_engine, event
+from sqlalchemy.engine import URL
+
+from epsilons.storage.base import Database, Owner
+
+# Short, so that readers are not kept waiting: the next checkpoint overwrites what this one could not.
+_SECONDS_TO_FORGET = 2
+
+
+class Sqlite(Database):
+    """Tables in one SQLite database; `path=None` keeps them in this process's memory."""
+
+    _begin_write = "BEGIN IMMEDIATE"
+    _begin_read = "BEGIN"
+
+    def __init__(self, path: str | None, owner: Owner) -> None:
+        self.lasting = path is not None
+        self._path = None if path is None else os.path.abspath(path)
+        super().__init__(owner)
+
+    def _connect(self) -> None:
+        super()._connect()
+        # Threads take turns here, not in SQLite's busy loop; in memory they have one connection, so readers wait too.
+        self._write_turn = threading.RLock()
+        if not self.lasting:
+            self._read_turn = self._write_turn
+
+    def _start(self) -> Engine:
+        if self._path is None:
+            engine = create_engine(
+                "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}, hide_parameters=True
+            )
+        else:
+            engine = create_engine(
+                URL.create("sqlite", database=self._path),
+                connect_args={"timeout": self._owner.patience},
+                hide_parameters=True,
+                pool_size=4,
+                max_overflow=60,
+            )
+        event.listen(engine, "connect", self._prepare)
+        return engine
+
+    def _prepare(self, connection: Any, _record: Any) -> None:
+        # The driver must not begin transactions by itself: `write` and `read` say which kind.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        self._wait_at_most(cursor, self._owner.patience)
+        self._use_write_ahead_log(cursor)
+        for pragma in ("synchronous = FULL", *self._owner.pragmas):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    def _use_write_ahead_log(self, cursor: Any) -> None:
+        """Switching the file over does not wait for its turn by itself when several processes start at once."""
+        give_up = time.monotonic() + self._owner.patience
+        while True:
+            try:
+                mode = cursor.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                    raise
+                time.sleep(0.01)
+                continue
+            if mode not in ("wal", "memory"):
+                raise self._owner.no_log()
+            return
+
+    @staticmethod
+    def _wait_at_most(cursor: Any, seconds: int) -> None:
+        cursor.execute(f"PRAGMA busy_timeout = {seconds * 1000}")
+
+    def make_schema(self, connection: Connection) -> None:
+        """A file has room for the tables of one owner."""
+
+    def insert_many(self, connection: Connection, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Straight to the driver: a million rows in about a second."""
+        places = ", ".join("?" * len(table.columns))
+        with self.driver_cursor(connection) as cursor:
+            cursor.executemany(f"INSERT INTO {table.name} VALUES ({places})", rows)
+
+    def update_many(
+        self, connection: Connection, column: Column[Any], key: Column[Any], pairs: Iterable[tuple[Any, Any]]
+    ) -> None:
+        """Straight to the driver as well."""
+        with self.driver_cursor(connection) as cursor:
+            cursor.executemany(f"UPDATE {column.table.name} SET {column.name} = ? WHERE {key.name} = ?", pairs)
+
+    def forget(self) -> None:
+        """Empty the write-ahead log, where what was erased may remain."""
+        self._check_process()
+        with self.hide_database_errors():
+            connection = self._engine.raw_connection()
+            try:
+                cursor = connection.cursor()
+                self._wait_at_most(cursor, _SECONDS_TO_FORGET)
+                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                self._wait_at_most(cursor, self._owner.patience)
+                cursor.close()
+            finally:
+                connection.close()
