@@ -83,7 +83,7 @@ def differences(recorded: Mapping[str, Line], now: Mapping[str, Outcome]) -> dic
         parts = [
             f"    {part}: was {old.get(part, '(nothing)')!r}, is {got.get(part, '(nothing)')!r}"
             for part in dict.fromkeys([*old, *got])
-            if part not in old or part not in got or old[part] != got[part]
+            if part not in old or part not in got or json.dumps(old[part]) != json.dumps(got[part])
         ]
         if parts:
             found[name] = "\n".join(["differs", *parts])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import json
 import math
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -10,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 
 import epsilons as eps
 from recorded_outcomes import (
@@ -47,6 +51,7 @@ def rows(people: int = 90, each: int = 1) -> pa.Table:
         "code": pa.array([(5 * j) % 3 for j in range(n)], pa.int32()),
         "single": pa.array([float(np.float32(((11 * j) % 37) / 7)) for j in range(n)], pa.float32()),
         "since": pa.array([datetime.date(2000, 1, 1) + datetime.timedelta(days=(97 * j) % 9000) for j in range(n)]),
+        "seen": pa.array([datetime.datetime(2020, 1, 1) + datetime.timedelta(hours=(89 * j) % 5000) for j in range(n)]),
         "privacy": pa.array([("strict", "standard", "open", "public")[(3 * i + i // 7) % 4] for i in owners]),
         "epsilon": pa.array([(0.5, 1.0, 4.0)[(i + i // 5) % 3] for i in owners]),
     }
@@ -183,22 +188,23 @@ def asked(front: str, table: str, kind: str, statistic: str, **more: Any) -> Cas
 def questions() -> Iterator[Case]:
     """Every statistic over every choice of rows, by "auto" and by name."""
     for statistic in STATISTICS:
-        for kind in KINDS:
+        for kind in ("complete", "by") if statistic in ("min", "max", "kth_largest", "quantile") else KINDS:
             yield asked("tables", "plain", kind, statistic)
         for mechanism in MECHANISMS[statistic]:
             for kind in ("complete", "where by") if mechanism != "sample" else ("plain", "complete", "where by"):
                 yield asked("tables", "plain", kind, statistic, mechanism=mechanism)
         for kind in ("plain", "where by"):
             yield asked("tables", "replace", kind, statistic)
-        for mechanism in MECHANISMS[statistic][:3]:
+        for mechanism in MECHANISMS[statistic][:2]:
             yield asked("tables", "replace", "where", statistic, mechanism=mechanism, assume="nothing")
         for kind in ("plain", "where by", "center"):
             yield asked("tables", "several", kind, statistic)
-        for mechanism in MECHANISMS[statistic][1:4]:
+        for mechanism in MECHANISMS[statistic][1:3]:
             yield asked("tables", "several", "by", statistic, mechanism=mechanism)
         for kind in ("complete", "where by"):
             yield asked("tables", "public", kind, statistic)
-        yield asked("tables", "fine", "where", statistic)
+        if statistic in ("count", "mean", "median", "bins"):
+            yield asked("tables", "fine", "where", statistic)
         yield asked("tables", "individual", "complete", statistic, privacy="individual")
         yield asked("tables", "individual", "plain", statistic)
     for table in ("plain", "replace", "several", "public"):
@@ -268,6 +274,8 @@ def _conditions() -> list[Any]:
         "age >= -5",
         "region = 'o''hara'", "CASE WHEN age > 3 THEN 1 END", 7, ["age >= 30"], "age >= 30 -- all", "age <> 30",
         "age != 30",
+        "seen >= '2020-03-01 12:00:00'", "seen < '2020-03-01'", "seen = 'yesterday'", "age IN (20, 30, NULL)",
+        "NOT age = 3",
     ]  # fmt: skip
 
 
@@ -408,12 +416,29 @@ def batches() -> Iterator[Case]:
         "individual": (("median", ("age",), {"bounds": (0, 100), "privacy": "individual"}),),
     }
     for name, noted in tried.items():
-        for table in ("plain", "several", "public") if name in ("two", "many") else ("plain",):
+        for table in ("plain", "several") if name in ("two", "many") else ("plain",):
             yield on(f"batches/{table}/plan of {name}", table, batch(*noted, plan=True))
             yield on(f"batches/{table}/{name}", table, batch(*noted))
     for share in (0, 1.5, "a", None):
         yield on(f"batches/plain/share {share!r}", "plain", batch(mean, share=share))
     yield on("batches/plain/two again", "plain", batch(mean, old))
+    yield on("batches/public/two", "public", batch(mean, old))
+
+    def block(dataset: Any, name: str) -> Outcome:
+        with dataset.batch(share=0.002) as ask:
+            age = ask.mean("age", bounds=(0, 100), entropy=entropy_of(name))
+            before = attempt(lambda: {"value": age.value})
+            waiting = str(age)
+        return {**release_outcome(age.release), "before": before, "waiting": waiting, "shown": str(age)}
+
+    def broken(dataset: Any, name: str) -> Outcome:
+        with contextlib.suppress(KeyError), dataset.batch(share=0.002) as ask:
+            age = ask.mean("age", bounds=(0, 99), entropy=entropy_of(name))
+            raise KeyError
+        return {"after": attempt(lambda: {"value": age.value}), "over": attempt(lambda: {"again": str(ask.count())})}
+
+    yield on("batches/plain/block", "plain", block)
+    yield on("batches/plain/broken block", "plain", broken)
 
 
 def queries() -> Iterator[Case]:
@@ -643,7 +668,10 @@ def stories() -> Iterator[Case]:
         "quotas": (
             {"preferences": 2.0},
             [
+                ("quota", lambda d, _: {"set": str(d.ledger.set_quota("ann", questions=2))}),
                 ("ann", question("count", where="age > 40", share=0.1, analyst="ann")),
+                ("ann again", question("count", where="age > 42", share=0.1, analyst="ann")),
+                ("ann once more", question("count", where="age > 43", share=0.1, analyst="ann")),
                 ("bob, the same", question("count", where="age > 40", share=0.1, analyst="bob")),
                 ("number as analyst", question("count", where="age > 41", share=0.1, analyst=7)),
                 ("account", _account),
@@ -751,6 +779,89 @@ def _opening(full: str, options: dict[str, Any]) -> Case:
     return Case(full, lambda _: attempt(do))
 
 
+def displays() -> Iterator[Case]:
+    """How answers, plans and tables are shown and handed on."""
+
+    def answers(dataset: Any, name: str) -> Any:
+        query = "SELECT region, AVG(age) AS age, COUNT(*) FROM people GROUP BY region"
+        options = {"bounds": {"age": (0, 100)}, "keys": {"region": ["north", "south"]}, "entropy": entropy_of("shown")}
+        return dataset.sql(query, share=0.001, **options)
+
+    def noted(dataset: Any, name: str) -> Any:
+        ask = dataset.batch(share=0.002)
+        ask.count(where="age > 33")
+        ask.mean("age", bounds=(0, 100))
+        return ask.plan()
+
+    made: dict[str, Callable[[Any, str], Any]] = {
+        "count": lambda d, n: d.count(where="age > 33", share=SHARE, entropy=entropy_of("shown")),
+        "mean by": lambda d, n: d.mean("wage", bounds=(0, 100), by=BY, share=SHARE, entropy=entropy_of("shown")),
+        "median": lambda d, n: d.median("age", bounds=(0, 100), share=SHARE, entropy=entropy_of("shown")),
+        "bins": lambda d, n: d.histogram("age", edges=[0, 40, 90], share=SHARE, entropy=entropy_of("shown")),
+        "answers": answers,
+        "plan": lambda d, n: d.plan("mean", "age", bounds=(0, 100), share=SHARE),
+        "batch": noted,
+    }
+    ways: dict[str, Callable[[Any], Any]] = {
+        "words": str,
+        "page": lambda one: one._repr_html_(),
+        "arrow": lambda one: [str(one.to_arrow().schema), repr(one.to_arrow().to_pylist())],
+        "document": lambda one: rounded(one.to_dict(), 9),
+        "back": lambda one: _reduced(release_outcome(eps.Release.from_dict(one.to_dict()))),
+    }
+    for what, make in made.items():
+        for way, show in ways.items():  # plans have no rows to hand on, and only a release comes back
+            if way not in ("arrow", "back") or what not in ("plan", "batch", "answers")[: 2 if way == "arrow" else 3]:
+                yield on(f"displays/{what} as {way}", "plain", _shown(make, show))
+
+
+def _shown(make: Callable[[Any, str], Any], show: Callable[[Any], Any]) -> Do:
+    return lambda dataset, name: {"shown": short(show(make(dataset, name)))}
+
+
+def sources() -> Iterator[Case]:
+    """The same rows from files and frames of every kind."""
+    names = ["id", "wage", "age", "region", "union", "epsilon"]
+    types = {"wage": "float", "age": "int", "union": "bool", "epsilon": "float"}
+
+    def written(world: World, kind: str) -> Any:
+        table, path = rows().select(names), world.directory / f"rows.{kind}"
+        if kind == "csv":
+            pyarrow.csv.write_csv(table, path)
+        elif kind == "jsonl":
+            path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()), encoding="utf-8")
+        elif kind == "parquet":
+            pyarrow.parquet.write_table(table, path)
+        else:
+            return {"arrow": lambda: table, "pandas": table.to_pandas, "batches": table.to_reader().read_all}[kind]()
+        return str(path)
+
+    for kind in ("csv", "jsonl", "parquet", "arrow", "pandas", "batches"):
+        for typed in (True, False):
+            if typed and kind not in ("csv", "jsonl"):
+                continue
+            yield _source(f"sources/{kind}{' typed' if typed else ''}", written, kind, types if typed else None)
+
+
+def _source(full: str, written: Callable[[World, str], Any], kind: str, types: dict[str, str] | None) -> Case:
+    def run(world: World) -> Outcome:
+        def do() -> Outcome:
+            preferences = eps.Preferences.from_column("epsilon")
+            given = {"person": "id", "preferences": preferences, "version": "1", "threads": 1, "types": types}
+            with eps.Dataset(written(world, kind), **given) as dataset:
+                about = _described(dataset, full)
+                answers = {
+                    "mean": lambda: dataset.mean("wage", bounds=(0, 100), by=BY, entropy=entropy_of(full)),
+                    "median": lambda: dataset.median("age", bounds=(0, 100), where=WHERE, entropy=entropy_of(full)),
+                }
+                told = {name: attempt(lambda ask=ask: release_outcome(ask())) for name, ask in answers.items()}
+                return {**about, **told}
+
+        return attempt(do)
+
+    return Case(full, run)
+
+
 def cases() -> Iterator[Case]:
-    for part in (questions, manners, plans, models, batches, queries, algorithms, stories, openings):
+    for part in (questions, manners, plans, models, batches, queries, algorithms, stories, openings, displays, sources):
         yield from part()

@@ -11,14 +11,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from epsilons.dataset.asking import Meaning, Terms, Wording, understand
+from epsilons.arguments import TABLES
+from epsilons.calls import read_plan
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.preparation import Preparation, prepare
+from epsilons.dataset.question import TableQuestion, Terms, parse_question
 from epsilons.engines.duckdb import DuckDB
 from epsilons.ledger.identity import digests
 from epsilons.ledger.values import Members
 from epsilons.mechanisms.base import Mechanism, create, registered
 from epsilons.preferences import roster_of
+from epsilons.statistics.catalogue import find_statistic
 from epsilons.statistics.queries import check_asked
 from epsilons.statistics.question import Question
 from hostile import FLOATS, INTS
@@ -53,7 +56,7 @@ class Bench:
         return prepare(self.engine, person, ids, digests(ids, SALT), members, rows, SALT)
 
     def people(
-        self, records: Sequence[Record], grants: Mapping[str, float], rows: int, meaning: Meaning
+        self, records: Sequence[Record], grants: Mapping[str, float], rows: int, meaning: TableQuestion
     ) -> TablePeople:
         """What a question sees."""
         prepared = self.prepare(records, grants, rows)
@@ -66,6 +69,11 @@ class Bench:
 
     def terms(self, neighbors: str = "absent", rows: int = 1, complete: Sequence[str] = ()) -> Terms:
         return Terms(self.engine.schema, "id", neighbors, rows, frozenset(complete), {})
+
+
+def question_of(terms: Terms, statistic: str, column: str | None = None, **arguments: Any) -> TableQuestion:
+    """A call of a dataset's method, as a question of its table."""
+    return parse_question(read_plan(find_statistic(statistic), TABLES, arguments, column), terms)
 
 
 #: What is asked, in the words of a call.
@@ -130,7 +138,7 @@ class Pair:
 
     mechanism: Mechanism
     question: Question
-    meaning: Meaning
+    meaning: TableQuestion
     rows: int
     grants: dict[str, float]
     person: str
@@ -157,7 +165,7 @@ def make_pair(bench: Bench, random: np.random.Generator) -> Pair:
         asked |= {"where": WHERE[int(random.integers(len(WHERE)))], "by": BY[int(random.integers(len(BY)))]}
         if asked["statistic"] == "count" and "of" not in asked and random.random() < 0.5:
             asked["of"] = "people"
-        meaning = understand(Wording(**asked), terms, None, None)
+        meaning = question_of(terms, **asked)
         question = Question(meaning.statistic, relation)
         levels = roster_of(list(grants.values())).levels
         makers = [create(name, question.statistic) for name in sorted(registered())]

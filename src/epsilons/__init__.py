@@ -9,7 +9,21 @@
 from typing import TYPE_CHECKING, Any
 
 from epsilons import ledger, mechanisms
-from epsilons.arrays import count, histogram, kth_largest, max, mean, median, min, plan, quantile, sum, variance
+from epsilons.arrays import (
+    count,
+    histogram,
+    kth_largest,
+    linear_regression,
+    logistic_regression,
+    max,
+    mean,
+    median,
+    min,
+    plan,
+    quantile,
+    sum,
+    variance,
+)
 from epsilons.errors import (
     BudgetExceeded,
     DataError,
@@ -24,7 +38,6 @@ from epsilons.individual import individually
 from epsilons.personalizing import personalize
 from epsilons.planner.plan import Plan
 from epsilons.preferences import PUBLIC, Preferences
-from epsilons.regression import linear_regression, logistic_regression
 from epsilons.release import Release
 
 if TYPE_CHECKING:
@@ -73,3 +86,8 @@ def __getattr__(name: str) -> Any:
 
         return Dataset
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Also `Dataset`, before its first use."""
+    return sorted({*globals(), *__all__})

@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from epsilons.arguments import LARGEST, check_entropy, check_unbounded_step, exact
 from epsilons.errors import DataError, PlanError
 from epsilons.guarantee import NANO
 from epsilons.noise.entropy import Entropy, system
 from epsilons.noise.laplace import discrete_laplace
 from epsilons.preferences import Levels, aligned_roster
 from epsilons.release import Release, individual_release
-from epsilons.statistics.base import LARGEST
-from epsilons.statistics.order import exact
 from epsilons.statistics.people import check_values
-from epsilons.statistics.unbounded import check_unbounded_step
 
 WHOSE_WORD = "The local sensitivity is the caller's word; nothing here checked it."
 
@@ -47,8 +45,8 @@ def individually(
     """
     if not callable(function):
         raise PlanError("The first argument is not a function.", hint="eps.individually(max, values, ...)")
-    if not isinstance(entropy, Entropy | None):
-        raise PlanError("entropy is not a source of random bits.", hint="leave it out")
+    if entropy is not None:
+        check_entropy(entropy)
     grid = exact(check_unbounded_step(step))
     roster = aligned_roster(epsilons, values)
     array = check_values(values, len(roster))

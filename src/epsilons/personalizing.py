@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.algorithms import Algorithm, algorithm_of, run
+from epsilons.arguments import check_entropy, check_name
 from epsilons.errors import DataError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
 from epsilons.mechanisms.thresholds import resolve_threshold
@@ -55,10 +56,9 @@ def personalize(
     >>> answer.charges
     {0.1: 0.1, 1.0: 1.0}
     """
-    if neighbors not in NEIGHBORS:
-        raise PlanError(f"Unknown neighbors={neighbors!r}.", hint='neighbors="absent" or neighbors="replace"')
-    if not isinstance(entropy, Entropy | None):
-        raise PlanError("entropy is not a source of random bits.", hint="leave it out")
+    check_name("neighbors", neighbors, NEIGHBORS)
+    if entropy is not None:
+        check_entropy(entropy)
     rows = _check_rows(rows_per_person, person)
     recipe = algorithm_of(algorithm, private_under, rows, neighbors)
     owners, roster = _people(data, epsilons, person)

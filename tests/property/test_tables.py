@@ -18,7 +18,6 @@ import pytest
 from numpy.typing import NDArray
 
 from epsilons.dataset import people as table_people
-from epsilons.dataset.asking import Wording, understand
 from epsilons.dataset.people import TablePeople
 from epsilons.mechanisms.base import Weighing, create, weighting_of
 from epsilons.mechanisms.sample import Sample
@@ -30,7 +29,7 @@ from epsilons.statistics.order import Order
 from epsilons.statistics.question import Question
 from epsilons.testing import seeded
 from frozen import Meter, recorded_costs
-from tables import Bench, Pair, make_pair
+from tables import Bench, Pair, make_pair, question_of
 
 QUICK, LONG = 50, 2_500
 
@@ -197,7 +196,7 @@ def test_people_without_a_row_who_are_forgotten_are_caught() -> None:
         return self._cells(statistic, self.preparation.prepared)
 
     bench, nothing = Bench(), {"k": None, "g": None, "b": None, "f": None}
-    meaning = understand(Wording("median", "x", (0.0, 4.0), 1), bench.terms(complete=["x"]), None, None)
+    meaning = question_of(bench.terms(complete=["x"]), "median", "x", bounds=(0.0, 4.0), step=1)
     others = ({"id": "b", "x": 0.0, **nothing}, {"id": "c", "x": 4.0, **nothing})
     with_a = ({"id": "a", "x": 0.0, **nothing}, *others)
     grants = {"a": 0.1, "b": 1.5, "c": 1.5}

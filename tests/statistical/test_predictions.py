@@ -177,9 +177,8 @@ def beaten_by(
     for name in ALL:
         if not serves(name, setting.question, levels):
             continue
-        other = measured(
-            setting, make(name, setting.question.statistic), np.random.default_rng(seed), datasets, _draws(name, draws)
-        )
+        mechanism, random = make(name, setting.question.statistic), np.random.default_rng(seed)
+        other = measured(setting, mechanism, random, datasets, _draws(mechanism, draws))
         gaps = picked - (1.0 if name in PAPERS else 1.1**2) * other
         if gaps.mean() > 4 * gaps.std(ddof=1) / math.sqrt(datasets):
             better.append(f"{name}: {math.sqrt(other.mean()):.4g} against {math.sqrt(picked.mean()):.4g}")
@@ -196,8 +195,8 @@ def test_a_bad_choice_would_be_noticed(name: str) -> None:
     assert beaten_by(setting, lambda levels: make(name, setting.question.statistic), 25, 40, 11)
 
 
-def _draws(name: str, draws: int) -> int:
-    return min(draws, 5) if name in ("sample", "S-avg", "S-best") else draws
+def _draws(mechanism: Mechanism, draws: int) -> int:
+    return min(draws, 5) if mechanism.name == "sample" else draws
 
 
 def every(settings: Iterator[Setting], step: int) -> list[Setting]:

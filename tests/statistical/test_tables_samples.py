@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from epsilons.dataset import people as table_people
-from epsilons.dataset.asking import Meaning, Wording, understand
 from epsilons.dataset.people import TablePeople
+from epsilons.dataset.question import TableQuestion
 from epsilons.mechanisms.base import create
 from epsilons.noise.bernoulli import keep_digests
 from epsilons.noise.entropy import Entropy
@@ -31,7 +31,7 @@ from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question
 from epsilons.testing import seeded
 from rows import RowPeople, samples
-from tables import Bench
+from tables import Bench, question_of
 
 pytestmark = pytest.mark.statistical
 
@@ -69,11 +69,11 @@ def bench() -> Bench:
     return Bench()
 
 
-def asked(bench: Bench, rows: int, **wording: Any) -> Meaning:
-    return understand(Wording(**wording), bench.terms("absent", rows), None, None)
+def asked(bench: Bench, rows: int, **wording: Any) -> TableQuestion:
+    return question_of(bench.terms("absent", rows), **wording)
 
 
-def opened(bench: Bench, rows: int, meaning: Meaning) -> tuple[TablePeople, RowPeople]:
+def opened(bench: Bench, rows: int, meaning: TableQuestion) -> tuple[TablePeople, RowPeople]:
     """The same people as a table and by their definition; with one row each only the first of ann's."""
     listed = ROWS if rows > 1 else [row for place, row in enumerate(ROWS) if place != 1]
     records = [{"id": name, "x": x, "k": 1, "g": group, "b": None, "f": None} for name, group, x in listed]

@@ -1,10 +1,11 @@
 """The borders of the statistics on arrays: every wrong argument has its own words, and no value has any say."""
 
+import inspect
 import math
 import threading
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from epsilons.mechanisms.base import create, registered
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Statistic
+from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.question import Question
@@ -97,10 +99,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[eps.EpsilonsError], str, str]] 
     "assume a list": (count(assume=[]), eps.PlanError, "Unknown assume=[].", 'assume="unrelated"'),
     "statistic": (plan("mode"), eps.PlanError, "Unknown statistic 'mode'.", "count, sum, mean"),
     "statistic a list": (plan(["mean"]), eps.PlanError, "Unknown statistic ['mean'].", "count, sum, mean"),
-    "argument": (plan(bounds=BOUNDS), eps.PlanError, "A count takes no 'bounds'.", "no arguments at all"),
+    "argument": (plan(bounds=BOUNDS), eps.PlanError, "A count takes no 'bounds'.", "mechanism, threshold"),
     "argument of a median": (plan("median", q=0.5), eps.PlanError, "A median takes no 'q'.", "bounds, step"),
     "no q": (plan("quantile", bounds=BOUNDS), eps.PlanError, "A quantile of None is not allowed.", "q=0.9"),
-    "no k": (plan("kth_largest", bounds=BOUNDS), eps.PlanError, "k=None is not allowed.", "k=2"),
+    "no k": (plan("kth_largest", k=None, bounds=BOUNDS), eps.PlanError, "k=None is not allowed.", "k=2"),
     # Options
     "threshold word": (count(threshold="median"), eps.PlanError, "Unknown threshold 'median'.", '"max", "mean" or'),
     "threshold list": (count(threshold=[1]), eps.PlanError, "Unknown threshold [1].", '"max", "mean" or "best"'),
@@ -131,6 +133,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[eps.EpsilonsError], str, str]] 
     "share above 1": (plan(share=1.01), eps.PlanError, "A share of 1.01 is not allowed.", "share=0.1"),
     "share NaN": (plan(share=math.nan), eps.PlanError, "A share of nan is not allowed.", "share=0.1"),
     "share word": (plan(share="all"), eps.PlanError, "A share of 'all' is not allowed.", "share=0.1"),
+    "share of an answer": (count(share=2), eps.PlanError, "A share of 2 is not allowed.", "share=0.1"),
+    "too small a share": (
+        count(share=1e-12), eps.PlanError, "A share of 1e-12 leaves nobody with anything", "a larger share",
+    ),
+    "error endless": (plan(error=math.inf), eps.PlanError, "An error of inf is not allowed.", "error=0.5"),
     "share true": (plan(share=True), eps.PlanError, "A share of True is not allowed.", "share=0.1"),
     "error 0": (plan(error=0), eps.PlanError, "An error of 0 is not allowed.", "error=0.5"),
     "error NaN": (plan(error=math.nan), eps.PlanError, "An error of nan is not allowed.", "error=0.5"),
@@ -189,9 +196,78 @@ def test_a_mechanism_that_cannot_serve_lists_those_that_can(mechanism: str) -> N
         assert caught.value.hint == f'one of {", ".join(able)}, or "auto"'
 
 
-def test_an_unknown_keyword_is_python_s_own_affair() -> None:
-    with pytest.raises(TypeError, match="unexpected keyword argument 'bound'"):
-        eps.mean(VALUES, EPSILONS, bounds=BOUNDS, bound=BOUNDS)  # type: ignore[call-arg]
+@pytest.mark.parametrize(
+    ("call", "what", "hint"),
+    [
+        (lambda: eps.mean(VALUES, EPSILONS, bounds=BOUNDS, bound=BOUNDS), "A mean takes no 'bound'.", "bounds"),
+        (lambda: eps.median(VALUES, EPSILONS, gama=3), "A median takes no 'gama'.", "gamma"),
+        (lambda: eps.median(VALUES, EPSILONS, fresh=True), "A median takes no 'fresh'.", "bounds, step, mechanism"),
+        (lambda: eps.median(), "eps.median needs 'values'.", "eps.median(values, epsilons, bounds=(0, 100))"),
+        (lambda: eps.median(VALUES, EPSILONS, BOUNDS), "eps.median takes at most 2 arguments by place.", "eps.median("),
+        (lambda: eps.median(VALUES, EPSILONS, epsilons=1), "eps.median got 'epsilons' twice.", "eps.median("),
+        (lambda: eps.quantile(VALUES, EPSILONS), "eps.quantile needs 'q'.", "eps.quantile(values, epsilons, 0.9,"),
+        (lambda: eps.linear_regression([[1]]), "eps.linear_regression needs 'y'.", "eps.linear_regression(X, y"),
+        (lambda: eps.plan("median", EPSILONS, gama=3), "A median takes no 'gama'.", "gamma"),
+    ],
+)  # fmt: skip
+def test_a_call_that_does_not_fit_names_the_function(call: Callable[[], Any], what: str, hint: str) -> None:
+    with pytest.raises(eps.PlanError) as caught:
+        call()
+    assert caught.value.what == what
+    assert hint in caught.value.hint
+
+
+def test_a_function_shows_its_signature() -> None:
+    signature = inspect.signature(eps.median)
+    assert list(signature.parameters)[:4] == ["values", "epsilons", "bounds", "step"]
+    assert get_args(signature.parameters["neighbors"].annotation) == ("absent", "replace")
+    names, other = get_args(signature.parameters["mechanism"].annotation)
+    assert get_args(names) == ("auto", *registered(), *registered("individual"))
+    assert other is str
+    assert signature.return_annotation is eps.Release
+    for name in CATALOGUE:
+        function = getattr(eps, name)
+        assert (function.__name__, function.__qualname__) == (name, name)
+        assert all(f"\n{argument}: " in function.__doc__ for argument in inspect.signature(function).parameters)
+    assert "Dataset" in dir(eps)
+    assert set(CATALOGUE) < set(dir(eps))
+    assert set(CATALOGUE) < set(eps.__all__)
+
+
+# At a share of everybody's epsilon ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.5, np.float32(0.5), Fraction(1, 2)])
+def test_a_share_is_charged_by_grant_and_drawn_like_smaller_grants(share: Any) -> None:
+    half = eps.mean(VALUES, [*EPSILONS[:2], eps.PUBLIC], bounds=BOUNDS, share=share, entropy=seeded(3))
+    same = eps.mean(VALUES, [0.25, 0.5, eps.PUBLIC], bounds=BOUNDS, entropy=seeded(3))
+    assert (half.value, half.error) == (same.value, same.error)
+    assert half.charges == {0.5: same.charges[0.25], 1.0: same.charges[0.5], math.inf: 0.0}
+    assert half.guarantee.epsilons == {**half.charges, math.inf: math.inf}
+    assert list(half.levels) == list(half.charges)
+
+
+def test_at_a_small_share_nobody_looks_at_those_who_have_nothing_left() -> None:
+    """A billionth of a billionth is nothing, so their values have no say; answers are about them all the same."""
+    epsilons = [1e-9] * 50 + [1.0] * 50
+    for mechanism in ("minimum", "weighted", "sample"):
+        answers = [
+            eps.count(ones, epsilons, share=0.1, mechanism=mechanism, entropy=seeded(1))
+            for ones in ([0] * 50 + [1] * 50, [1] * 100)
+        ]
+        assert answers[0].value == answers[1].value
+        assert answers[0].charges == {1e-9: 0.0, 1.0: 0.1}
+    rows = eps.linear_regression([[1.0]] * 100, [2.0] * 100, epsilons, bounds_X=(0, 2), bounds_y=(0, 4), share=0.1)
+    assert rows.charges[1e-9] == 0
+
+
+def test_a_share_of_group_privacy_is_a_share_of_every_group_s_epsilon() -> None:
+    options: dict[str, Any] = {"bounds": BOUNDS, "privacy": "group", "entropy": seeded(1)}
+    half = eps.median(VALUES * 30, group_epsilons=[1.0, 0.5], share=0.5, **options)
+    same = eps.median(VALUES * 30, group_epsilons=[0.5, 0.25], **{**options, "entropy": seeded(1)})
+    assert half.value == same.value
+    assert half.charges == {1.0: 0.5}
+    assert any("0.5 for 1, 0.25 for 2" in caveat for caveat in half.guarantee.caveats)
 
 
 # No value has any say -----------------------------------------------------------------------------------------------

@@ -285,7 +285,7 @@ BAD: dict[str, tuple[type[eps.EpsilonsError], str, dict[str, Any]]] = {
     "true step": (PlanError, "A step of True is not allowed.", {"step": True}),
     "endless step": (PlanError, "A step of inf is not allowed.", {"step": math.inf}),
     "huge step": (PlanError, "is a positive number up to 1e+30.", {"step": 1e31}),
-    "seed": (PlanError, "entropy is not a source of random bits.", {"entropy": 7}),
+    "seed": (PlanError, "entropy=7 is not a source of random bits.", {"entropy": 7}),
     "one value": (DataError, "Values are not a list or array.", {"values": 3}),
     "table": (DataError, "Values come in 2 dimensions.", {"values": np.ones((2, 2)), "epsilons": [1.0, 1.0]}),
     "nobody": (DataError, "There are no people.", {"values": [], "epsilons": []}),

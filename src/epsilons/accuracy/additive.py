@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, cast
 
@@ -21,7 +22,7 @@ from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Facts, Moments
 from epsilons.statistics.base import Answer
 from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Expected, Rest, Weighting, equivalent_scale
+from epsilons.statistics.weighting import Rest, Weighting, Weightings, equivalent_scale
 
 Floats = NDArray[np.float64]
 
@@ -54,21 +55,21 @@ class Effect:
     rest: Rest
 
     @classmethod
-    def of(cls, question: Question, levels: Levels, expected: Expected) -> Effect:
-        """Of a weighting; of several at once where they come in rows."""
-        people, sizes, one = levels.people, np.array(levels.sizes, float), expected.one
+    def of(cls, question: Question, levels: Levels, weighting: Weighting | Weightings) -> Effect:
+        """Of a weighting, or of several at once."""
+        people, sizes, one = levels.people, np.array(levels.sizes, float), weighting.one
         facts = facts_of(question, people)
-        fractions, rate = expected.fractions, expected.rate
-        factor: Any = 1.0 + 0.0 * rate
-        if expected.rest in facts.made_up:
-            factor = people / np.maximum(fractions @ sizes, 1e-300)
-        per_person = factor / facts.divisor
+        rate: Any = float(weighting.rate) if isinstance(weighting.rate, Fraction) else weighting.rate
         known = zip(facts.shares, facts.reaches, strict=True)
         inverses = np.array([share * rate / (NANO * reach * one) for share, reach in known])
-        scales = [per_person * scale / one for scale in equivalent_scale(inverses)]
+        fractions, sampled, steps = weighting.fractions, weighting.sampled, equivalent_scale(inverses)
+        factor: Any = 1.0 + 0.0 * rate
+        if weighting.rest in facts.made_up:
+            factor = people / np.maximum(fractions @ sizes, 1e-300)
+        scales = [factor / facts.divisor * step / one for step in steps]
         laplace = [unit * scale for unit, scale in zip(facts.units, scales, strict=True)]
         noise = tuple(laplace), tuple(scales)
-        return cls(facts, sizes, people, levels.left_out, fractions, factor, *noise, expected.sampled, expected.rest)
+        return cls(facts, sizes, people, levels.left_out, fractions, factor, *noise, sampled, weighting.rest)
 
     @cached_property
     def multipliers(self) -> Floats:
@@ -117,10 +118,11 @@ class LinearAccuracy(Accuracy):
     """Of answers that are linear in one noisy vector: counts, histograms, sums, means."""
 
     def predict(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
-        return float(self.predict_many(question, levels, weighting.expected))
+        effect = Effect.of(question, levels, weighting)
+        return float(self.expected_errors(question, effect, effect.facts.moments))
 
-    def predict_many(self, question: Question, levels: Levels, expected: Expected) -> Floats:
-        effect = Effect.of(question, levels, expected)
+    def predict_many(self, question: Question, levels: Levels, weightings: Weightings) -> Floats:
+        effect = Effect.of(question, levels, weightings)
         return self.expected_errors(question, effect, effect.facts.moments)
 
     def expected_errors(self, question: Question, effect: Effect, moments: Moments) -> Floats:
@@ -134,7 +136,7 @@ class LinearAccuracy(Accuracy):
         return errors
 
     def worst(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
-        effect = Effect.of(question, levels, weighting.expected)
+        effect = Effect.of(question, levels, weighting)
         square = effect.worst_bias() ** 2 + effect.worst_coins() + float(self.noise(question, effect))
         return min(math.sqrt(square), effect.facts.max_error)
 
@@ -150,7 +152,7 @@ class LinearAccuracy(Accuracy):
     def bars(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
     ) -> tuple[ErrorBar, ...] | None:
-        effect = Effect.of(question, levels, weighting.expected)
+        effect = Effect.of(question, levels, weighting)
         before = _error_model(question, effect, effect.facts.moments)
         values = answer.value.values() if isinstance(answer.value, dict) else [answer.value]
         seen = (seen_moments(question, number, before, levels.people) for number in values)

@@ -15,7 +15,7 @@ from epsilons.accuracy.intervals import ErrorBar
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Answer
 from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Expected, Weighting
+from epsilons.statistics.weighting import Weighting, Weightings
 
 
 class Accuracy(ABC):
@@ -26,7 +26,7 @@ class Accuracy(ABC):
         """Expected RMSE against the roster's own statistic; None where it cannot be said without the data."""
 
     @abstractmethod
-    def predict_many(self, question: Question, levels: Levels, expected: Expected) -> NDArray[np.float64]:
+    def predict_many(self, question: Question, levels: Levels, weightings: Weightings) -> NDArray[np.float64]:
         """The same for several weightings at once, in rows; infinite where it cannot be said."""
 
     @abstractmethod

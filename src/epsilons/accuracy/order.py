@@ -22,7 +22,7 @@ from epsilons.preferences import Levels
 from epsilons.statistics.base import Answer
 from epsilons.statistics.order import Order
 from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Expected, Weighting
+from epsilons.statistics.weighting import Weighting, Weightings
 
 _NODES = 600
 
@@ -41,10 +41,10 @@ class OrderAccuracy(Accuracy):
         squares = sum(n * w * w for n, w in zip(used, weights, strict=True))
         return float(_quantile_errors(question, levels, np.array([whole]), np.array([squares]))[0])
 
-    def predict_many(self, question: Question, levels: Levels, expected: Expected) -> Floats:
+    def predict_many(self, question: Question, levels: Levels, weightings: Weightings) -> Floats:
         statistic = cast(Order, question.statistic)
-        used = expected.fractions @ np.array(levels.sizes, float)
-        epsilons = np.asarray(expected.rate) / NANO
+        used = weightings.fractions @ np.array(levels.sizes, float)
+        epsilons = weightings.rate / NANO
         if not statistic.between_ends:
             return np.full(len(used), np.inf)
         return _quantile_errors(question, levels, used * epsilons, used * epsilons**2)

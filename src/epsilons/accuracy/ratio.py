@@ -89,14 +89,12 @@ class RatioAccuracy(LinearAccuracy):
         Few rows now and then cost more than many rows save. An answer that is nothing but noise is cut off at one of
         its ends.
         """
-        statistic = cast(Mean, question.statistic)
-        assert statistic.scope is not None
-        denominator = effect.scales[-1] / max(statistic.scope.expected, 1e-9)
+        denominator = effect.scales[-1] / effect.facts.expected_rows
         off = np.asarray(denominator)[..., None] * _LAPLACE_NODES
         before = sum(2 * np.asarray(scale)[..., None] ** 2 for scale in effect.laplace[:-1])
         rows = np.asarray(effect.laplace[-1])[..., None] * _LAPLACE_NODES
         square = (before + rows**2) / np.maximum(1 + off, 1e-9) ** 2
-        return (square / (1 + square / statistic.clipped_rmse**2)).mean(axis=-1)
+        return (square / (1 + square / effect.facts.clipped_rmse**2)).mean(axis=-1)
 
     def bars(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
@@ -105,7 +103,7 @@ class RatioAccuracy(LinearAccuracy):
         statistic = cast(Mean, question.statistic)
         assert statistic.scope is not None
         assert answer.sums is not None
-        fractions, sizes = weighting.expected.fractions, np.array(levels.sizes, float)
+        fractions, sizes = weighting.fractions, np.array(levels.sizes, float)
         average = float(fractions @ sizes) / levels.people
         coins = fractions * (1 - fractions) if weighting.coins is not None else np.zeros(len(sizes))
         uneven = float(((fractions - average) ** 2 + coins) @ sizes) + levels.left_out * average**2

@@ -57,7 +57,7 @@ class VarianceAccuracy(LinearAccuracy):
         by 4T(1-T) h^2, and by h^2 from T=1/2 on.
         """
         statistic = cast(Variance, question.statistic)
-        effect = Effect.of(question, levels, weighting.expected)
+        effect = Effect.of(question, levels, weighting)
         shares = effect.multipliers * effect.sizes / max(float(effect.multipliers @ effect.sizes), 1e-300)
         apart = min(float(np.maximum(shares - effect.sizes / effect.people, 0.0).sum()), 0.5)
         # The largest mean square of what a coin takes away: everyone at a bound; filtered, an eighth p(1-p) at one.
@@ -81,7 +81,7 @@ class VarianceAccuracy(LinearAccuracy):
         """
         statistic = cast(Variance, question.statistic)
         assert answer.sums is not None
-        effect = Effect.of(question, levels, weighting.expected)
+        effect = Effect.of(question, levels, weighting)
         low, high = statistic.bounds
         half, square = (high - low) / 2, statistic.max_error
         weight = statistic.weight_behind(weighting, levels)
@@ -123,7 +123,7 @@ def _errors(effect: Effect, statistic: Variance, first: float, true: float, vari
     mean_off, squares_off = (scale / STEPS * noise for scale, noise in zip(scales[:2], noises[:2], strict=True))
     if statistic.scope is not None:
         # Sums and the number of rows are weighted alike, so that weights matter to the noise alone.
-        expected = max(statistic.scope.expected, 1e-9)
+        expected = effect.facts.expected_rows
         one_row = np.asarray(effect.factor)[..., None] / effect.people / expected
         rows = np.maximum(1 + scales[2] / expected * noises[2], one_row)
         mean = (first + mean_off / expected) / rows

@@ -7,7 +7,7 @@ back, and no second sample is drawn for one charge. So the result must survive J
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,20 +17,19 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.algorithms import Algorithm, algorithm_of, run
-from epsilons.dataset.asking import Terms
-from epsilons.dataset.identity import question_key
-from epsilons.dataset.options import Manner
+from epsilons.arguments import AskOptions
+from epsilons.dataset.attempt import Attempt
 from epsilons.dataset.people import TablePeople
-from epsilons.dataset.preparation import PERSON, Preparation
+from epsilons.dataset.preparation import PERSON
+from epsilons.dataset.question import Terms
 from epsilons.dataset.spending import spendable_at
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.conditions import parse
 from epsilons.engines.trees import Predicate, column, table
 from epsilons.errors import DataError, PlanError
-from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import Cohort
 from epsilons.noise.entropy import system
 from epsilons.personalizing import Call
+from epsilons.preferences import Levels
 from epsilons.release import Release, algorithm_release
 from epsilons.release.door import Request, pass_through
 from epsilons.release.sketch import Sketch, cannot_resume
@@ -50,9 +49,9 @@ class Applied:
     columns: tuple[str, ...]
     target: str | None
     name: str | None
-    where: str | None
     threshold: float | str | None
     private_under: str | None
+    options: AskOptions
 
 
 @dataclass(frozen=True)
@@ -71,73 +70,73 @@ class AppliedSketch(Sketch):
         return tuple(None if grant is None else min(grant, self.threshold) for grant in self.spendable.levels.grants)
 
 
-def apply_through(
-    asked: Applied,
-    manner: Manner,
-    terms: Terms,
-    version: str,
-    preparation: Preparation,
-    ledger: Ledger,
-    names: Mapping[float, str],
-) -> Release:
-    """One run, through the one door."""
-    recipe = algorithm_of(asked.algorithm, asked.private_under, terms.rows, terms.neighbors)
-    if asked.target is not None and not isinstance(asked.target, str):
-        raise PlanError("The target is one column.", hint='target="wage"')
-    columns = [terms.schema.askable(name).name for name in asked.columns]
-    if not columns:
-        raise PlanError("No columns were named.", hint='columns=["wage"]')
-    target = None if asked.target is None else terms.schema.askable(asked.target).name
-    where = None if asked.where is None else parse(asked.where, terms.schema)
-    known: list[Cohort] = []
-    share = manner.share
-    assert share is not None
+class ApplyAttempt(Attempt):
+    """The same for an algorithm: the sample's rows are handed to it, and its result is stored."""
 
-    def plan() -> Sketch:
-        known[:] = ledger.cohorts()
-        spendable = spendable_at(share, known, names)
+    asked: Applied  # type: ignore[assignment]
+
+    def release(self) -> Release:
+        """One run, through the one door."""
+        asked, terms = self.asked, self.terms
+        self._recipe = algorithm_of(asked.algorithm, asked.private_under, terms.rows, terms.neighbors)
+        if asked.target is not None and not isinstance(asked.target, str):
+            raise PlanError("The target is one column.", hint='target="wage"')
+        self._columns = [terms.schema.askable(name).name for name in asked.columns]
+        if not self._columns:
+            raise PlanError("No columns were named.", hint='columns=["wage"]')
+        self._target = None if asked.target is None else terms.schema.askable(asked.target).name
+        where = asked.options.where
+        self._where = None if where is None else parse(where, terms.schema)
+        identity = {
+            "algorithm": self._recipe.name,
+            "name": asked.name,
+            "columns": self._columns,
+            "target": self._target,
+            "where": None if self._where is None else self._where.text,
+            "threshold": repr(asked.threshold),
+            "under": asked.private_under,
+        }
+        # An algorithm has no content that could be compared: without a name every run is a question of its own.
+        key = self._key(identity, asked.options, asked.options.fresh or asked.name is None)
+        condition = "" if self._where is None else f" where {self._where.text}"
+        words = f"{self._recipe.name} of {', '.join(self._columns)}{condition}"
+        request = Request(key, self.preparation.epoch, "apply", words, analyst=asked.options.analyst)
+        return pass_through(self.registry.ledger, request, self.plan, self.resume, self.read)
+
+    def plan(self) -> Sketch:
+        share = self.asked.options.share
+        assert share is not None
+        spendable = spendable_at(share, self.cohorts(), self.registry.names)
         if spendable.levels.all_public:
             raise PlanError(
                 "Everyone is public.", rule="There is nothing to protect.", hint="run it on the data itself"
             )
-        call = Call.plan(recipe, spendable.levels, asked.threshold, terms.neighbors, terms.rows)
+        call = self._call(spendable.levels)
         why = f"A random sample of people, then the algorithm at {call.epsilon:.4g}."
-        return AppliedSketch(None, why, Question(Count(), terms.neighbors), spendable, call.threshold)
+        return AppliedSketch(None, why, Question(Count(), self.terms.neighbors), spendable, call.threshold)
 
-    def resume(text: str) -> Sketch:
-        found = Sketch.from_text(text, Question(Count(), terms.neighbors), known or ledger.cohorts(), names)
+    def _call(self, levels: Levels) -> Call:
+        return Call.plan(self._recipe, levels, self.asked.threshold, self.terms.neighbors, self.terms.rows)
+
+    def resume(self, text: str) -> Sketch:
+        cohorts, names = self._cohorts or self.registry.cohorts(), self.registry.names
+        found = Sketch.from_text(text, Question(Count(), self.terms.neighbors), cohorts, names)
         return AppliedSketch(None, found.why, found.question, found.spendable, _threshold(text))
 
-    def read(sketch: Sketch) -> Release:
+    def read(self, sketch: Sketch) -> Release:
         assert isinstance(sketch, AppliedSketch)
-        levels = sketch.spendable.levels
-        call = Call.plan(recipe, levels, asked.threshold, terms.neighbors, terms.rows)
-        places = sketch.spendable.places(preparation.cohorts)
-        people = TablePeople(preparation, None, where, None, levels, places)
-        entropy = system() if manner.entropy is None else manner.entropy
+        recipe, asked, levels = self._recipe, self.asked, sketch.spendable.levels
+        call = self._call(levels)
+        places = sketch.spendable.places(self.preparation.cohorts)
+        people = TablePeople(self.preparation, None, self._where, None, levels, places)
+        entropy = system() if asked.options.entropy is None else asked.options.entropy
         with people.sampled(call.chances(levels), entropy) as sampled:
-            rows = _rows(sampled, preparation.digests, [*columns, *([target] if target else [])], where)
-        value = _result(recipe, _handed(rows, columns, target, terms), call.epsilon)
+            wanted = [*self._columns, *([self._target] if self._target else [])]
+            rows = _rows(sampled, self.preparation.digests, wanted, self._where)
+        value = _result(recipe, _handed(rows, self._columns, self._target, self.terms), call.epsilon)
         private = entropy.private and not recipe.seeded
         called = recipe.name if asked.name is None else asked.name
-        return algorithm_release(called, value, levels, sketch.threshold, terms.neighbors, recipe.claim, private)
-
-    identity = {
-        "algorithm": recipe.name,
-        "name": asked.name,
-        "columns": columns,
-        "target": target,
-        "where": None if where is None else where.text,
-        "threshold": repr(asked.threshold),
-        "under": asked.private_under,
-    }
-    # An algorithm has no content that could be compared: without a name every run is a question of its own.
-    fresh = manner.fresh or asked.name is None
-    key = question_key(terms, version, preparation.epoch, identity, manner.identity(), fresh)
-    words = f"{recipe.name} of {', '.join(columns)}" + ("" if where is None else f" where {where.text}")
-    return pass_through(
-        ledger, Request(key, preparation.epoch, "apply", words, analyst=manner.analyst), plan, resume, read
-    )
+        return algorithm_release(called, value, levels, sketch.threshold, self.terms.neighbors, recipe.claim, private)
 
 
 def _threshold(text: str) -> int:

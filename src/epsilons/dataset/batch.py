@@ -6,29 +6,30 @@
         print(ask.plan())
     print(wage.value, old.value)
 
-Everybody's share is split (see `splitting`) by the grants alone, so that the same batch is known again later. Where
-less than the share is left, what is left is split alike: no question takes what another was promised.
+Everybody's share is split (see `spending.split`) by the grants alone, so that the same batch is known again later.
+Where less than the share is left, what is left is split alike: no question takes what another was promised.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from epsilons.arguments import BATCHES, QUERIES, check_share, options_of, unknown_argument
+from epsilons.calls import Call, query_signature, read_call
 from epsilons.dataset.answers import Answers
-from epsilons.dataset.asking import Terms
 from epsilons.dataset.description import Level
-from epsilons.dataset.options import Portion
-from epsilons.dataset.spending import NothingToPlanError
-from epsilons.dataset.splitting import split
+from epsilons.dataset.methods import BatchQuestions
+from epsilons.dataset.question import Terms
+from epsilons.dataset.spending import NothingToPlanError, split
 from epsilons.display import html_table, show, text_table
 from epsilons.errors import PlanError
-from epsilons.planner.plan import check_share
 from epsilons.release import Release
+from epsilons.statistics.catalogue import CATALOGUE, Entry, find_statistic
 
 if TYPE_CHECKING:
     from epsilons.dataset.table import Dataset
@@ -36,10 +37,14 @@ if TYPE_CHECKING:
 _HEAD = ("question", "share", "error", "mechanism")
 
 
+#: Asks a question with its share of every grant, but at most a part of what is left.
+_Ask = Callable[[Fraction, Fraction], Release]
+
+
 class Pending:
     """A question of a batch. After the batch it is its release: `.value`, `.error`, `.interval()` and the rest."""
 
-    def __init__(self, name: str, words: str, ask: Callable[[Portion], Release], groups: tuple[str, ...] = ()) -> None:
+    def __init__(self, name: str, words: str, ask: _Ask, groups: tuple[str, ...] = ()) -> None:
         self.name = name
         self.words = words
         self.groups = groups
@@ -60,9 +65,9 @@ class Pending:
             )
         return self._release
 
-    def answer(self, portion: Portion) -> None:
-        """Ask it, with its portion."""
-        self._release = self._ask(portion)
+    def answer(self, share: Fraction, part: Fraction) -> None:
+        """Ask it, with its share of every grant, but at most this part of what is left."""
+        self._release = self._ask(share, part)
 
     def drop(self) -> None:
         """It will not be asked."""
@@ -150,7 +155,7 @@ class Expected(NamedTuple):
     charges: Mapping[float, float]
 
 
-class Batch:
+class Batch(BatchQuestions):
     """Collects questions; asks them all at the end of its block, or none if the block fails."""
 
     def __init__(self, people: Dataset, share: Any, terms: Terms) -> None:
@@ -174,17 +179,14 @@ class Batch:
         for pending in self:
             pending.drop()
 
-    def __getattr__(self, statistic: str) -> Callable[..., Pending]:
-        """`ask.mean("wage", ...)`: the methods of a dataset, without share and error."""
-        if statistic.startswith("_") or statistic not in _METHODS:
-            raise AttributeError(f"a batch has no {statistic!r}; it has {', '.join(sorted([*_METHODS, 'sql']))}")
+    def __getattr__(self, statistic: str) -> Any:
+        raise AttributeError(f"a batch has no {statistic!r}; it has {', '.join(sorted([*CATALOGUE, 'sql']))}")
 
-        def add(*arguments: Any, **options: Any) -> Pending:
-            return self.add(statistic, *arguments, **options)
+    def add(self, statistic: str, *arguments: Any, **options: Any) -> Pending:
+        """Note a question down by the name of its statistic; `name=` is what its answer is called."""
+        return self._note(find_statistic(statistic), arguments, options)
 
-        return add
-
-    def add(self, statistic: str, *arguments: Any, name: str | None = None, **options: Any) -> Pending:
+    def _note(self, entry: Entry, arguments: Sequence[Any], options: Mapping[str, Any]) -> Pending:
         """Note a question down; whatever is wrong with it shows now, not when others have been charged."""
         if self._over:
             raise PlanError("This batch is over.", hint="with people.batch(share=0.2) as ask: ...")
@@ -194,28 +196,27 @@ class Batch:
                 rule="The batch splits one share among its questions.",
                 hint="people.batch(share=0.2)",
             )
-        method = getattr(self._people, statistic)
+        call = read_call(entry, BATCHES, arguments, options)
 
-        def ask(portion: Portion) -> Release:
-            release: Release = method(*arguments, share=portion, **options)
-            return release
+        def ask(share: Fraction, part: Fraction) -> Release:
+            return self._people._ask(replace(call, options=call.options.at(share, part)))
 
-        def predict(share: Fraction, afresh: bool = False) -> Expected:
-            planned = _planned(statistic, arguments)
-            portion = Portion(share, share / self._share, afresh)
+        def predict(share: Fraction, unspent: bool = False) -> Expected:
+            options = call.options.at(share, share / self._share, unspent=unspent)
             try:
-                best = self._people.plan(*planned, share=portion, **options).chosen(options.get("mechanism", "auto"))
+                plan = self._people._plan(replace(call, options=options))
             except NothingToPlanError:
                 return Expected(0.0, "exact", {})
-            return Expected(best.judged_by(options.get("assume", "unrelated")), best.mechanism, best.charges)
+            best = plan[options.mechanism]
+            return Expected(best.judged_by(options.assume), best.mechanism, best.charges)
 
-        predict(self._share, afresh=True)
-        words = _in_words(statistic, arguments, options)
+        predict(self._share, unspent=True)
+        words = _in_words(call)
         # The keys of a histogram are groups and bins, which is no row of a table by groups.
-        groups = () if statistic == "histogram" else tuple(options.get("by") or ())
-        pending = Pending(self._called(name, words), words, ask, groups)
+        groups = () if call.entry.name == "histogram" else tuple(call.options.by or ())
+        pending = Pending(self._called(call.data["name"], words), words, ask, groups)
         # The same question is asked once; a fresh one is never the same.
-        same = len(self._asked) if options.get("fresh") else repr((statistic, arguments, sorted(options.items())))
+        same = len(self._asked) if call.options.fresh else _repr(call)
         self._asked.setdefault(same, _Question(predict, [])).wanted.append(pending)
         return pending
 
@@ -249,11 +250,16 @@ class Batch:
         for name, instead in (("where", "WHERE in the query"), ("by", "GROUP BY in the query"), ("error", "share=0.2")):
             if name in options:
                 raise PlanError(f"A query takes no {name!r}.", hint=instead)
+        for name in options:
+            if name not in options_of(QUERIES):
+                raise unknown_argument("query", name, options_of(QUERIES), QUERIES)
         schema = self._terms.schema
         wanted = read_query(query, schema, self._terms.person)
         known = {**self._terms.bounds, **{schema.find(name).name: pair for name, pair in (bounds or {}).items()}}
         listed = {schema.find(name).name: values for name, values in (keys or {}).items()}
         return wanted.note_down(self, known, listed, options)
+
+    sql.__signature__ = query_signature(tuple[Pending, ...])  # type: ignore[attr-defined]
 
     def split(self) -> list[Fraction]:
         """Each question's part of the share; the same question twice has one."""
@@ -280,7 +286,7 @@ class Batch:
         to_come = self._share
         for question, share in zip(self._asked.values(), shares, strict=True):
             for pending in question.wanted:
-                pending.answer(Portion(share, share / to_come))
+                pending.answer(share, share / to_come)
             to_come -= share
         groups = {pending.groups for pending in self}
         return Answers({pending.name: pending.release for pending in self}, groups.pop() if len(groups) == 1 else ())
@@ -305,24 +311,15 @@ class _Question:
         return self.predict(share, True).error
 
 
-_METHODS = {
-    "count", "sum", "mean", "variance", "median", "quantile", "min", "max", "kth_largest", "histogram",
-}  # fmt: skip
+def _repr(call: Call) -> str:
+    return repr((call.entry.name, call.column, call.own, call.options))
 
 
-def _planned(statistic: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of `plan` for those of a statistic's method: q and k have a name there."""
-    if len(arguments) > 1:
-        raise PlanError(
-            f"A {statistic} of a batch takes one column by position.", hint=f'ask.{statistic}("wage", q=0.9, ...)'
-        )
-    return (statistic, *arguments)
-
-
-def _in_words(statistic: str, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> str:
+def _in_words(call: Call) -> str:
     """A question as a plan shows it: enough to tell it from the others."""
-    words = [statistic, *map(str, arguments)]
-    words += [f"{name}={options[name]}" for name in ("q", "k") if name in options]
-    words += [f"by {', '.join(map(str, options['by']))}"] if options.get("by") else []
-    words += [f"where {options['where']}"] if options.get("where") else []
+    words = [call.entry.name, *([] if call.column is None else [str(call.column)])]
+    words += [f"{name}={call.own[name]}" for name in ("q", "k") if name in call.given]
+    words += [f"on {', '.join(map(str, call.own['features']))}"] if call.entry.model else []
+    words += [f"by {', '.join(map(str, call.options.by))}"] if call.options.by else []
+    words += [f"where {call.options.where}"] if call.options.where else []
     return " ".join(words)

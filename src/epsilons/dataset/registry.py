@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from epsilons import ledger as ledgers
-from epsilons.dataset.asking import Terms
 from epsilons.dataset.description import Description, Level
 from epsilons.dataset.preparation import Preparation, prepare, renew
+from epsilons.dataset.question import Terms
 from epsilons.dataset.wishes import Asked, as_ids, check_person, grants_of, read_table, read_wishes
 from epsilons.engines.base import OTHER, Engine, open_table
 from epsilons.errors import LedgerError, PreferenceError
@@ -18,7 +18,7 @@ from epsilons.guarantee import to_epsilon
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import ACTIVE, WITHDRAWN, Cohort, Enrolment
-from epsilons.preferences import Preferences
+from epsilons.preferences import Preferences, name_grant
 
 #: People looked up one by one before all of them are.
 _A_FEW = 8
@@ -160,7 +160,7 @@ class Registry:
         levels = []
         for granted in sorted(people, key=to_epsilon):
             epsilon = to_epsilon(granted)
-            name = self.names.get(epsilon, "public" if granted is None else f"{epsilon:.6g}")
+            name = name_grant(granted, self.names)
             levels.append(Level(name, epsilon, people[granted], left.epsilons.get(epsilon)))
         columns = tuple(
             (kind.name, kind.family, _known(kind.name, kind.family, terms)) for kind in terms.schema.values()

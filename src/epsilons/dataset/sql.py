@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from epsilons.dataset import sql_text
 from epsilons.engines.base import Schema
 from epsilons.errors import PlanError
+from epsilons.statistics.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from epsilons.dataset.batch import Batch, Pending
@@ -260,12 +261,10 @@ def _called(one: Aggregate) -> str:
     return "_".join([one.name or one.statistic, *part, *([] if one.column is None else [one.column])])
 
 
-_SIMPLE: dict[type[exp.Expr], str] = {
-    exp.Sum: "sum", exp.Avg: "mean", exp.VariancePop: "variance", exp.Median: "median", exp.Min: "min", exp.Max: "max",
-}  # fmt: skip
-
-
-_QUANTILES = (exp.Quantile, exp.ApproxQuantile, exp.PercentileCont, exp.PercentileDisc)
+#: Which statistic an aggregate means, by the catalogue.
+_AGGREGATES: dict[type[exp.Expr], str] = {
+    getattr(exp, name): entry.name for entry in CATALOGUE.values() for name in entry.sql
+}
 
 
 def _aggregate(tree: exp.Expr, schema: Schema, person: str) -> Aggregate:
@@ -280,6 +279,7 @@ def _aggregate(tree: exp.Expr, schema: Schema, person: str) -> Aggregate:
         raise _unsupported("FILTER", "WHERE, in a query of its own")
     if isinstance(tree, exp.Subquery):
         raise _unsupported("a query inside SELECT", _APART)
+    statistic = _AGGREGATES.get(type(tree))
     if isinstance(tree, exp.Count):
         return _count(tree, schema, person)
     if isinstance(tree, exp.WithinGroup) and isinstance(tree.this, (exp.PercentileCont, exp.PercentileDisc)):
@@ -287,11 +287,10 @@ def _aggregate(tree: exp.Expr, schema: Schema, person: str) -> Aggregate:
         if len(ordered) != 1 or ordered[0].args.get("desc"):
             raise _unsupported("WITHIN GROUP with anything but ORDER BY one column")
         return Aggregate("", "quantile", _column(ordered[0].this, schema, what), (("q", _number(tree.this.this)),))
-    if isinstance(tree, _QUANTILES):
+    if statistic == "quantile":
         which = tree.args.get("quantile") or tree.args.get("expression")
         column = _column(tree.this, schema, f"{what} of an expression")
         return Aggregate("", "quantile", column, (("q", _number(which)),))
-    statistic = _SIMPLE.get(type(tree))
     if statistic is None:
         raise _unsupported(what, _INSTEAD.get(what, _AFTERWARDS))
     if isinstance(tree.this, exp.Distinct):

@@ -12,42 +12,39 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from types import TracebackType
-from typing import Any, Unpack
+from typing import Any
 
-from epsilons.dataset import models
+from epsilons.arguments import DEFAULT_SHARE, TABLES, AskOptions, check_bounds
+from epsilons.calls import Call, plan_signature, query_signature, read_plan
 from epsilons.dataset.answers import Answers
-from epsilons.dataset.applying import Applied, apply_through
-from epsilons.dataset.asking import Meaning, Terms, Wording, understand
+from epsilons.dataset.applying import Applied, ApplyAttempt
+from epsilons.dataset.attempt import Attempt, spendable_for
 from epsilons.dataset.batch import Batch
 from epsilons.dataset.description import Description
-from epsilons.dataset.identity import question_key
-from epsilons.dataset.options import DEFAULT_SHARE, ROWS, Manner, Options, divided, known
-from epsilons.dataset.people import TablePeople
+from epsilons.dataset.methods import Questions
+from epsilons.dataset.question import TableQuestion, Terms, parse_question, version_of
 from epsilons.dataset.registry import Registry
-from epsilons.dataset.spending import NothingToPlanError, reaching, sketch_of, spendable_at
-from epsilons.dataset.version import version_of
+from epsilons.dataset.spending import NothingToPlanError
 from epsilons.engines.base import NUMBER, TRUTH, open_table
 from epsilons.errors import DataError, LedgerError, PlanError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import Cohort, Enrolment, Past, Remaining, StalePlanError
-from epsilons.noise.entropy import Entropy, system
+from epsilons.ledger.values import Enrolment, Past, Remaining, StalePlanError
+from epsilons.mechanisms.base import Settings
+from epsilons.noise.entropy import Entropy
 from epsilons.planner.plan import Plan
+from epsilons.planner.rows import PlanRow
 from epsilons.preferences import Preferences
-from epsilons.release import Release, exact_release, make_release
-from epsilons.release.door import Request, pass_through
-from epsilons.release.sketch import Sketch, asked_of
-from epsilons.statistics.base import check_bounds
+from epsilons.release import Release
+from epsilons.release.sketch import asked_of
+from epsilons.statistics.catalogue import find_statistic
 from epsilons.statistics.queries import check_asked
-from epsilons.statistics.question import Question
 
 #: How often a plan is made anew because others were charged meanwhile.
 _TRIES = 100
 
-Bounds = tuple[float, float] | None
 
-
-class Dataset:
+class Dataset(Questions):
     """A table about people, each of whom said how private they want to be.
 
     `source` is a path (Parquet, CSV, JSON lines, a DuckDB file with `table=`; globs and lists of paths too), or a frame
@@ -100,90 +97,7 @@ class Dataset:
         self._preparation = self._registry.prepare(rows_per_person)
         self._seconds = time.perf_counter() - started
 
-    # Statistics -----------------------------------------------------------------------------------------------------
-
-    def count(self, column: str | None = None, *, of: str | None = None, **options: Unpack[Options]) -> Release:
-        """How many people, or rows (`of="rows"`), meet the condition; of a column, those whose value is 1."""
-        return self._ask(Wording("count", column, of=of), options)
-
-    def sum(self, column: str, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
-        """The sum of values clipped to public bounds."""
-        return self._ask(Wording("sum", column, bounds), options)
-
-    def mean(self, column: str, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
-        """The mean of values clipped to public bounds."""
-        return self._ask(Wording("mean", column, bounds), options)
-
-    def variance(self, column: str, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release:
-        """The variance (divided by the number of values) of values clipped to public bounds."""
-        return self._ask(Wording("variance", column, bounds), options)
-
-    def median(
-        self, column: str, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
-    ) -> Release:
-        """The median, on a public grid of possible answers (65,536 steps unless `step` is given)."""
-        return self._ask(Wording("median", column, bounds, step), options)
-
-    def quantile(
-        self, column: str, q: float, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
-    ) -> Release:
-        """The value below which a fraction `q` lies, on a public grid of possible answers."""
-        return self._ask(Wording("quantile", column, bounds, step, q=q), options)
-
-    def min(
-        self, column: str, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
-    ) -> Release:
-        """The smallest value, on a public grid of possible answers."""
-        return self._ask(Wording("min", column, bounds, step), options)
-
-    def max(
-        self, column: str, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
-    ) -> Release:
-        """The largest value, on a public grid of possible answers."""
-        return self._ask(Wording("max", column, bounds, step), options)
-
-    def kth_largest(
-        self, column: str, k: int = 2, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
-    ) -> Release:
-        """The k-th largest value (k=1 is the maximum), on a public grid of possible answers."""
-        return self._ask(Wording("kth_largest", column, bounds, step, k=k), options)
-
-    def histogram(
-        self,
-        column: str,
-        *,
-        edges: Sequence[float] | None = None,
-        categories: Sequence[Hashable] | None = None,
-        outside: str = "drop",
-        **options: Unpack[Options],
-    ) -> Release:
-        """Rows per bin [edge, next edge), or per category; outside is dropped, or clipped with `outside="clip"`."""
-        return self._ask(Wording("histogram", column, edges=edges, categories=categories, outside=outside), options)
-
-    def linear_regression(
-        self,
-        target: str,
-        features: Sequence[str],
-        *,
-        bounds: Mapping[str, tuple[float, float]] | None = None,
-        **options: Unpack[Options],
-    ) -> Release:
-        """Least squares of a column on others, with an intercept; `bounds` are public bounds of all these columns."""
-        where, by = options.get("where"), options.get("by")
-        return self._pass(options, lambda: models.linear(target, features, bounds, where, by, self._terms))
-
-    def logistic_regression(
-        self,
-        target: str,
-        features: Sequence[str],
-        *,
-        bounds: Mapping[str, tuple[float, float]] | None = None,
-        classes: Sequence[Any] = (0, 1),
-        **options: Unpack[Options],
-    ) -> Release:
-        """Log-odds of the second of two public classes of a column, linear in other columns."""
-        where, by = options.get("where"), options.get("by")
-        return self._pass(options, lambda: models.logistic(target, features, bounds, classes, where, by, self._terms))
+    # The statistics are methods of `Questions`, made from the catalogue. --------------------------------------------
 
     def apply(
         self,
@@ -209,39 +123,22 @@ class Dataset:
         """
         if isinstance(columns, (str, bytes)):
             raise PlanError("Columns are given as a list.", hint=f'columns=["{columns!s}"]')
-        asked = Applied(algorithm, tuple(columns), target, name, where, threshold, private_under)
-        manner = Manner.of({"share": share, "fresh": fresh, "analyst": analyst, "entropy": entropy})
-        with self._lock:
-            return self._until_it_fits(lambda: self._apply(asked, manner))
-
-    def _apply(self, asked: Applied, manner: Manner) -> Release:
-        prepared, registry = self._preparation, self._registry
-        return apply_through(asked, manner, self._terms, self._version.label, prepared, registry.ledger, registry.names)
+        given = {"where": where, "share": share, "fresh": fresh, "analyst": analyst, "entropy": entropy}
+        options = AskOptions.of(given, TABLES)
+        asked = Applied(algorithm, tuple(columns), target, name, threshold, private_under, options)
+        return self._retry_while_stale(ApplyAttempt, asked)
 
     # Before spending ------------------------------------------------------------------------------------------------
 
     def plan(self, statistic: str, column: str | None = None, **arguments: Any) -> Plan:
         """What every mechanism would cost and how far it would err, with what everybody has left. Free.
 
-        `arguments` are those of the statistic's method.
+        `arguments` are those of the statistic's method. `plan.ask()` asks the best row, `plan["sample"].ask()` any
+        other one: it gives what the row shows, or nothing if what people have left has changed since.
         """
-        wording, options = divided(statistic, column, arguments)
-        manner = Manner.of(options)
-        with self._lock:
-            self._refresh()
-            question, _ = self._question(wording, manner)
-            cohorts = manner.looked_at(self._registry.cohorts())
-            share = self._share(manner, question, cohorts)
-            spendable = spendable_at(share, cohorts, self._registry.names, manner.part)
-        if spendable.levels.all_public:
-            raise NothingToPlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
-        plan = Plan.make(question, spendable.levels, Fraction(1), manner.settings)
-        rows = []
-        for row in plan.rows:
-            charges = spendable.by_grant(row.chosen.charge(question, spendable.levels))
-            shown = {to_epsilon(granted): to_epsilon(charge or 0) for granted, charge in charges.items()}
-            rows.append(replace(row, charges=shown))
-        return replace(plan, rows=tuple(rows), of_grants=share)
+        return self._plan(read_plan(find_statistic(statistic), TABLES, arguments, column))
+
+    plan.__signature__ = plan_signature(TABLES, Plan)  # type: ignore[attr-defined]
 
     def key(self, column: str, word: str) -> Any:
         """A key written as a word, in the type of its column: groups of a column of numbers are numbers."""
@@ -283,6 +180,8 @@ class Dataset:
         batch = self.batch(share)
         batch.sql(query, bounds=bounds, keys=keys, **options)
         return batch.ask()
+
+    sql.__signature__ = query_signature(Answers, DEFAULT_SHARE)  # type: ignore[attr-defined]
 
     def describe(self) -> Description:
         """Columns, people per level, bounds known, the ledger's state. Public facts; no charge."""
@@ -353,84 +252,66 @@ class Dataset:
 
     # One question ---------------------------------------------------------------------------------------------------
 
-    def _ask(self, wording: Wording, options: Options) -> Release:
-        wording = replace(wording, **{name: options[name] for name in ROWS if name in options})  # type: ignore[literal-required]
-        return self._pass(options, lambda: wording)
+    def _ask(self, call: Call, planned: Plan | None = None) -> Release:
+        """Check a call against the table, and put it to the door; with a plan only if it still holds."""
+        asked = self._parse(call)
+        return self._retry_while_stale(Attempt, asked, planned)
 
-    def _pass(self, options: Options, asked: Callable[[], Wording | Meaning]) -> Release:
-        manner = Manner.of(known(options))
-        with self._lock:
-            return self._until_it_fits(lambda: self._answer(asked(), manner))
-
-    def _until_it_fits(self, attempt: Callable[[], Release]) -> Release:
+    def _retry_while_stale(self, attempt: type[Attempt], asked: Any, planned: Plan | None = None) -> Release:
         """Plan anew as often as others were charged meanwhile."""
-        for _ in range(_TRIES):
-            self._refresh()
-            try:
-                return attempt()
-            except StalePlanError:
-                continue
+        with self._lock:
+            for _ in range(_TRIES):
+                self._refresh()
+                table = (self._terms, self._version.label, self._registry, self._preparation)
+                try:
+                    return attempt(asked, *table, planned).release()
+                except StalePlanError:
+                    continue
         raise LedgerError(
             "The budgets keep changing; nothing was charged.",
             rule="A charge is made only if it fits what everyone has left at that moment.",
             hint="ask again when fewer others ask",
         )
 
-    def _answer(self, asked: Wording | Meaning, manner: Manner) -> Release:
-        question, meaning = self._question(asked, manner)
-        registry, preparation = self._registry, self._preparation
-        individual = manner.privacy != "personalized"
-        key = question_key(
-            self._terms, self._version.label, preparation.epoch, meaning.identity(), manner.identity(), manner.fresh
-        )
-        request = Request(key, preparation.epoch, question.statistic.name, meaning.words, individual, manner.analyst)
-
-        known: list[Cohort] = []
-
-        def plan() -> Sketch:
-            known[:] = cohorts = registry.cohorts()
-            share = self._share(manner, question, cohorts)
-            spendable = spendable_at(share, cohorts, registry.names, manner.part)
-            return sketch_of(question, manner.mechanism, manner.settings, spendable)
-
-        def resume(text: str) -> Sketch:
-            # Who is in which cohort changes with the epoch only, and a charge is refused when that has changed.
-            return Sketch.from_text(text, question, known or registry.cohorts(), registry.names)
-
-        def read(sketch: Sketch) -> Release:
-            levels, places = sketch.spendable.levels, sketch.spendable.places(preparation.cohorts)
-            people = TablePeople(preparation, meaning.column, meaning.where, meaning.by, levels, places)
-            if sketch.mechanism is None:
-                return exact_release(question, people, meaning.notes)
-            entropy = system() if manner.entropy is None else manner.entropy
-            return make_release(sketch.mechanism, question, people, entropy, sketch.why, meaning.notes)
-
-        return pass_through(registry.ledger, request, plan, resume, read)
-
-    def _question(self, asked: Wording | Meaning, manner: Manner) -> tuple[Question, Meaning]:
-        if isinstance(asked, Meaning):
-            return manner.question(asked.statistic, self._terms.neighbors), asked
-        meaning = understand(asked, self._terms, manner.density, manner.location)
-        question = manner.question(meaning.statistic, self._terms.neighbors)
-        check_asked(self._preparation.prepared, meaning.statistic, meaning.column)
-        if (
-            manner.privacy == "individual"
-            and meaning.statistic.name in ("sum", "mean")
-            and not meaning.statistic.private_count
-        ):
+    def _parse(self, call: Call) -> TableQuestion:
+        """The question, with whatever would be refused about it said before anybody is charged."""
+        with self._lock:
+            self._check_open()
+            asked = parse_question(call, self._terms)
+            if call.entry.model:
+                return asked
+            check_asked(self._preparation.prepared, asked.statistic, asked.column)
+        values_needed = asked.statistic.name in ("sum", "mean") and not asked.statistic.private_count
+        if call.options.privacy == "individual" and values_needed:
             raise PlanError(
-                f"Individual privacy for a {meaning.statistic.name} works on arrays.",
+                f"Individual privacy for a {asked.statistic.name} works on arrays.",
                 rule="A table's summary does not say how far single people move it.",
                 hint="a count, a histogram or an order statistic",
             )
-        return question, meaning
+        return asked
 
-    def _share(self, manner: Manner, question: Question, cohorts: Sequence[Any]) -> Fraction:
-        if manner.error is None:
-            assert manner.share is not None
-            return manner.share
-        names = self._registry.names
-        return reaching(manner.error, question, manner.mechanism, manner.settings, cohorts, names)
+    def _plan(self, call: Call) -> Plan:
+        """Every mechanism for a question, with what everybody has left."""
+        asked, options = self._parse(call), call.options
+        with self._lock:
+            self._refresh()
+            share, spendable = spendable_for(asked.question, options, self._registry.cohorts(), self._registry)
+        if spendable.levels.all_public:
+            raise NothingToPlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
+
+        def ask_row(row: PlanRow, mechanism: str) -> Release:
+            """The row as it was shown, if what people have left is still the same."""
+            return self._ask(replace(call, options=row.options_of(options, mechanism)), plan)
+
+        settings = Settings(**options.settings)
+        plan = Plan.make(asked.question, spendable.levels, Fraction(1), settings, options.mechanism, ask_row)
+        rows = []
+        for row in plan.rows:
+            charges = spendable.by_grant(row.chosen.charge(asked.question, spendable.levels))
+            shown = {to_epsilon(granted): to_epsilon(charge or 0) for granted, charge in charges.items()}
+            rows.append(replace(row, charges=shown, share=share))
+        plan = replace(plan, rows=tuple(rows), of_grants=share)
+        return plan
 
     def _refresh(self) -> None:
         """After people changed their minds, here or elsewhere, the rows get their new cohorts."""

@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from sqlglot import exp
 
+from epsilons.arguments import check_real
 from epsilons.engines.base import NUMBER, SOURCE, TEXT, Column, Engine
 from epsilons.engines.trees import both, cast, column, literal, missing, table, whole
 from epsilons.errors import DataError, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.preferences import Preferences, Roster, roster_of, to_nano
-from epsilons.statistics.base import check_real
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,39 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 
-from epsilons.errors import PreferenceError
-from epsilons.noise.entropy import Entropy
+from epsilons.arguments import ARRAYS, check_entropy, options_of, unknown_argument
+from epsilons.calls import make_signature
+from epsilons.errors import PlanError, PreferenceError
 from epsilons.release import Release
+from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.statistics.people import as_doubles
 from epsilons.statistics.rows import as_matrix
+
+#: The options of every statistic that are parameters of a model; what goes with people goes to `fit`.
+PARAMETERS = tuple(name for name in options_of(ARRAYS) if name not in ("group_epsilons", "entropy"))
+
+
+def make_init(statistic: str, *by_place: str) -> Callable[..., None]:
+    """The constructor of a model: the public facts of its statistic, some of them by place, and the options.
+
+    scikit-learn reads the parameters from the signature, and expects them back as they were given.
+    """
+    own = [argument for argument in CATALOGUE[statistic].own(ARRAYS).values() if argument.name != "features"]
+    facts = [replace(argument, positional=argument.name in by_place) for argument in own]
+    arguments = {argument.name: argument for argument in (*facts, *(options_of(ARRAYS)[name] for name in PARAMETERS))}
+
+    def __init__(self: Any, *given: Any, **named: Any) -> None:  # noqa: N807 it becomes one
+        for name in named:
+            if name not in arguments:
+                raise unknown_argument(statistic, name, arguments, ARRAYS)
+        if len(given) > len(by_place) or set(by_place[: len(given)]) & set(named):
+            raise PlanError(f"A model of a {statistic} takes {', '.join(by_place)} by place, the others by name.")
+        values = dict(zip(by_place, given, strict=False)) | named
+        for name, argument in arguments.items():
+            setattr(self, name, values.get(name, argument.default))
+
+    __init__.__signature__ = make_signature(list(arguments.values()), None, bound=True)  # type: ignore[attr-defined]
+    return __init__
 
 
 class PersonalizedModel(BaseEstimator):  # type: ignore[misc]
@@ -38,8 +68,7 @@ class PersonalizedModel(BaseEstimator):  # type: ignore[misc]
 
     def _options(self) -> dict[str, Any]:
         """The parameters that all statistics share."""
-        shared = ("mechanism", "threshold", "neighbors", "assume", "spread")
-        return {name: getattr(self, name) for name in shared}
+        return {name: getattr(self, name) for name in PARAMETERS}
 
     def _check_fit(self, X: Any, epsilons: Any, entropy: Any) -> NDArray[Any]:
         """X as a matrix; its number of columns and their names are remembered, as scikit-learn does."""
@@ -49,8 +78,8 @@ class PersonalizedModel(BaseEstimator):  # type: ignore[misc]
                 rule="One per row of X; eps.PUBLIC for public.",
                 hint="model.fit(X, y, epsilons=e), in a pipeline after model.set_fit_request(epsilons=True)",
             )
-        if not isinstance(entropy, Entropy | None):
-            raise PreferenceError("entropy is not a source of random bits.", hint="leave it out")
+        if entropy is not None:
+            check_entropy(entropy)
         return self._matrix(X, reset=True)
 
     def _matrix(self, X: Any, *, reset: bool) -> NDArray[Any]:

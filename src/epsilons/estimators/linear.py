@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from epsilons.estimators.base import PersonalizedModel
+from epsilons.arrays import linear_regression
+from epsilons.estimators.base import PersonalizedModel, make_init
 from epsilons.noise.entropy import Entropy
-from epsilons.regression import linear_regression
 
 
 class PersonalizedLinearRegression(RegressorMixin, PersonalizedModel):  # type: ignore[misc]
@@ -25,24 +25,7 @@ class PersonalizedLinearRegression(RegressorMixin, PersonalizedModel):  # type: 
     array([40.])
     """
 
-    def __init__(
-        self,
-        bounds_X: Any = None,
-        bounds_y: Any = None,
-        *,
-        mechanism: str = "auto",
-        threshold: float | str | None = None,
-        neighbors: str = "absent",
-        assume: str = "unrelated",
-        spread: float | None = None,
-    ) -> None:
-        self.bounds_X = bounds_X
-        self.bounds_y = bounds_y
-        self.mechanism = mechanism
-        self.threshold = threshold
-        self.neighbors = neighbors
-        self.assume = assume
-        self.spread = spread
+    __init__ = make_init("linear_regression", "bounds_X", "bounds_y")
 
     def fit(
         self, X: Any, y: Any, *, epsilons: Any = None, entropy: Entropy | None = None

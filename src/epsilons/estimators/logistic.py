@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from epsilons.estimators.base import PersonalizedModel
+from epsilons.arrays import logistic_regression
+from epsilons.estimators.base import PersonalizedModel, make_init
 from epsilons.noise.entropy import Entropy
-from epsilons.regression import logistic_regression
 from epsilons.statistics.features import check_classes
 
 
@@ -29,24 +29,7 @@ class PersonalizedLogisticRegression(ClassifierMixin, PersonalizedModel):  # typ
 
     classes_: NDArray[Any]
 
-    def __init__(
-        self,
-        bounds_X: Any = None,
-        *,
-        classes: Any = (0, 1),
-        mechanism: str = "auto",
-        threshold: float | str | None = None,
-        neighbors: str = "absent",
-        assume: str = "unrelated",
-        spread: float | None = None,
-    ) -> None:
-        self.bounds_X = bounds_X
-        self.classes = classes
-        self.mechanism = mechanism
-        self.threshold = threshold
-        self.neighbors = neighbors
-        self.assume = assume
-        self.spread = spread
+    __init__ = make_init("logistic_regression", "bounds_X")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

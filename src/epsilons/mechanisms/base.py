@@ -14,7 +14,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -162,17 +161,23 @@ class Weighing(Mechanism):
         return question.statistic.distribution(question, weighting_of(self, question, people.levels), people)
 
 
-@lru_cache(maxsize=256)
 def weighting_of(mechanism: Weighing, question: Question, levels: Levels) -> Weighting:
     """Its weights, remembered: a release asks several times."""
-    return mechanism.weigh(question, levels)
+    known, key = levels.worked_out, ("weighting", mechanism, question)
+    if key not in known:
+        known[key] = mechanism.weigh(question, levels)
+    weighting: Weighting = known[key]
+    return weighting
 
 
-@lru_cache(maxsize=256)
 def _predicted(mechanism: Weighing, question: Question, levels: Levels) -> float | None:
     """The predicted error, remembered: whoever plans and whoever releases ask for the same number."""
-    weighting = weighting_of(mechanism, question, levels)
-    return FAMILIES[question.statistic.family].predict(question, levels, weighting)
+    known, key = levels.worked_out, ("predicted", mechanism, question)
+    if key not in known:
+        weighting = weighting_of(mechanism, question, levels)
+        known[key] = FAMILIES[question.statistic.family].predict(question, levels, weighting)
+    error: float | None = known[key]
+    return error
 
 
 def charge_table(levels: Levels, charges: Charges) -> dict[float, float]:
@@ -239,3 +244,22 @@ def create(name: str, statistic: Statistic, **options: Any) -> Mechanism:
 def options_of(kind: type[Mechanism]) -> set[str]:
     """The names of a mechanism's options."""
     return set(getattr(kind, "__dataclass_fields__", {}))
+
+
+def serving(question: Question, levels: Levels, settings: Settings) -> list[Mechanism]:
+    """Every mechanism that can serve, with its threshold chosen from public facts where it has one."""
+    found, given = [], settings.given()
+    for name in registered(question.privacy):
+        kind = kind_for(name, question.statistic)
+        if not kind.serves(question.statistic):
+            continue
+        taken = options_of(kind)
+        options = {key: value for key, value in given.items() if key in taken}
+        if "threshold" in taken:
+            options.setdefault("threshold", "best")
+        mechanism = create(name, question.statistic, **options)
+        if mechanism.refuses(question, levels) is None:
+            found.append(mechanism)
+    if not found:
+        raise PlanError(f'Nothing gives privacy="{question.privacy}" for a {question.statistic.name}.')
+    return found

@@ -14,7 +14,7 @@ from epsilons.mechanisms.base import Charges, register
 from epsilons.mechanisms.thresholds import Thresholded
 from epsilons.preferences import Levels
 from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Coins, Expected, Weighting, expected_to_stay
+from epsilons.statistics.weighting import Coins, Weighting, Weightings, expected_to_stay
 
 
 @register
@@ -23,7 +23,7 @@ class Sample(Thresholded):
     """Keep each person with a chance set by their epsilon, then answer at a threshold.
 
     Definition: keep i with probability (e^eps_i - 1)/(e^t - 1) if eps_i < t, else 1; run a t-DP mechanism on those
-                kept. t is "max" (default), "mean", "best" or a number.
+                kept. t is "best" (default), "max", "mean" or a number.
     Theorem:    Jorgensen et al. 2015, Theorem 5. Under "replace" the inner mechanism is t-private both when a person is
                 removed and when one is replaced; Sample is then eps_i-private under both.
     Guarantee:  eps_i-PDP, one person absent or replaced, as asked. Coins are fresh for every answer.
@@ -33,7 +33,7 @@ class Sample(Thresholded):
                 about values. A mean divides by the expected size of the sample; the real size is private.
     """
 
-    threshold: float | str = "max"
+    threshold: float | str = "best"
     rescale: bool = False
 
     name: ClassVar[str] = "sample"
@@ -44,9 +44,9 @@ class Sample(Thresholded):
         t = self.at(question, levels)
         return Weighting((1,) * len(levels.grants), 1, Fraction(t), self.rest, Coins(levels.grants, t))
 
-    def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Expected:
+    def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Weightings:
         staying = expected_to_stay(levels.grants, thresholds[:, None] / NANO)
-        return Expected(staying, thresholds, 1, self.rest, sampled=True)
+        return Weightings(staying, thresholds, 1, self.rest, sampled=True)
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         t = self.at(question, levels)

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from numbers import Integral
 from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments import INSIDE, SCALES, check_gamma, check_name
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Charges, Mechanism, register
@@ -29,9 +29,6 @@ from epsilons.statistics.question import Question
 from epsilons.statistics.smooth import RELATIVE_ERROR, smooth_sensitivity
 from epsilons.statistics.weighting import Coins
 
-SCALES = ("tight", "paper")
-INSIDE = ("minimum", "threshold", "sample")
-LARGEST_GAMMA = 20
 #: Above about ln 2 the best window among evenly spaced values is a single gap, whatever beta is.
 _ENOUGH_BETA = Fraction(7, 10)
 #: What the rounding of S adds to beta: two factors of 1 +- RELATIVE_ERROR, and a little room.
@@ -102,7 +99,7 @@ class SmoothSensitivity(Mechanism):
     scale: str = "tight"
     gamma: int = 3
     inside: str = "minimum"
-    threshold: float | str = "max"
+    threshold: float | str = "best"
 
     name: ClassVar[str] = "smooth-sensitivity"
     families: ClassVar[tuple[str, ...]] = ("order",)
@@ -113,18 +110,9 @@ class SmoothSensitivity(Mechanism):
     imputes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for option, allowed in (("scale", SCALES), ("inside", INSIDE)):
-            given = getattr(self, option)
-            if given not in allowed:
-                raise PlanError(f"Unknown {option}={given!r}.", hint=" or ".join(f'{option}="{a}"' for a in allowed))
-        whole = isinstance(self.gamma, Integral) and not isinstance(self.gamma, bool)
-        if not whole or not 2 <= self.gamma <= LARGEST_GAMMA:
-            raise PlanError(
-                f"gamma={self.gamma!r} is not allowed.",
-                rule=f"gamma is a whole number from 2 to {LARGEST_GAMMA}.",
-                hint="gamma=3",
-            )
-        object.__setattr__(self, "gamma", int(self.gamma))
+        check_name("scale", self.scale, SCALES)
+        check_name("inside", self.inside, INSIDE)
+        object.__setattr__(self, "gamma", check_gamma(self.gamma))
         if self.scale == "paper" and paper_loss(self.gamma) > 1 - _ROOM:
             raise PlanError(
                 f"The paper's scale is not proved private at gamma={self.gamma}.",

@@ -14,7 +14,7 @@ from epsilons.mechanisms.base import register
 from epsilons.mechanisms.thresholds import Thresholded
 from epsilons.preferences import Levels
 from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Expected, Weighting
+from epsilons.statistics.weighting import Weighting, Weightings
 
 
 @register
@@ -22,8 +22,8 @@ from epsilons.statistics.weighting import Expected, Weighting
 class Threshold(Thresholded):
     """Use only the people who granted at least a threshold, at that threshold.
 
-    Definition: keep i if eps_i >= t, run a t-DP mechanism on those kept. t is "max" (default), "mean",
-                "best" or a number.
+    Definition: keep i if eps_i >= t, run a t-DP mechanism on those kept. t is "best" (default), "max",
+                "mean" or a number.
     Theorem:    Jorgensen et al. 2015, section IV-A (baseline "Threshold").
     Guarantee:  eps_i-PDP, one person absent or replaced, as asked; no loss at all for those below t.
     Cost:       t charged to those kept, nothing to the rest.
@@ -31,7 +31,7 @@ class Threshold(Thresholded):
                 are (too small) unless `rescale=True`, which assumes that preferences say nothing about values.
     """
 
-    threshold: float | str = "max"
+    threshold: float | str = "best"
     rescale: bool = False
 
     name: ClassVar[str] = "threshold"
@@ -41,10 +41,10 @@ class Threshold(Thresholded):
         weights = tuple(1 if grant is None or grant >= t else 0 for grant in levels.grants)
         return Weighting(weights, 1, Fraction(t), self.rest)
 
-    def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Expected:
+    def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Weightings:
         granted = np.array([to_epsilon(g) for g in levels.grants])
         kept = (granted >= thresholds[:, None] / NANO).astype(float)
-        return Expected(kept, thresholds, 1, self.rest, sampled=False)
+        return Weightings(kept, thresholds, 1, self.rest)
 
     def explain(self, question: Question, levels: Levels) -> str:
         t = to_epsilon(self.at(question, levels))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Weighing
 from epsilons.preferences import Levels, to_nano
 from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Expected, Rest
+from epsilons.statistics.weighting import Rest, Weightings
 
 _TRIED = 48
 
@@ -31,7 +30,7 @@ class Thresholded(Weighing):
     coins: ClassVar[bool] = False
 
     @abstractmethod
-    def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Expected:
+    def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Weightings:
         """What is expected of people at each of several thresholds in nano-epsilon."""
 
     def at(self, question: Question, levels: Levels) -> int:
@@ -68,8 +67,16 @@ def resolve_threshold(threshold: Any, levels: Levels, best: Callable[[], int]) -
     return nano
 
 
-@lru_cache(maxsize=64)
 def _best(mechanism: Thresholded, question: Question, levels: Levels) -> int:
+    """The best threshold, remembered."""
+    known, key = levels.worked_out, ("threshold", mechanism, question)
+    if key not in known:
+        known[key] = _find_best(mechanism, question, levels)
+    found: int = known[key]
+    return found
+
+
+def _find_best(mechanism: Thresholded, question: Question, levels: Levels) -> int:
     """The preference on the roster, or a number between two of them, with the least predicted error."""
     steps = max(1, len(levels.finite) // _TRIED)
     candidates = {*levels.finite[::steps], levels.largest, levels.mean}
@@ -79,6 +86,6 @@ def _best(mechanism: Thresholded, question: Question, levels: Levels) -> int:
         candidates |= {math.floor(levels.smallest * ratio ** (k / _TRIED)) for k in range(1, _TRIED)}
     # Where nothing can be predicted, the largest: it keeps the noise least.
     ordered = sorted(candidates, reverse=True)
-    expected = mechanism.weigh_many(levels, np.array(ordered, float))
-    errors = FAMILIES[question.statistic.family].predict_many(question, levels, expected)
+    weightings = mechanism.weigh_many(levels, np.array(ordered, float))
+    errors = FAMILIES[question.statistic.family].predict_many(question, levels, weightings)
     return ordered[int(errors.argmin())]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+from epsilons.arguments import ASSUMPTIONS
 from epsilons.errors import PlanError
-from epsilons.mechanisms.base import Mechanism, Settings, create, registered
-from epsilons.planner.rows import PlanRow, candidates, make_row
+from epsilons.mechanisms.base import Mechanism, Settings, create, registered, serving
+from epsilons.planner.rows import PlanRow, make_row
 from epsilons.preferences import Levels
-from epsilons.statistics.question import ASSUMPTIONS, Question
+from epsilons.statistics.question import Question
 
 #: Where no error can be predicted: Sample keeps the most people at one epsilon; without any assumption PE does.
 UNPREDICTED = {"unrelated": "sample", "nothing": "exponential"}
@@ -25,20 +26,20 @@ DEFAULTS = Settings()
 @lru_cache(maxsize=128)
 def rank_mechanisms(question: Question, levels: Levels, settings: Settings = DEFAULTS) -> tuple[PlanRow, ...]:
     """Every mechanism that can serve, the best first; remembered, since rosters change less often than questions."""
-    rows = [make_row(mechanism, question, levels) for mechanism in candidates(question, levels, settings)]
+    rows = [make_row(mechanism, question, levels) for mechanism in serving(question, levels, settings)]
     rows.sort(key=lambda row: _place(row.judged_by(question.assume), row.mechanism, question))
     return tuple(rows)
 
 
-@lru_cache(maxsize=128)
 def _best(question: Question, levels: Levels, settings: Settings) -> tuple[Mechanism, str]:
     """The first row of the plan and why, without the charges and words of all the others."""
-
-    def place(mechanism: Mechanism) -> tuple[float, int, str]:
-        return _place(_judge(mechanism, question, levels), mechanism.name, question)
-
-    best = min(candidates(question, levels, settings), key=place)
-    return best, _why(best, question, levels)
+    known, key = levels.worked_out, ("best", question, settings)
+    if key not in known:
+        judged = [(_judge(mechanism, question, levels), mechanism) for mechanism in serving(question, levels, settings)]
+        error, best = min(judged, key=lambda one: _place(one[0], one[1].name, question))
+        known[key] = best, _why(error, best, question, levels)
+    found: tuple[Mechanism, str] = known[key]
+    return found
 
 
 def _place(error: float, name: str, question: Question) -> tuple[float, int, str]:
@@ -74,9 +75,9 @@ def choose(name: str, question: Question, levels: Levels, settings: Settings = D
     return mechanism, f"Asked for by name: {mechanism.explain(question, levels)}."
 
 
-def _why(best: Mechanism, question: Question, levels: Levels) -> str:
+def _why(error: float, best: Mechanism, question: Question, levels: Levels) -> str:
     reason = best.explain(question, levels)
-    if math.isinf(_judge(best, question, levels)):
+    if math.isinf(error):
         return (
             f"No error can be predicted for a {question.statistic.name} without looking at the data; "
             f"{best.name!r} is the default: {reason}."

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from epsilons.arguments import ASSUMPTIONS, check_error
 from epsilons.errors import PlanError
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Settings
-from epsilons.planner.choose import DEFAULTS, rank_mechanisms
+from epsilons.planner.choose import DEFAULTS, choose, rank_mechanisms
 from epsilons.planner.floor import count_floor
-from epsilons.planner.rows import PlanRow
+from epsilons.planner.rows import Front, PlanRow, ask_row
 from epsilons.preferences import Levels
-from epsilons.statistics.order import exact
-from epsilons.statistics.question import ASSUMPTIONS, Question
+from epsilons.statistics.question import Question
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,6 +42,10 @@ class Plan:
     floor: float | None = None
     #: For tables: which share of their grants people may be charged; `levels` are then what is left of it.
     of_grants: Fraction | None = None
+    #: What the caller asked for by name; `ask` takes its row.
+    mechanism: str = "auto"
+    #: How the front that made the plan asks a row of it; None for plans about people as they might be.
+    front: Front | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def make(
@@ -50,18 +54,23 @@ class Plan:
         levels: Levels,
         share: Fraction = Fraction(1),
         settings: Settings = DEFAULTS,
+        mechanism: str = "auto",
+        front: Front | None = None,
     ) -> Plan:
-        """Predict every mechanism's error at a share of every grant."""
+        """Predict every mechanism's error at a share of every grant; a mechanism asked for must be able to serve."""
         spendable = levels.scaled(share) if share < 1 else levels
         if spendable.all_public:
-            raise PlanError(f"A share of {float(share):g} leaves nobody with anything to spend.", hint="a larger share")
-        rows = rank_mechanisms(question, spendable, settings)
-        floor = (
-            count_floor(spendable)
-            if question.statistic.name == "count" and not question.statistic.private_count
-            else None
-        )
-        return cls(question, levels, share, settings, rows, floor)
+            raise nobody_left(share)
+        asked = scale_question(question, share) if share < 1 else question
+        if mechanism != "auto":
+            choose(mechanism, asked, spendable, settings)
+        rows = rank_mechanisms(asked, spendable, settings)
+        if share < 1:
+            rows = tuple(replace(row, charges=_granted(row, levels, share)) for row in rows)
+        rows = tuple(replace(row, share=share, front=front) for row in rows)
+        everyone = question.statistic.name == "count" and not question.statistic.private_count
+        floor = count_floor(spendable) if everyone else None
+        return cls(question, levels, share, settings, rows, floor, mechanism=mechanism, front=front)
 
     @property
     def best(self) -> PlanRow:
@@ -78,14 +87,25 @@ class Plan:
             hint=", ".join(["auto", *(row.mechanism for row in self.rows)]),
         )
 
+    def __getitem__(self, mechanism: str) -> PlanRow:
+        """The row of a mechanism: `plan["sample"].error`, `plan["sample"].ask(values)`."""
+        return self.chosen(mechanism)
+
+    def ask(self, *data: Any) -> Any:
+        """Ask what was planned: `plan.ask(values)` on arrays, `plan.ask()` on tables.
+
+        The answer comes from the mechanism that the plan was asked for, or from the best one, as its row shows.
+        """
+        return ask_row(self.chosen(self.mechanism), self.mechanism, self.front, data)
+
     def at(self, share: Fraction) -> Plan:
         """The same question at another share."""
-        return Plan.make(self.question, self.levels, share, self.settings)
+        front = self.front if self.of_grants is None else None
+        return Plan.make(self.question, self.levels, share, self.settings, self.mechanism, front)
 
     def reaching(self, error: float) -> Plan:
         """The plan with the smallest share whose best predicted error is at most `error`."""
-        if isinstance(error, bool) or not isinstance(error, Real) or not error > 0:
-            raise PlanError(f"An error of {error!r} is not allowed.", rule="It is a positive number.", hint="error=0.5")
+        error = check_error(error)
         whole = self.at(Fraction(1))
         reached = whole.best.judged_by(self.question.assume)
         if math.isinf(reached):
@@ -198,10 +218,20 @@ def _moves(move: Any) -> list[tuple[Any, Any, Any]]:
         raise PlanError("Nobody can be moved this way.", rule="level: (other level, fraction).", hint=_MOVE) from None
 
 
-def check_share(share: Any) -> Fraction:
-    """A share of every grant, exactly: larger than 0, at most 1."""
-    if isinstance(share, bool) or not isinstance(share, (int, float, Fraction)) or not 0 < share <= 1:
-        raise PlanError(
-            f"A share of {share!r} is not allowed.", rule="A share is larger than 0 and at most 1.", hint="share=0.1"
-        )
-    return share if isinstance(share, Fraction) else exact(share)
+def scale_question(question: Question, share: Fraction) -> Question:
+    """The question at a share: the epsilons of groups of people shrink like everybody's."""
+    groups = tuple(math.floor(group * share) for group in question.groups)
+    if 0 in groups:
+        raise nobody_left(share)
+    return replace(question, groups=groups) if groups else question
+
+
+def nobody_left(share: Fraction) -> PlanError:
+    """A share so small that nothing of any grant is left of it."""
+    return PlanError(f"A share of {float(share):g} leaves nobody with anything to spend.", hint="a larger share")
+
+
+def _granted(row: PlanRow, levels: Levels, share: Fraction) -> dict[float, float]:
+    """A row's charges by what people granted, not by the share of it that may be used."""
+    parts = {grant: None if grant is None else math.floor(grant * share) for grant in levels.grants}
+    return {to_epsilon(grant): row.charges.get(to_epsilon(part), 0.0) for grant, part in parts.items()}

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
+from epsilons.arguments import ASSUMPTIONS, AskOptions
 from epsilons.errors import PlanError
-from epsilons.mechanisms.base import Mechanism, Settings, charge_table, create, kind_for, options_of, registered
+from epsilons.mechanisms.base import Mechanism, charge_table, options_of
 from epsilons.preferences import Levels
-from epsilons.statistics.question import ASSUMPTIONS, Question
+from epsilons.statistics.question import Question
+
+#: A front asks a row, by its mechanism's name or "auto", with data where it has none of its own.
+Front = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,20 @@ class PlanRow:
     options: Mapping[str, Any]
     #: The mechanism itself, ready to draw.
     chosen: Mechanism
+    #: At which share of every grant, and how the front that made the plan asks this row.
+    share: Fraction = field(default=Fraction(1), compare=False)
+    front: Front | None = field(default=None, repr=False, compare=False)
+
+    def options_of(self, options: AskOptions, mechanism: str) -> AskOptions:
+        """The options of a question that asks for this row: by its name without what other mechanisms take."""
+        if mechanism == "auto":
+            return options
+        others: dict[str, Any] = {name: None for name in options.settings if name not in options_of(type(self.chosen))}
+        return replace(options, mechanism=mechanism, **others)
+
+    def ask(self, *data: Any) -> Any:
+        """Ask this mechanism, and get what the row shows: `row.ask(values)` on arrays, `row.ask()` on tables."""
+        return ask_row(self, self.mechanism, self.front, data)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON; public people pay nothing and are left out of the charges."""
@@ -47,22 +66,6 @@ class PlanRow:
         return math.inf if error is None else error
 
 
-def candidates(question: Question, levels: Levels, settings: Settings) -> list[Mechanism]:
-    """Every mechanism that can serve, with its threshold chosen from public facts where it has one."""
-    found = []
-    for name in registered(question.privacy):
-        kind = kind_for(name, question.statistic)
-        options = {key: value for key, value in settings.given().items() if key in options_of(kind)}
-        if "threshold" in options_of(kind):
-            options.setdefault("threshold", "best")
-        mechanism = create(name, question.statistic, **options)
-        if mechanism.refuses(question, levels) is None:
-            found.append(mechanism)
-    if not found:
-        raise PlanError(f'Nothing gives privacy="{question.privacy}" for a {question.statistic.name}.')
-    return found
-
-
 def make_row(mechanism: Mechanism, question: Question, levels: Levels) -> PlanRow:
     """Ask a mechanism what it would do."""
     charges = mechanism.charge(question, levels)
@@ -77,3 +80,14 @@ def make_row(mechanism: Mechanism, question: Question, levels: Levels) -> PlanRo
         options=mechanism.options(question, levels),
         chosen=mechanism,
     )
+
+
+def ask_row(row: PlanRow, mechanism: str, front: Front | None, data: tuple[Any, ...]) -> Any:
+    """Hand a row back to the front that planned it."""
+    if front is None:
+        raise PlanError(
+            "This plan cannot be asked.",
+            rule="It is about people or shares as they might be.",
+            hint="plan what is to be asked, then plan.ask()",
+        )
+    return front(row, mechanism, *data)

@@ -10,6 +10,7 @@ from epsilons.preferences.roster import (
     Roster,
     aligned_roster,
     count_codes,
+    name_grant,
     roster_of,
     to_nano,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "Wishes",
     "aligned_roster",
     "count_codes",
+    "name_grant",
     "roster_of",
     "to_nano",
 ]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from epsilons.guarantee import NANO, to_epsilon
 #: The preference of somebody who asks for no privacy at all.
 PUBLIC = math.inf
 MAX_LEVELS = 256
+_MOST_WORKED_OUT = 4096
 LARGEST_EPSILON = 10**6
 
 
@@ -74,6 +75,14 @@ class Levels:
         return self._hash
 
     @cached_property
+    def worked_out(self) -> dict[Any, Any]:
+        """What was worked out from these public facts, kept with them: weights, predicted errors, the best mechanism.
+
+        The same for equal levels, so that a question that is taken up again, or asked again, finds it.
+        """
+        return _worked_out(self)
+
+    @cached_property
     def people(self) -> int:
         """How many people are on the roster."""
         return sum(self.sizes) + self.left_out
@@ -120,8 +129,29 @@ class Levels:
 
     def name(self, grant: int | None) -> str:
         """What to call a level: its given name, or its epsilon."""
-        epsilon = to_epsilon(grant)
-        return self.names.get(epsilon, "public" if grant is None else f"{epsilon:.6g}")
+        return name_grant(grant, self.names)
+
+
+def name_grant(grant: int | None, names: Mapping[float, str]) -> str:
+    """What to call a grant in nano-epsilon: its given name (by epsilon), or its epsilon."""
+    if grant is None:
+        return names.get(PUBLIC, "public")
+    epsilon = grant / NANO
+    return names.get(epsilon, f"{epsilon:.6g}")
+
+
+class _Bounded(dict[Any, Any]):
+    """Forgets everything rather than grow without end: whoever asks works it out again."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if len(self) >= _MOST_WORKED_OUT:
+            self.clear()
+        super().__setitem__(key, value)
+
+
+@lru_cache(maxsize=64)
+def _worked_out(levels: Levels) -> dict[Any, Any]:
+    return _Bounded()
 
 
 def to_nano(epsilon: float) -> int | None:
@@ -178,6 +208,15 @@ class Roster:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def scaled(self, share: Fraction) -> tuple[Roster, NDArray[np.bool_]]:
+        """(the roster at a share of every grant, who is on it): `Levels.scaled` with everybody's matching code."""
+        levels = self.levels.scaled(share)
+        places = {grant: place for place, grant in enumerate(levels.grants)}
+        parts = (None if grant is None else math.floor(grant * share) for grant in self.levels.grants)
+        codes = np.array([places.get(part, -1) for part in parts], np.int16)[self.codes]
+        used = codes >= 0
+        return Roster(levels, codes[used].astype(np.uint8)), used
 
 
 def roster_of(epsilons: Any, default: float | None = None, people: int | None = None) -> Roster:

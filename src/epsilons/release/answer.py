@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from epsilons.accuracy.count import CountBar
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel
 from epsilons.accuracy.ratio import RatioBar
+from epsilons.arguments import ASSUMPTIONS, check_confidence
 from epsilons.display import html_table, show, show_key
 from epsilons.errors import PlanError
 from epsilons.guarantee import (
@@ -30,7 +31,7 @@ from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
 from epsilons.statistics.people import People
-from epsilons.statistics.question import ASSUMPTIONS, Question
+from epsilons.statistics.question import Question
 
 if TYPE_CHECKING:
     import pandas
@@ -72,8 +73,7 @@ class Release:
 
         For a table of numbers a dict of intervals, one for each key. Holds under `release.assumption`.
         """
-        if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0 < confidence < 1:
-            raise PlanError(f"A confidence of {confidence!r} is not allowed.", hint="release.interval(0.95)")
+        confidence = check_confidence(confidence)
         if target not in ("roster", "population"):
             raise PlanError(f"Unknown target {target!r}.", hint='target="roster" or target="population"')
         if self.models is None:

@@ -18,7 +18,7 @@ from epsilons.errors import LedgerError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.values import ACTIVE, Allowance, Cohort, present
 from epsilons.mechanisms.base import Mechanism, create
-from epsilons.preferences import LADDER, MAX_LEVELS, Levels
+from epsilons.preferences import LADDER, MAX_LEVELS, Levels, name_grant
 from epsilons.release.answer import Release
 from epsilons.statistics.question import Question
 
@@ -53,7 +53,7 @@ class Spendable:
             lost = sum(sizes[c] * (1 - (nano[c] or 0) / part) for c, part in allowance.nano.items())
             rounded = lost / max(people, 1)
         nano = {cohort: part for cohort, part in nano.items() if part != 0}
-        grants = sorted(set(nano.values()), key=to_epsilon)
+        grants = sorted(set(nano.values()), key=_openness)
         index = {grant: place for place, grant in enumerate(grants)}
         place = {cohort: index[part] for cohort, part in nano.items()}
         counts = [0] * len(grants)
@@ -69,10 +69,11 @@ class Spendable:
         cls, levels: Levels, place: Mapping[int, int], granted: Mapping[int, int | None], names: Mapping[float, str]
     ) -> Spendable:
         """Levels are called as the grants that stand at them."""
-        called: dict[float, list[str]] = {}
+        standing: list[dict[int | None, None]] = [{} for _ in levels.grants]
         for cohort, level in place.items():
-            called.setdefault(to_epsilon(levels.grants[level]), []).append(_name(granted[cohort], names))
-        shown = {epsilon: " or ".join(dict.fromkeys(words)) for epsilon, words in called.items()}
+            standing[level][granted[cohort]] = None
+        called = [" or ".join(dict.fromkeys(name_grant(grant, names) for grant in grants)) for grants in standing]
+        shown = dict(zip((to_epsilon(grant) for grant in levels.grants), called, strict=True))
         return cls(replace(levels, names=shown), place, granted, names)
 
     def to_plain(self) -> dict[str, Any]:
@@ -115,7 +116,7 @@ class Spendable:
                 most[None] = None
             else:
                 most[granted] = max(most.get(granted) or 0, charge or 0)
-        return dict(sorted(most.items(), key=lambda item: to_epsilon(item[0])))
+        return {grant: most[grant] for grant in sorted(most, key=_openness)}
 
 
 def _rung(nano: int) -> int:
@@ -123,9 +124,9 @@ def _rung(nano: int) -> int:
     return max((rung for rung in LADDER if rung <= nano), default=0)
 
 
-def _name(granted: int | None, names: Mapping[float, str]) -> str:
-    epsilon = to_epsilon(granted)
-    return names.get(epsilon, "public" if granted is None else f"{epsilon:.6g}")
+def _openness(grant: int | None) -> tuple[bool, int]:
+    """Strict people first, public ones last."""
+    return grant is None, grant or 0
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ class Sketch:
         return replace(
             release,
             charges={to_epsilon(grant): to_epsilon(charge or 0) for grant, charge in spent.items()},
-            levels={to_epsilon(grant): _name(grant, self.spendable.names) for grant in spent},
+            levels={to_epsilon(grant): name_grant(grant, self.spendable.names) for grant in spent},
             guarantee=replace(release.guarantee, losses=losses),
         )
 

@@ -71,6 +71,8 @@ class Facts:
     `centre` where answers are filled up with it, else `origin`, and `coin_origin` where a coin leaves a person out. The
     answer is the total over people divided by `divisor`; it is scaled up for what is left out where that is in
     `made_up`. Of each part: its unit on this scale, its reach in integers, and its share of everybody's epsilon.
+    Answers that are cut off err by `max_error` at most, and by `clipped_rmse` where they are nothing but noise. Where
+    the number of rows is private, `expected_rows` of a person are expected to count.
     """
 
     moments: Moments
@@ -85,6 +87,8 @@ class Facts:
     reaches: tuple[int, ...]
     shares: tuple[float, ...]
     max_error: float
+    clipped_rmse: float
+    expected_rows: float
 
 
 def doubt(fraction: float, density: float | None) -> float:
@@ -110,6 +114,8 @@ class Additive(Statistic):
     origin: float = 0.0
     #: The largest error an answer can have where answers are clipped; infinite where they are not.
     max_error: float = math.inf
+    #: The root mean square error of an answer that is nothing but noise, cut off at either of its ends.
+    clipped_rmse: float = math.inf
     #: What one integer step of each part is worth on the scale of `moments`.
     units: tuple[float, ...] = (1.0,)
     #: The contribution of somebody of whom nothing is known, on the scale of `moments`.
@@ -172,6 +178,8 @@ class Additive(Statistic):
             reaches=tuple(part.reach[question.neighbors] for part in self.parts),
             shares=tuple(float(part.share) for part in self.parts),
             max_error=self.max_error,
+            clipped_rmse=self.clipped_rmse,
+            expected_rows=1.0 if self.scope is None else max(self.scope.expected, 1e-9),
         )
 
     def seen(self, question: Question, mean: float, doubt: float) -> Moments:
@@ -292,9 +300,6 @@ class Additive(Statistic):
 class Average(Additive):
     """A statistic that divides by the weight behind it, or by a private number of rows that is released as well."""
 
-    #: The root mean square error of an answer that is nothing but noise, cut off at either of its ends.
-    clipped_rmse: float = math.inf
-
     @property
     def origin(self) -> float:  # type: ignore[override]
         """Averages are drawn to the centre by what is left out."""
@@ -305,7 +310,7 @@ class Average(Additive):
 
     def makes_up_for(self, rest: Rest) -> bool:
         """A private number of rows is weighted like the sum that it divides, whatever the rest."""
-        return self.private_count or rest in (Rest.OMITTED, Rest.RESCALED)
+        return self.scope is not None or rest in (Rest.OMITTED, Rest.RESCALED)
 
     def finish(self, question: Question, sums: Sums, weighting: Weighting, levels: Levels) -> Any:
         return self.answer(sums, self.weight_behind(weighting, levels), levels.people)

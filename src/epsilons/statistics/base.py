@@ -15,7 +15,6 @@ each file, what is out of bounds goes to the bound.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,8 +24,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import PlanError
-from epsilons.statistics.people import NUMBERS
 from epsilons.statistics.scope import Scope
 
 if TYPE_CHECKING:
@@ -35,9 +32,6 @@ if TYPE_CHECKING:
     from epsilons.statistics.people import People
     from epsilons.statistics.question import Question
     from epsilons.statistics.weighting import Weighting
-
-#: Public numbers (bounds, spread) are at most this large, and at least one over this: their powers stay within floats.
-LARGEST = 1e30
 
 Floats = NDArray[np.float64]
 
@@ -101,44 +95,3 @@ class Statistic(ABC):
 
     def check_people(self, levels: Levels) -> None:  # noqa: B027 most statistics can be asked of anybody
         """Refuse what so many people cannot give."""
-
-
-def check_bounds(bounds: Any, statistic: str) -> tuple[float, float]:
-    """Public bounds, which are required and never read from the data."""
-    if bounds is None:
-        raise PlanError(
-            f"A {statistic} needs bounds.",
-            rule="Bounds are public facts; reading them from the data would leak it.",
-            hint=f"eps.{statistic}(values, epsilons, bounds=(0, 100))",
-        )
-    try:
-        low, high = (check_real(bound) for bound in bounds)
-    except (TypeError, ValueError):  # ValueError: not two of them
-        raise PlanError(f"Bounds {bounds!r} are not a pair of numbers.", hint="bounds=(0, 100)") from None
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise PlanError(f"Bounds ({low}, {high}) are not finite.", hint="bounds=(0, 100)")
-    if low >= high:
-        raise PlanError(
-            f"Bounds ({low:g}, {high:g}) are reversed or empty.",
-            rule="The lower bound comes first.",
-            hint=f"bounds=({high:g}, {low:g})" if low > high else "bounds with room between them",
-        )
-    if max(-low, high) > LARGEST or high - low < 1 / LARGEST:
-        raise PlanError(
-            f"Bounds ({low:g}, {high:g}) are out of scale.",
-            rule=f"They lie within {LARGEST:g} of zero and are at least {1 / LARGEST:g} apart.",
-            hint="other units for the values",
-        )
-    return low, high
-
-
-def check_real(number: Any) -> float:
-    """A public argument as a float; TypeError for whatever is not a real number (words, complex, True)."""
-    if isinstance(number, (bool, np.bool_)) or not isinstance(number, NUMBERS):
-        raise TypeError
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-    except ValueError:
-        raise TypeError from None

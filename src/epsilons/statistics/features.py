@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from epsilons.arguments import check_real
 from epsilons.errors import PlanError
-from epsilons.statistics.base import check_real
 
 _BOUNDS = "bounds_X=(0, 1), or bounds_X=([0, 18], [1, 90]) with an entry per feature"
 _LEAK = "Bounds are public facts; reading them from the data would leak it."

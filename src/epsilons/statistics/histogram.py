@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments import check_name, check_real
 from epsilons.errors import PlanError
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spelled, whole_or_float
-from epsilons.statistics.base import check_real
 from epsilons.statistics.people import CHUNK, as_doubles, as_numbers
 from epsilons.statistics.scope import Scope
 
@@ -47,8 +47,7 @@ class Histogram(Counting):
                 rule="Bins are public facts; reading them from the data would leak it.",
                 hint="eps.histogram(values, epsilons, edges=[0, 10, 20])",
             )
-        if self.outside not in ("drop", "clip"):
-            raise PlanError(f"Unknown outside={self.outside!r}.", hint='outside="drop" or outside="clip"')
+        check_name("outside", self.outside, ("drop", "clip"))
         if self.edges is not None:
             self._check_edges(self.edges)
         if self.categories is not None:

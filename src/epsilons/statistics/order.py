@@ -12,21 +12,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments import check_bounds, check_rank, check_real, check_step, exact
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels, count_codes
-from epsilons.statistics.base import Answer, Floats, Statistic, check_bounds, check_real
+from epsilons.statistics.base import Answer, Floats, Statistic
 from epsilons.statistics.cells import LEVEL_BITS, SortedCells
 from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
 from epsilons.statistics.people import CHUNK, as_doubles, as_numbers
@@ -41,11 +40,6 @@ DEFAULT_STEPS = 65_536
 MAX_POINTS = 1 << 50
 #: Nearer to an end a quantile is the minimum or the maximum of any roster there is, and predictions underflow.
 NEAREST_Q = 1e-9
-
-
-def exact(number: float) -> Fraction:
-    """The decimal that a float prints as: .9 is 9/10."""
-    return Fraction(Decimal(repr(float(number))))
 
 
 @dataclass(frozen=True)
@@ -67,7 +61,7 @@ class Order(Statistic):
     def __post_init__(self) -> None:
         object.__setattr__(self, "bounds", check_bounds(self.bounds, self.label))
         if self.step is not None:
-            object.__setattr__(self, "step", _check_step(self.step))
+            object.__setattr__(self, "step", check_step(self.step))
         if self.points > MAX_POINTS:
             raise PlanError("The grid is too fine.", rule=f"At most {MAX_POINTS:,} points.", hint="a larger step")
         if self.points < 2:
@@ -242,18 +236,6 @@ class Order(Statistic):
         return f"{what} in [{self.bounds[0]:g}, {self.bounds[1]:g}]"
 
 
-def _check_step(step: Any) -> float:
-    try:
-        number = check_real(step)
-    except TypeError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise PlanError(
-            f"A step of {step!r} is not allowed.", rule="The grid's step is a positive number.", hint="step=1"
-        )
-    return number
-
-
 def median(bounds: Any, step: float | None = None) -> Order:
     """The value of rank floor(n/2)."""
     return Order(bounds, step, q=Fraction(1, 2), label="median")
@@ -288,6 +270,4 @@ def maximum(bounds: Any, step: float | None = None) -> Order:
 
 def kth_largest(k: int, bounds: Any, step: float | None = None) -> Order:
     """The k-th largest value; k=1 is the maximum."""
-    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-        raise PlanError(f"k={k!r} is not allowed.", rule="k is a whole number from 1.", hint="k=2")
-    return Order(bounds, step, from_high=int(k) - 1, label="kth_largest")
+    return Order(bounds, step, from_high=check_rank(k) - 1, label="kth_largest")

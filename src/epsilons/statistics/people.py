@@ -10,13 +10,12 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments import NUMBERS
 from epsilons.errors import DataError, PlanError
 from epsilons.noise.bernoulli import keep_people
 from epsilons.noise.entropy import Entropy
@@ -35,8 +34,6 @@ CHUNK = 1 << 18
 
 #: numpy's kinds of plain numbers: bool, int, unsigned, float.
 NUMBER_KINDS = "biuf"
-#: What a number may be where there is no array to tell.
-NUMBERS: tuple[Any, ...] = (Real, Decimal, np.bool_)
 
 
 class People(Protocol):

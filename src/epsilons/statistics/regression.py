@@ -23,12 +23,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments import check_bounds
 from epsilons.errors import PlanError
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Average, Moments, Part, Sums, spelled
-from epsilons.statistics.base import check_bounds
 from epsilons.statistics.features import check_classes, check_names, check_target, feature_bounds
 from epsilons.statistics.moments import STEPS, Grid, product_sums
 from epsilons.statistics.people import as_doubles, as_numbers

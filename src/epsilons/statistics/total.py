@@ -21,8 +21,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments import check_bounds
 from epsilons.statistics.additive import Additive, Average, Moments, Part, Sums, doubt
-from epsilons.statistics.base import Floats, check_bounds
+from epsilons.statistics.base import Floats
 from epsilons.statistics.people import CHUNK, as_doubles, as_numbers, sum_by_level
 from epsilons.statistics.question import Question
 from epsilons.statistics.scope import Scope

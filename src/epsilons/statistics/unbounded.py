@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments import LARGEST, check_rank, check_unbounded_step, exact
 from epsilons.errors import PlanError
 from epsilons.noise.entropy import Entropy
-from epsilons.statistics.base import LARGEST, Answer, Floats, Statistic, check_real
+from epsilons.statistics.base import Answer, Floats, Statistic
 from epsilons.statistics.local import Local, Ranked, rank_reaches
-from epsilons.statistics.order import exact
 from epsilons.statistics.people import People, array_people, as_doubles, as_numbers
 from epsilons.statistics.question import Question
 from epsilons.statistics.weighting import Weighting
@@ -40,9 +38,7 @@ class UnboundedOrder(Statistic):
     summary: ClassVar[str] = "values"  # type: ignore[misc]
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, Integral) or self.k < 1:
-            raise PlanError(f"k={self.k!r} is not allowed.", rule="k is a whole number from 1.", hint="k=2")
-        object.__setattr__(self, "k", int(self.k))
+        object.__setattr__(self, "k", check_rank(self.k))
         if self.k == 1:
             raise PlanError(
                 "The maximum needs bounds.",
@@ -114,21 +110,6 @@ class UnboundedOrder(Statistic):
 
 def _needs_bounds() -> PlanError:
     return PlanError("Only individual privacy does without bounds.", hint="bounds=(0, 100)")
-
-
-def check_unbounded_step(step: Any) -> float:
-    """The distance between possible answers where there are no bounds to divide."""
-    try:
-        number = check_real(step)
-    except TypeError:
-        number = math.nan
-    if not 0 < number <= LARGEST:
-        raise PlanError(
-            f"A step of {step!r} is not allowed.",
-            rule=f"The grid's step is a positive number up to {LARGEST:g}.",
-            hint="step=1",
-        )
-    return number
 
 
 def _finite(values: NDArray[Any]) -> NDArray[np.float64]:

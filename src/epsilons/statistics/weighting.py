@@ -79,6 +79,11 @@ class Weighting:
     coins: Coins | None = None
 
     @property
+    def sampled(self) -> bool:
+        """Whether coins decide who counts."""
+        return self.coins is not None
+
+    @property
     def chances(self) -> tuple[int, ...] | None:
         """Of staying in the sample, where there is one."""
         return None if self.coins is None else self.coins.chances
@@ -103,11 +108,10 @@ class Weighting:
         """1/scale of the noise that a share of everybody's loss pays for, in units of 1/`one` of whole numbers."""
         return share * self.rate / (NANO * reach * self.one)
 
-    @cached_property
-    def expected(self) -> Expected:
-        """The same in floats, for predictions."""
-        fractions = np.array(self.weights, float) / self.one if self.coins is None else self.coins.expected
-        return Expected(fractions, float(self.rate), self.one, self.rest, self.coins is not None)
+    @property
+    def fractions(self) -> NDArray[np.float64]:
+        """The expected weight of a person by level, in floats: for predictions."""
+        return np.array(self.weights, float) / self.one if self.coins is None else self.coins.expected
 
     def used(self, levels: Levels) -> float:
         """The share of people whose values can move the answer (expected, where there are coins)."""
@@ -124,17 +128,14 @@ class Weighting:
 
 
 @dataclass(frozen=True, eq=False)
-class Expected:
-    """A weighting in floats: the expected weight of a person by level, and the rate in nano-epsilon.
-
-    Several weightings at once are rows of `fractions`, with an array in place of the rate.
-    """
+class Weightings:
+    """Several weightings at once, in floats: rows of expected weights by level, and what weight one costs in each."""
 
     fractions: NDArray[np.float64]
-    rate: float | NDArray[np.float64]
+    rate: NDArray[np.float64]
     one: int
     rest: Rest
-    sampled: bool
+    sampled: bool = False
 
 
 def proportional(levels: Levels, top: int | Fraction, rest: Rest) -> Weighting:

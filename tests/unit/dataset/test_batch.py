@@ -10,7 +10,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.dataset.batch import Batch
-from epsilons.dataset.splitting import split
+from epsilons.dataset.spending import split
 from small_tables import people_dataset
 
 REGION = {"region": ["north", "south"]}
@@ -117,7 +117,7 @@ def test_the_same_question_twice_is_one_question() -> None:
 def test_what_is_left_is_split_as_the_share_would_be(spent: float) -> None:
     """With little left no question takes what another was promised, and the plan says what happens."""
     with people_dataset() as people:
-        people.count(share=spent, mechanism="sample")
+        people.count(share=spent, mechanism="sample", threshold="max")
         before = people.remaining().epsilons
         with people.batch(share=0.2) as ask:
             wage, old = ask.mean("wage"), ask.count(where="age >= 65")
@@ -167,7 +167,9 @@ def test_a_block_that_fails_asks_nothing() -> None:
         (lambda ask: ask.mean("nothing"), "no column"),
         (lambda ask: ask.mean("wage", share=0.1), "no share of its own"),
         (lambda ask: ask.mean("wage", where="wage ="), "condition"),
-        (lambda ask: ask.quantile("wage", 0.9), "one column by position"),
+        (lambda ask: ask.quantile("wage", 0.9, 0.8), "at most 2 arguments by place"),
+        (lambda ask: ask.quantile("wage"), "ask.quantile needs 'q'"),
+        (lambda ask: ask.mean("wage", gama=3), "A mean takes no 'gama'"),
     ],
 )
 def test_a_wrong_question_shows_at_once(call: object, words: str) -> None:

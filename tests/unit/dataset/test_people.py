@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import epsilons as eps
-from epsilons.dataset.asking import Meaning, Wording, understand
 from epsilons.dataset.people import TablePeople
+from epsilons.dataset.question import TableQuestion
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import PlanError
 from epsilons.mechanisms.base import create, registered
@@ -27,7 +27,7 @@ from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from epsilons.testing import seeded
 from rows import MISSING, RowPeople, Rows
-from tables import Bench, Record, hostile_record
+from tables import Bench, Record, hostile_record, question_of
 
 GROUPS = ["a", "b", "é"]
 
@@ -37,8 +37,8 @@ def bench() -> Bench:
     return Bench()
 
 
-def asked(bench: Bench, rows: int, **wording: Any) -> Meaning:
-    return understand(Wording(**wording), bench.terms("absent", rows), None, None)
+def asked(bench: Bench, rows: int, **wording: Any) -> TableQuestion:
+    return question_of(bench.terms("absent", rows), **wording)
 
 
 def as_number(value: Any) -> float:
@@ -139,7 +139,7 @@ ARRAYS: dict[str, tuple[dict[str, Any], Additive | None]] = {
 
 def both(bench: Bench, name: str, neighbors: str = "absent") -> tuple[Question, TablePeople, ArrayPeople]:
     wording, _ = ARRAYS[name]
-    meaning = understand(Wording(**wording), bench.terms(neighbors), None, None)
+    meaning = question_of(bench.terms(neighbors), **wording)
     grants = {f"p{place}": epsilon for place, epsilon in enumerate(EPSILONS)}
     nothing = {"k": None, "g": None, "b": None, "f": None}
     records = [{"id": f"p{place}", "x": x, **nothing} for place, x in enumerate(VALUES)]
@@ -182,7 +182,7 @@ def test_a_distribution_of_other_values_would_be_noticed(bench: Bench) -> None:
 @pytest.mark.parametrize("name", [name for name, (_, statistic) in ARRAYS.items() if statistic is not None])
 def test_a_call_on_one_row_each_is_the_arrays_statistic(bench: Bench, name: str) -> None:
     wording, expected = ARRAYS[name]
-    meaning = understand(Wording(**wording), bench.terms(), None, None)
+    meaning = question_of(bench.terms(), **wording)
     found = meaning.statistic
     assert isinstance(found, Additive)
     assert found.scope is not None

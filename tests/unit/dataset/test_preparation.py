@@ -20,7 +20,7 @@ import epsilons as eps
 from epsilons.dataset.preparation import COHORT, PERSON
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError, LedgerError
-from tables import Bench, hostile_record
+from tables import Bench, hostile_record, question_of
 from wages import dataset, wages
 
 
@@ -263,7 +263,6 @@ SOURCES: dict[str, Any] = {
 
 def summaries(people: eps.Dataset) -> str:
     """Exact summaries, read as no analyst can."""
-    from epsilons.dataset.asking import Wording, understand
     from epsilons.dataset.people import TablePeople
     from epsilons.preferences import roster_of
     from epsilons.statistics.order import Order
@@ -273,14 +272,15 @@ def summaries(people: eps.Dataset) -> str:
     granted = {cohort.id: cohort.granted for cohort in people.ledger.cohorts()}
     places = np.array([sorted({g for g in granted.values() if g}).index(granted[c]) for c in preparation.cohorts])
     levels = roster_of([0.5, 1.0, 4.0]).levels
+    wage: dict[str, Any] = {"column": "wage", "bounds": (0, 100)}
     for wording in (
-        Wording("count", of="people", where="wage < 50"),
-        Wording("sum", "wage", (0, 100), by={"region": ["north", 'so"uth', "we,st", "é"]}),
-        Wording("variance", "wage", (0, 100), where="when >= '2000-01-01'"),
-        Wording("median", "wage", (0, 100), step=10),
-        Wording("histogram", "region", categories=["north", "é"]),
+        {"statistic": "count", "of": "people", "where": "wage < 50"},
+        {"statistic": "sum", **wage, "by": {"region": ["north", 'so"uth', "we,st", "é"]}},
+        {"statistic": "variance", **wage, "where": "when >= '2000-01-01'"},
+        {"statistic": "median", **wage, "step": 10},
+        {"statistic": "histogram", "column": "region", "categories": ["north", "é"]},
     ):
-        meaning = understand(wording, people._terms, None, None)
+        meaning = question_of(people._terms, **wording)
         asked = TablePeople(preparation, meaning.column, meaning.where, meaning.by, levels, places)
         if isinstance(meaning.statistic, Order):
             found.append(

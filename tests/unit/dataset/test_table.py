@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import epsilons as eps
-from epsilons.dataset.asking import AT_CENTRE, COMPLETE, LEFT_OUT, NOT_COUNTED
+from epsilons.dataset.question import AT_CENTRE, COMPLETE, LEFT_OUT, NOT_COUNTED
 from epsilons.errors import DataError, LedgerError, PlanError
 from epsilons.mechanisms.base import registered
 from wages import dataset, wages

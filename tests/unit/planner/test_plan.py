@@ -7,11 +7,14 @@ from typing import Any
 import pytest
 
 import epsilons as eps
+from epsilons.arguments import ARRAYS, ASSUMPTIONS
 from epsilons.mechanisms.base import create, registered
 from epsilons.planner.choose import _DIGITS, choose, rank_mechanisms
 from epsilons.preferences import roster_of
-from epsilons.statistics.question import ASSUMPTIONS, Question
+from epsilons.statistics.catalogue import CATALOGUE
+from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean
+from epsilons.testing import seeded
 
 LEVELS = {"strict": 0.05, "standard": 0.2, "open": 1.0, "public": eps.PUBLIC}
 NAMES = ["strict"] * 600 + ["standard"] * 300 + ["open"] * 100
@@ -105,7 +108,7 @@ def test_options_reach_the_mechanisms_that_take_them() -> None:
 # The smallest share that reaches an error ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("error", [0.7, 1, 3, 20, math.inf])
+@pytest.mark.parametrize("error", [0.7, 1, 3, 20])
 def test_the_smallest_share_that_reaches_an_error(error: float) -> None:
     plan = eps.plan("mean", PEOPLE, bounds=(0, 100), spread=15, error=error)
     assert 0 < plan.share <= 1
@@ -225,3 +228,94 @@ def test_among_equals_the_plainest_mechanism_is_taken(statistic: str) -> None:
     tied = [row.mechanism for row in plan.rows if row.error == pytest.approx(error, rel=1e-9)]
     assert len(tied) > 2
     assert (tied[0], tied[-1]) == ("minimum", "sample")
+
+
+# A plan is a value that can be asked --------------------------------------------------------------------------------
+
+SMALL = [0.1] * 20 + [0.5] * 30 + [2.0] * 10 + [eps.PUBLIC] * 5
+VALUES = [float(place % 50) for place in range(len(SMALL))]
+
+
+def arguments_of(name: str) -> dict[str, Any]:
+    """The public facts that a statistic needs on arrays."""
+    own = CATALOGUE[name].own(ARRAYS)
+    known = {"bounds": (0, 50), "q": 0.7, "edges": [0, 20, 50], "bounds_X": (0, 50), "bounds_y": (0, 50)}
+    found = {key: value for key, value in known.items() if key in own}
+    return found | ({"classes": (0, 1)} if "classes" in own else {})
+
+
+def data_of(name: str) -> tuple[Any, ...]:
+    return ([[value] for value in VALUES], VALUES) if CATALOGUE[name].model else (VALUES,)
+
+
+@pytest.mark.parametrize("assume", ASSUMPTIONS)
+@pytest.mark.parametrize("share", [1, 0.25])
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_row_gives_what_it_showed(name: str, share: float, assume: str) -> None:
+    plan = eps.plan(name, SMALL, share=share, assume=assume, **arguments_of(name))
+    for row in plan.rows:
+        release = plan[row.mechanism].ask(*data_of(name))
+        assert release.mechanism == row.mechanism
+        assert release.charges == pytest.approx(dict(row.charges))
+        assert list(release.charges) == [0.1, 0.5, 2.0, math.inf]
+        shown = row.judged_by(assume)
+        # A variance's error is read off what was released.
+        if math.isfinite(shown) and (assume == "nothing" or name != "variance"):
+            assert release.error == shown
+    best = plan.ask(*data_of(name))
+    assert best.mechanism == plan.best.mechanism
+    assert best.why.startswith(("Least", "No error can be predicted"))
+    assert plan.best.ask(*data_of(name)).why.startswith("Asked for by name")
+
+
+def test_a_row_is_what_the_same_mechanism_gives_by_name() -> None:
+    """Also its threshold, whose default was another one in plans than in answers."""
+    plan = eps.plan("count", [0.001] * 900 + [0.1] * 100)
+    for row in plan.rows:
+        named = eps.count([1] * 1000, [0.001] * 900 + [0.1] * 100, mechanism=row.mechanism)
+        assert (named.charges, named.error) == (dict(row.charges), row.error)
+
+
+def test_a_plan_takes_every_option_of_its_statistic() -> None:
+    smooth = {"gamma": 4, "scale": "tight", "inside": "sample"}
+    plan = eps.plan("median", SMALL, bounds=(0, 50), mechanism="smooth-sensitivity", **smooth)
+    assert plan["smooth-sensitivity"].chosen == create("smooth-sensitivity", **smooth)
+    assert len(plan.rows) > 3
+    assert plan.ask(VALUES).mechanism == "smooth-sensitivity"
+    with pytest.raises(eps.PlanError, match="'exponential' takes no 'gamma'"):
+        eps.plan("median", SMALL, bounds=(0, 50), mechanism="exponential", **smooth)
+    # What another mechanism takes does not keep a row from being asked.
+    assert plan["minimum"].ask(VALUES).mechanism == "minimum"
+    with pytest.raises(eps.PlanError, match="'exponential' cannot serve a mean"):
+        eps.plan("mean", SMALL, bounds=(0, 50), mechanism="exponential")
+    seen = eps.plan("median", SMALL, bounds=(0, 50), entropy=seeded(4)).ask(VALUES)
+    assert seen.value == eps.median(VALUES, SMALL, bounds=(0, 50), entropy=seeded(4)).value
+
+
+def test_a_plan_at_another_share_is_asked_at_that_share() -> None:
+    plan = eps.plan("count", SMALL, error=20)
+    assert plan.share < 1
+    assert plan.ask(VALUES).charges == pytest.approx(dict(plan.best.charges))
+    assert plan.at(Fraction(1, 100)).ask(VALUES).charges[2.0] <= 0.02
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda: eps.plan("count", SMALL).what_if({0.1: (0.5, 1)}).ask(VALUES), "This plan cannot be asked."),
+        (lambda: eps.plan("count", SMALL)["nothing"], "'nothing' cannot serve this question."),
+        (lambda: eps.plan("count", SMALL).ask(), "A plan of a count is asked with values."),
+        (lambda: eps.plan("count", SMALL).ask(VALUES, VALUES), "A plan of a count is asked with values."),
+        (lambda: eps.plan("count", SMALL).ask(VALUES[1:]), "64 values and 65 epsilons."),
+        (
+            lambda: eps.plan("linear_regression", SMALL, bounds_X=(0, 1), bounds_y=(0, 1)).ask(
+                [[1, 2]] * len(SMALL), VALUES
+            ),
+            "This plan is for 1 features, and there are 2.",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_says_why(ask: Any, words: str) -> None:
+    with pytest.raises(eps.EpsilonsError) as caught:
+        ask()
+    assert caught.value.what == words

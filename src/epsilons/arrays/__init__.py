@@ -1,0 +1,41 @@
+"""The statistics on plain arrays: `eps.count(values, epsilons)`.
+
+`values[i]` belongs to a person whose epsilon is `epsilons[i]`; `eps.PUBLIC` (infinite) means public. Epsilons may
+also be one number for everyone, or `eps.Preferences`. Each call is one release at a share of everybody's epsilon,
+all of it unless said otherwise.
+
+    functions.py   the functions, made from the catalogue; functions.pyi shows them to type checkers
+    asking.py      one question: check, choose a mechanism, draw; and its plan
+"""
+
+from epsilons.arrays.functions import (
+    count,
+    histogram,
+    kth_largest,
+    linear_regression,
+    logistic_regression,
+    max,
+    mean,
+    median,
+    min,
+    plan,
+    quantile,
+    sum,
+    variance,
+)
+
+__all__ = [
+    "count",
+    "histogram",
+    "kth_largest",
+    "linear_regression",
+    "logistic_regression",
+    "max",
+    "mean",
+    "median",
+    "min",
+    "plan",
+    "quantile",
+    "sum",
+    "variance",
+]

@@ -1,0 +1,162 @@
+"""One question on arrays: check, choose a mechanism, draw; and its plan, which can be asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from epsilons.arguments import ARRAYS, AskOptions
+from epsilons.calls import PLAN_ERROR, Call, read_plan
+from epsilons.errors import PlanError, PreferenceError
+from epsilons.guarantee import to_epsilon
+from epsilons.mechanisms.base import Settings
+from epsilons.noise.entropy import system
+from epsilons.planner.choose import choose
+from epsilons.planner.plan import Plan, nobody_left, scale_question
+from epsilons.planner.rows import PlanRow
+from epsilons.preferences import Levels, Roster, aligned_roster, roster_of
+from epsilons.release import Release, exact_release, make_release
+from epsilons.statistics.catalogue import EVERYONE, Entry, find_statistic
+from epsilons.statistics.features import feature_names
+from epsilons.statistics.people import ArrayPeople
+from epsilons.statistics.question import Question
+from epsilons.statistics.regression import Regression
+from epsilons.statistics.rows import Rows
+
+
+def ask(call: Call) -> Release:
+    """One release of any statistic at a share of everybody's epsilon."""
+    entry, options, data = call.entry, call.options, dict(call.data)
+    epsilons = data.pop("epsilons")
+    groups = _groups(options, epsilons)
+    values, own = _values(entry, data, call.own)
+    question = _question(entry, own, options, groups)
+    return _answer(question, values, aligned_roster(_granted(epsilons, groups), values), options)
+
+
+def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Plan:
+    """The plan of a question; see `eps.plan`."""
+    given = dict(arguments)
+    error, people = given.pop("error", None), given.pop("people", None)
+    entry = find_statistic(statistic)
+    call = read_plan(entry, ARRAYS, given)
+    options = call.options
+    groups = _groups(options, epsilons)
+    question = _question(entry, call.own, options, groups)
+    roster = roster_of(_granted(epsilons, groups), people=people)
+    if roster.levels.all_public:
+        raise PlanError("There is nothing to plan.", rule="Everyone is public (or nobody is there): answers are exact.")
+
+    def ask_row(row: PlanRow, mechanism: str, *data: Any) -> Release:
+        """The row as it was shown, with the values of the people it was planned for."""
+        values, own = _values(entry, _data_of(entry, data), call.own)
+        asked = _question(entry, own, options, groups)
+        _check_shape(asked, question)
+        return _answer(asked, values, roster, replace(row.options_of(options, mechanism), share=row.share))
+
+    assert options.share is not None
+    settings = Settings(**options.settings)
+    made = Plan.make(question, roster.levels, options.share, settings, options.mechanism, ask_row)
+    return made if error is None else made.reaching(PLAN_ERROR.checked(error))
+
+
+def _answer(question: Question, values: Any, roster: Roster, options: AskOptions) -> Release:
+    people = ArrayPeople.of(values, roster)
+    k = (getattr(question.statistic, "from_high", None) or 0) + 1
+    if k > people.levels.people:
+        raise PlanError(f"There is no k={k} among {people.levels.people} people.", hint="a smaller k")
+    if people.levels.all_public:
+        return exact_release(question, people)
+    source = system() if options.entropy is None else options.entropy
+    settings, share = Settings(**options.settings), options.share
+    assert share is not None
+    if share == 1:
+        chosen, why = choose(options.mechanism, question, people.levels, settings)
+        return make_release(chosen, question, people, source, why)
+    question = scale_question(question, share)
+    used = _use_share(people, share)
+    chosen, why = choose(options.mechanism, question, used.levels, settings)
+    return _by_grant(make_release(chosen, question, used, source, why), people.levels, share)
+
+
+def _use_share(people: ArrayPeople, share: Fraction) -> ArrayPeople:
+    """The people who have something to spend at this share; nobody looks at the others."""
+    roster, used = people.roster.scaled(share)
+    if roster.levels.all_public:
+        raise nobody_left(share)
+    return ArrayPeople(people.values if used.all() else people.values[used], roster)
+
+
+def _by_grant(release: Release, levels: Levels, share: Fraction) -> Release:
+    """Charges and promise by what people granted, not by the share of it that was used."""
+    spent = dict(release.guarantee.losses)
+    parts = {grant: None if grant is None else math.floor(grant * share) for grant in levels.grants}
+    losses = tuple((grant, None if part is None else spent.get(part, 0)) for grant, part in parts.items())
+    return replace(
+        release,
+        charges={to_epsilon(grant): to_epsilon(loss or 0) for grant, loss in losses},
+        levels={to_epsilon(grant): levels.name(grant) for grant in levels.grants},
+        guarantee=replace(release.guarantee, losses=losses),
+    )
+
+
+# Data and epsilons --------------------------------------------------------------------------------------------------
+
+
+def _values(entry: Entry, data: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+    """(values or rows, the statistic's arguments): a model's features are called as the columns of a frame."""
+    if not entry.model:
+        return data["values"], own
+    rows = Rows.pair(data["X"], data["y"])
+    return rows, {**own, "features": feature_names(data["X"], own["features"], rows.features.shape[1])}
+
+
+def _data_of(entry: Entry, data: tuple[Any, ...]) -> dict[str, Any]:
+    wanted = ("X", "y") if entry.model else ("values",)
+    if len(data) != len(wanted):
+        raise PlanError(
+            f"A plan of a {entry.name} is asked with {' and '.join(wanted)}.", hint=f"plan.ask({', '.join(wanted)})"
+        )
+    return dict(zip(wanted, data, strict=True))
+
+
+def _check_shape(asked: Question, planned: Question) -> None:
+    """A model of more features than were planned would err more than the plan says."""
+    one, other = asked.statistic, planned.statistic
+    if isinstance(one, Regression) and isinstance(other, Regression) and len(one.bounds) != len(other.bounds):
+        raise PlanError(
+            f"This plan is for {len(other.bounds)} features, and there are {len(one.bounds)}.",
+            hint='eps.plan(..., features=["age", "schooling"])',
+        )
+
+
+def _question(entry: Entry, own: Mapping[str, Any], options: AskOptions, groups: tuple[int, ...]) -> Question:
+    over = replace(EVERYONE, neighbors=options.neighbors, unbounded=options.privacy != "personalized")
+    return Question.of(entry.build(own, over), options, options.neighbors, groups)
+
+
+def _granted(epsilons: Any, groups: tuple[int, ...]) -> Any:
+    return to_epsilon(groups[0]) if groups else epsilons
+
+
+def _groups(options: AskOptions, epsilons: Any) -> tuple[int, ...]:
+    """For group privacy the epsilons of groups of 1, 2, ... people, which take the place of personal ones."""
+    if options.privacy != "group":
+        if options.group_epsilons is not None:
+            raise PlanError("group_epsilons go with group privacy.", hint='privacy="group"')
+        if epsilons is None:
+            raise PreferenceError("There are no epsilons.", rule="One per person.", hint="eps.count(values, epsilons)")
+        return ()
+    if epsilons is not None or options.group_epsilons is None:
+        raise PlanError(
+            "Group privacy takes group_epsilons instead of epsilons.",
+            rule="The i-th one holds for groups of i people.",
+            hint='eps.median(values, privacy="group", group_epsilons=[1.0, 0.5], bounds=(0, 100))',
+        )
+    grants = roster_of(options.group_epsilons)
+    if len(grants) == 0 or None in grants.levels.grants:
+        raise PreferenceError("Group epsilons are finite numbers, at least one.", hint="group_epsilons=[1.0, 0.5]")
+    return tuple(grants.levels.grants[code] or 0 for code in grants.codes)

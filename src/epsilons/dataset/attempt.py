@@ -1,0 +1,112 @@
+"""One attempt to answer a question of a table: plan, reserve, read and draw, through the one door.
+
+An attempt is made for the roster and the budgets as they stand; where others are charged meanwhile, the next one plans
+anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from epsilons.arguments import AskOptions
+from epsilons.dataset.people import TablePeople
+from epsilons.dataset.preparation import Preparation
+from epsilons.dataset.question import TableQuestion, Terms, question_key
+from epsilons.dataset.registry import Registry
+from epsilons.dataset.spending import reaching, sketch_of, spendable_at
+from epsilons.errors import PlanError
+from epsilons.ledger.values import Cohort
+from epsilons.mechanisms.base import Settings
+from epsilons.noise.entropy import system
+from epsilons.planner.plan import Plan
+from epsilons.release import Release, exact_release, make_release
+from epsilons.release.door import Request, pass_through
+from epsilons.release.sketch import Sketch, Spendable
+from epsilons.statistics.question import Question
+
+
+class Attempt:
+    """A question, and the table and ledger that it is put to."""
+
+    def __init__(
+        self,
+        asked: TableQuestion,
+        terms: Terms,
+        version: str,
+        registry: Registry,
+        preparation: Preparation,
+        planned: Plan | None = None,
+    ) -> None:
+        self.asked = asked
+        self.terms = terms
+        self.version = version
+        self.registry = registry
+        self.preparation = preparation
+        #: What the caller saw before and wants to get.
+        self.planned = planned
+        self._cohorts: Sequence[Cohort] = ()
+
+    def release(self) -> Release:
+        """The stored answer, or a new one. StalePlanError: plan again, nothing was charged."""
+        asked, options = self.asked, self.asked.options
+        request = Request(
+            self._key(asked.identity(), options, options.fresh),
+            self.preparation.epoch,
+            asked.statistic.name,
+            asked.words,
+            options.privacy != "personalized",
+            options.analyst,
+        )
+        return pass_through(self.registry.ledger, request, self.plan, self.resume, self.read)
+
+    def _key(self, identity: Mapping[str, Any], options: AskOptions, fresh: bool) -> bytes:
+        return question_key(self.terms, self.version, self.preparation.epoch, identity, options.identity(), fresh)
+
+    def cohorts(self) -> Sequence[Cohort]:
+        """Who stands where now; kept for resuming, since a charge is refused when that has changed."""
+        self._cohorts = self.registry.cohorts()
+        return self._cohorts
+
+    def plan(self) -> Sketch:
+        """From public facts: how much everybody may be charged, and the mechanism that uses it."""
+        options = self.asked.options
+        _, spendable = spendable_for(self.asked.question, options, self.cohorts(), self.registry)
+        if self.planned is not None and self.planned.levels != spendable.levels:
+            raise PlanError(
+                "What people have left has changed since this plan was made.",
+                rule="A row of a plan gives what it shows, or nothing; nothing was charged.",
+                hint="plan again, and ask then",
+            )
+        return sketch_of(self.asked.question, options.mechanism, Settings(**options.settings), spendable)
+
+    def resume(self, text: str) -> Sketch:
+        """The plan that was charged, out of the ledger."""
+        cohorts = self._cohorts or self.registry.cohorts()
+        return Sketch.from_text(text, self.asked.question, cohorts, self.registry.names)
+
+    def read(self, sketch: Sketch) -> Release:
+        """The only step that sees data."""
+        asked, levels = self.asked, sketch.spendable.levels
+        places = sketch.spendable.places(self.preparation.cohorts)
+        people = TablePeople(self.preparation, asked.column, asked.where, asked.by, levels, places)
+        if sketch.mechanism is None:
+            return exact_release(asked.question, people, asked.notes)
+        entropy = system() if asked.options.entropy is None else asked.options.entropy
+        return make_release(sketch.mechanism, asked.question, people, entropy, sketch.why, asked.notes)
+
+
+def spendable_for(
+    question: Question, options: AskOptions, cohorts: Sequence[Cohort], registry: Registry
+) -> tuple[Fraction, Spendable]:
+    """(the share that a question takes, what everybody may then be charged)."""
+    if options.unspent:
+        cohorts = [replace(cohort, spent=0, reserved=0) for cohort in cohorts]
+    share = options.share
+    if share is None:
+        assert options.error is not None
+        settings = Settings(**options.settings)
+        share = reaching(options.error, question, options.mechanism, settings, cohorts, registry.names)
+    return share, spendable_at(share, cohorts, registry.names, options.part)
