@@ -82,7 +82,8 @@ def test_the_chance_within_is_the_inverse_of_the_width(laplace: tuple[float, ...
 def bars(name: str, epsilons: list[float], assume: str = "unrelated", left_out: int = 0) -> tuple[RatioBar, ...] | None:
     levels = replace(roster_of(epsilons).levels, left_out=left_out)
     question = Question(Mean.over(Scope(), (0.0, 1.0), "absent", None), assume=assume)
-    mechanism = create(name, question.statistic)
+    options = {"threshold": "max"} if name in ("threshold", "sample") else {}
+    mechanism = create(name, question.statistic, **options)
     answer = mechanism.draw(question, _People(epsilons, levels), seeded(1))  # type: ignore[arg-type]
     assert answer.sums is not None
     found = mechanism.error_bars(question, levels, answer)
