@@ -12,7 +12,7 @@ from rosters import SHARES, THREE, epsilons_at, fresh_roster, generator, spread_
 from timing import Action, Group, Limit, Row, Size, again, time_by_turns
 
 import epsilons as eps
-from epsilons.mechanisms.exponential import Exponential
+from epsilons.mechanisms.exponential import ExponentialCount
 from epsilons.noise.entropy import system
 from epsilons.preferences import Levels, to_nano
 from epsilons.statistics.additive import Additive
@@ -86,7 +86,7 @@ def _grouped(people: int) -> _Grouped:
 
 def _draw(people: int) -> Action:
     grouped = _grouped(people)
-    return lambda: Exponential().draw(Question(Count()), grouped, system())  # type: ignore[arg-type]
+    return lambda: ExponentialCount().draw(Question(Count()), grouped, system())  # type: ignore[arg-type]
 
 
 def _tallied(size: Size) -> Iterator[Row]:

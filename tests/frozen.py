@@ -9,9 +9,10 @@ from typing import ClassVar
 from unittest.mock import patch
 
 import planted
-from epsilons.mechanisms import exponential, linear, mixed
+from epsilons.mechanisms import exponential, mixed
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import Block, SegmentSampler
+from epsilons.statistics import order
 from listing import runs_of
 
 
@@ -43,6 +44,6 @@ def recorded_costs() -> Iterator[list[dict[int, Fraction]]]:
     """{outcome: cost in epsilons} of every exponential mechanism that is set up inside."""
     Recorder.made.clear()
     with ExitStack() as stack:
-        for module in (linear, exponential, mixed, planted):
+        for module in (order, exponential, mixed, planted):
             stack.enter_context(patch.object(module, "SegmentSampler", Recorder))
         yield Recorder.made

@@ -120,6 +120,7 @@ def neighbours(draw: st.DrawFn) -> Neighbours:
     changed[person] = nobody if relation == "absent" else pool[draw(place)]
     question = Question(draw(st.sampled_from(STATISTICS)), relation)
     roster = roster_of(epsilons)
-    serving = [m for n in sorted(registered()) if (m := create(n)).refuses(question, roster.levels) is None]
+    makers = [create(name, question.statistic) for name in sorted(registered())]
+    serving = [mechanism for mechanism in makers if mechanism.refuses(question, roster.levels) is None]
     mechanism = draw(st.sampled_from(serving))
     return Neighbours(mechanism, question, roster, array_of(values, kind), array_of(changed, kind), person)

@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from epsilons.statistics.filtered import FilteredCount, FilteredMean, FilteredSum, FilteredVariance
 from numpy.typing import NDArray
 
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, Roster
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.cells import SortedCells
+from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
 from epsilons.statistics.people import keep_people
+from epsilons.statistics.total import Mean, Sum
+from epsilons.statistics.variance import Variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +35,14 @@ class ManyRows:
 
     def tally(self, statistic: Additive) -> list[NDArray[np.int64]]:
         """One array of one row each for every group: its sums are those of `ArrayPeople`."""
-        scope = statistic.scope  # type: ignore[attr-defined]
+        scope = statistic.scope
+        assert scope is not None
         single = replace(statistic, scope=replace(scope, rows=1, groups=None))  # type: ignore[type-var]
         columns = []
         for place in range(scope.cells):
             here = self.group == place
             person, value = self.person[here], self.value[here]
-            if isinstance(statistic, FilteredCount) and statistic.of == "people":
+            if isinstance(statistic, Count) and statistic.of == "people":
                 person = np.unique(person)
                 value = np.ones(len(person))
             codes = self.roster.codes[person]
@@ -72,17 +75,17 @@ class ManyRows:
         answers = []
         for place in range(statistic.scope.cells):
             here = self.group == place
-            if isinstance(statistic, FilteredCount):
+            if isinstance(statistic, Count):
                 answers.append(float(len(np.unique(self.person[here])) if statistic.of == "people" else here.sum()))
                 continue
             values = np.clip(self.value[here], *statistic.bounds)
-            if isinstance(statistic, FilteredSum):
+            if isinstance(statistic, Sum):
                 answers.append(float(values.sum()))
             elif len(values) == 0:
                 answers.append(sum(statistic.bounds) / 2)
-            elif isinstance(statistic, FilteredMean):
+            elif isinstance(statistic, Mean):
                 answers.append(float(values.mean()))
-            elif isinstance(statistic, FilteredVariance):
+            elif isinstance(statistic, Variance):
                 answers.append(float(values.var()))
             else:
                 answers.append(float(np.sort(values)[statistic.rank(len(values))]))

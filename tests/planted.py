@@ -9,18 +9,18 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from epsilons.mechanisms.linear import Linear, Weighting
 from numpy.typing import NDArray
 
 from epsilons.audit import ABSENT, LossBound, bound_loss
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import Charges, Mechanism
-from epsilons.mechanisms.exponential import Exponential, count_block
+from epsilons.mechanisms.base import Charges, Mechanism, Weighing, weighting_of
+from epsilons.mechanisms.exponential import ExponentialCount, ExponentialOrder, count_block
 from epsilons.mechanisms.minimum import Minimum
-from epsilons.mechanisms.mixed import Mixed
+from epsilons.mechanisms.mixed import MixedMean
 from epsilons.mechanisms.robust import Robust
 from epsilons.mechanisms.sample import Sample
 from epsilons.mechanisms.stretching import Stretching
@@ -28,6 +28,7 @@ from epsilons.mechanisms.threshold import Threshold
 from epsilons.mechanisms.weighted import Weighted
 from epsilons.noise.bernoulli import bernoulli
 from epsilons.noise.entropy import Entropy
+from epsilons.noise.exact import ALWAYS
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels, roster_of
@@ -39,10 +40,11 @@ from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.lattice import Axis, product_distribution
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import Cost, RankCost, outward
-from epsilons.statistics.people import ALWAYS, ArrayPeople, People
+from epsilons.statistics.people import ArrayPeople, People
 from epsilons.statistics.question import Question
 from epsilons.statistics.total import STEPS, Sum, unit_scale
 from epsilons.statistics.variance import Variance
+from epsilons.statistics.weighting import Coins, Weighting
 from epsilons.testing import seeded
 from small_worlds import Pair, audit_exactly, charged
 
@@ -78,9 +80,9 @@ class RationalClaim(Claim):
     """The same, by rational arithmetic on weights and noise: for errors of rounding, which no float shows."""
 
     def holds(self) -> bool:
-        assert isinstance(self.mechanism, Linear)
+        assert isinstance(self.mechanism, Weighing)
         levels = roster_of(list(self.epsilons)).levels
-        losses = self.mechanism.weighting(self.question, levels).losses()
+        losses = weighting_of(self.mechanism, self.question, levels).losses()
         charges = self.mechanism.charge(self.question, levels)
         rows = zip(losses, charges, levels.grants, strict=True)
         return all(loss <= charge <= grant for loss, charge, grant in rows if charge is not None and grant is not None)
@@ -174,7 +176,7 @@ class RoundedDownCharge(Robust):
     """A charge cut to the nano-epsilon below the loss."""
 
     def charge(self, question: Question, levels: Levels) -> Charges:
-        losses = self.weighting(question, levels).losses()
+        losses = weighting_of(self, question, levels).losses()
         return tuple(None if g is None else math.floor(loss) for g, loss in zip(levels.grants, losses, strict=True))
 
 
@@ -190,7 +192,7 @@ class CapPassed(Weighted):
         return Weighted().charge(question, levels)
 
 
-class OneLevelsNoiseForAll(Mixed):
+class OneLevelsNoiseForAll(MixedMean):
     """Every level's sum gets the noise of the most open level."""
 
     def _inverse(self, question: Question, grant: int) -> Fraction:
@@ -263,20 +265,29 @@ class BoundsOfTheData(Sum):
 
 
 @dataclass(frozen=True)
-class Tampered(Exponential):
-    """The exponential mechanism with its joints laid open; as it stands it is honest."""
+class TamperedCount(ExponentialCount):
+    """The exponential count with its exponent laid open; as it stands it is honest."""
 
     factor: Fraction = Fraction(1, 2)
 
-    def sampler(self, question: Question, people: People) -> tuple[SegmentSampler, Count | Order]:
-        statistic, unit = question.statistic, self.factor / NANO
-        if isinstance(statistic, Count):
-            ones = people.tally(statistic)[0][:, 0]
-            return SegmentSampler([count_block(ones, people.levels)], unit), statistic
+    def sampler(self, question: Question, people: People) -> SegmentSampler:
+        assert isinstance(question.statistic, Count)
+        ones = people.tally(question.statistic)[0][:, 0]
+        return SegmentSampler([count_block(ones, people.levels)], self.factor / NANO)
+
+
+@dataclass(frozen=True)
+class Tampered(ExponentialOrder):
+    """The exponential order statistic with its joints laid open; as it stands it is honest."""
+
+    factor: Fraction = Fraction(1, 2)
+
+    def sampler(self, question: Question, people: People) -> SegmentSampler:
+        statistic = question.statistic
         assert isinstance(statistic, Order)
         cells = self.place_missing(statistic, people.cells(statistic))
         cost = self.cost(people.levels.grants, cells, statistic.rank(max(cells.people, 1)))
-        return SegmentSampler(outward(statistic, cells, cost), unit), statistic
+        return SegmentSampler(outward(statistic.points, cells, cost), self.factor / NANO)
 
     def place_missing(self, statistic: Order, cells: SortedCells) -> SortedCells:
         return cells.with_missing_at(statistic.default_cell)
@@ -327,30 +338,47 @@ class EveryoneAtTheLargest(Tampered):
         return RankCost(tuple(None if g is None else largest for g in grants), cells.totals, rank)
 
 
-class WithoutHalf(Weighted):
+@dataclass(frozen=True)
+class WithoutHalf(Order):
     """The weighted quantile without the 1/2 in its exponent."""
 
-    def _cost(self, question: Question, levels: Levels, cells: SortedCells) -> tuple[Cost, Fraction]:
-        cost, unit = super()._cost(question, levels, cells)
+    def _cost(self, question: Question, weighting: Weighting, cells: SortedCells) -> tuple[Cost, Fraction]:
+        cost, unit = super()._cost(question, weighting, cells)
         return cost, 2 * unit
 
 
 # --- sampling --------------------------------------------------------------------------------------------------
 
 
+class GreedyCoins(Coins):
+    """A tenth too likely to fall on the side of staying."""
+
+    @cached_property
+    def chances(self) -> tuple[int, ...]:
+        return tuple(min(ALWAYS, chance * 11 // 10) for chance in Coins(self.grants, self.t).chances)
+
+
 class GreedySample(Sample):
     """Keeps people a tenth more often than their epsilon allows."""
 
-    def chances(self, question: Question, levels: Levels) -> list[int]:
-        return [min(ALWAYS, chance * 11 // 10) for chance in super().chances(question, levels)]
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        return replace(super().weigh(question, levels), coins=GreedyCoins(levels.grants, self.at(question, levels)))
+
+
+class ProportionalCoins(Coins):
+    """Chances e/t."""
+
+    @cached_property
+    def chances(self) -> tuple[int, ...]:
+        return tuple(ALWAYS if g is None else min(ALWAYS, ALWAYS * g // self.t) for g in self.grants)
 
 
 class ProportionalSample(Sample):
     """Keeps people with chance eps/t instead of expm1(eps)/expm1(t)."""
 
-    def chances(self, question: Question, levels: Levels) -> list[int]:
-        t = self.weighting(question, levels).rate
-        return [ALWAYS if g is None else min(ALWAYS, math.floor(ALWAYS * g / t)) for g in levels.grants]
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        coins = ProportionalCoins(levels.grants, self.at(question, levels))
+        return replace(super().weigh(question, levels), coins=coins)
 
 
 @dataclass(frozen=True)
@@ -381,11 +409,12 @@ class SampleTwice(Sample):
         return np.asarray(first * 100 + second, float)
 
     def _inverse(self, question: Question, people: People) -> Fraction:
-        return self.weighting(question, people.levels).rate / NANO
+        return weighting_of(self, question, people.levels).rate / NANO
 
     def _chances(self, question: Question, people: People) -> Iterator[int]:
         assert isinstance(people, ArrayPeople)
-        chances = self.chances(question, people.levels)
+        chances = weighting_of(self, question, people.levels).chances
+        assert chances is not None
         return (chances[code] for code, x in zip(people.roster.codes, people.values, strict=True) if x == 1)
 
     def _samples(self, question: Question, people: People) -> Iterator[tuple[float, int]]:
@@ -492,7 +521,7 @@ PLANTS: tuple[Plant, ...] = (
     _plant("weights rounded up", Weighted(), RoundedUpWeights(), COUNT, (0.1, 0.7, 1.3), BITS, claim=RationalClaim),
     _plant("charge rounded down", Robust(), RoundedDownCharge(), COUNT, (0.1, 0.7, 1.3), BITS, claim=RationalClaim),
     _plant("cap charged but passed", Weighted(), CapPassed(), COUNT, (2.0, 3.0, 30.0), BITS),
-    _plant("one level's noise for all levels", Mixed(), OneLevelsNoiseForAll(), COUNT, (0.2, 0.5, 1.0), BITS),
+    _plant("one level's noise for all levels", MixedMean(), OneLevelsNoiseForAll(), COUNT, (0.2, 0.5, 1.0), BITS),
     _plant(
         "half the width under replace",
         Minimum(),
@@ -543,8 +572,8 @@ PLANTS: tuple[Plant, ...] = (
     ),
     _plant(
         "missing 1/2 in the exponential mechanism",
-        Exponential(),
-        Tampered(factor=Fraction(1)),
+        ExponentialCount(),
+        TamperedCount(factor=Fraction(1)),
         replace(COUNT, neighbors="replace"),
         (1.0,) * 6,
         (0.0, 1.0),
@@ -553,7 +582,7 @@ PLANTS: tuple[Plant, ...] = (
     ),
     _plant(
         "exponential mechanism 10% too sharp",
-        Exponential(),
+        ExponentialOrder(),
         Tampered(factor=Fraction(10, 18)),
         Question(LONG, "replace"),
         (1.0,) * 3,
@@ -562,16 +591,17 @@ PLANTS: tuple[Plant, ...] = (
     _plant(
         "missing 1/2 in the weighted quantile",
         Weighted(),
-        WithoutHalf(),
+        None,
         Question(TWENTY, "replace"),
         (1.0,) * 3,
         (0.0, 1.0, 200.0),
+        instead=WithoutHalf(TWENTY.bounds, TWENTY.step, q=TWENTY.q, label=TWENTY.label),
         pair=Pair((0, 1, 1), (200, 1, 1)),
         draws=400_000,
     ),
     _plant(
         "cost by position, wrong on ties",
-        Exponential(),
+        ExponentialOrder(),
         RankedWithoutTies(),
         Question(order.median((0.0, 4.0), 1), "replace"),
         MIXED,
@@ -579,7 +609,7 @@ PLANTS: tuple[Plant, ...] = (
     ),
     _plant(
         "missing people dropped by the exponential mechanism",
-        Exponential(),
+        ExponentialOrder(),
         DroppedMissing(),
         Question(order.median((0.0, 4.0), 1)),
         (0.05, 2.0, 2.0),
@@ -587,7 +617,7 @@ PLANTS: tuple[Plant, ...] = (
     ),
     _plant(
         "missing people where the data's middle is",
-        Exponential(),
+        ExponentialOrder(),
         MissingAtTheDatasMiddle(),
         Question(order.median((0.0, 4.0), 1), "replace"),
         MIXED,
@@ -595,7 +625,7 @@ PLANTS: tuple[Plant, ...] = (
     ),
     _plant(
         "everyone changed at the largest epsilon",
-        Exponential(),
+        ExponentialOrder(),
         EveryoneAtTheLargest(),
         Question(order.minimum((0.0, 4.0), 1), "replace"),
         MIXED,

@@ -13,20 +13,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from epsilons.statistics.filtered import (
-    FilteredCount,
-    FilteredHistogram,
-    FilteredMean,
-    FilteredSum,
-    FilteredVariance,
-)
 from numpy.typing import NDArray
 
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, Roster
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.cells import SortedCells
+from epsilons.statistics.count import Count
+from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
+from epsilons.statistics.total import Mean, Sum
+from epsilons.statistics.variance import Variance
 
 Row = tuple[int | None, float]
 #: Everything that one person has.
@@ -59,8 +56,9 @@ def bin_of(value: float, edges: Sequence[float]) -> int | None:
 
 def contribution(statistic: Additive, rows: Rows) -> list[list[int]]:
     """What one person adds to each part of a summary, cell by cell."""
+    assert statistic.scope is not None
     sums = [[0] * part.cells for part in statistic.parts]
-    if isinstance(statistic, FilteredCount):
+    if isinstance(statistic, Count):
         counted = [group for group, value in rows if group is not None and not math.isnan(value)]
         for group in set(counted) if statistic.of == "people" else counted:
             sums[0][group] += 1
@@ -68,19 +66,19 @@ def contribution(statistic: Additive, rows: Rows) -> list[list[int]]:
     for group, value in rows:
         if group is None or math.isnan(value):
             continue
-        if isinstance(statistic, FilteredHistogram):
-            assert statistic.bins.edges is not None
-            place = bin_of(value, statistic.bins.edges)
+        if isinstance(statistic, Histogram):
+            assert statistic.edges is not None
+            place = bin_of(value, statistic.edges)
             if place is not None:
-                sums[0][group * statistic.bins.cells + place] += 1
-        elif isinstance(statistic, FilteredSum):
+                sums[0][group * statistic.bins + place] += 1
+        elif isinstance(statistic, Sum):
             largest = Fraction(max(abs(bound) for bound in statistic.bounds))
             sums[0][group] += round_half_up(clipped(value, statistic.bounds) * STEPS / largest)
         else:
-            assert isinstance(statistic, (FilteredMean, FilteredVariance))
+            assert isinstance(statistic, (Mean, Variance))
             u = centred(value, statistic.bounds)
             sums[0][group] += round_half_up(u * STEPS)
-            if isinstance(statistic, FilteredVariance):
+            if isinstance(statistic, Variance):
                 sums[1][group] += round_half_up((u * u - Fraction(1, 2)) * STEPS)
             sums[-1][group] += 1
     return sums

@@ -10,7 +10,7 @@ from typing import Any
 
 from epsilons.audit import ABSENT, Verdict, all_datasets, enumerate_losses
 from epsilons.guarantee import to_epsilon
-from epsilons.mechanisms.base import Mechanism, create, registered
+from epsilons.mechanisms.base import Mechanism, create, kind_for, options_of, registered
 from epsilons.preferences import Roster, roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Statistic
@@ -50,9 +50,9 @@ ROSTERS: tuple[tuple[float, ...], ...] = (
 )
 
 
-def variants(name: str, epsilons: Sequence[float]) -> Iterator[Mechanism]:
+def variants(name: str, statistic: Statistic, epsilons: Sequence[float]) -> Iterator[Mechanism]:
     """A mechanism with each of its options: thresholds by rule and by number, rescaled or not."""
-    fields = getattr(registered()[name], "__dataclass_fields__", {})
+    fields = options_of(kind_for(name, statistic))
     finite = sorted(e for e in epsilons if math.isfinite(e))
     choices: list[list[tuple[str, Any]]] = []
     if "threshold" in fields:
@@ -61,14 +61,14 @@ def variants(name: str, epsilons: Sequence[float]) -> Iterator[Mechanism]:
     if "rescale" in fields:
         choices.append([("rescale", r) for r in (False, True)])
     for options in itertools.product(*choices):
-        yield create(name, **dict(options))
+        yield create(name, statistic, **dict(options))
 
 
 def serving(name: str) -> Iterator[tuple[str, Question, tuple[float, ...], Mechanism]]:
     """Everything a registered mechanism serves here: (statistic's name, question, epsilons, mechanism)."""
     for kind, neighbors, epsilons in itertools.product(WORLDS, NEIGHBORS, ROSTERS):
         question, levels = Question(WORLDS[kind][0], neighbors), roster_of(epsilons).levels
-        for mechanism in variants(name, epsilons):
+        for mechanism in variants(name, question.statistic, epsilons):
             if mechanism.refuses(question, levels) is None:
                 yield kind, question, epsilons, mechanism
 

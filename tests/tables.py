@@ -168,7 +168,8 @@ def make_pair(bench: Bench, random: np.random.Generator) -> Pair:
         meaning = question_of(terms, **asked)
         question = Question(meaning.statistic, relation)
         levels = roster_of(list(grants.values())).levels
-        serving = [m for n in sorted(registered()) if (m := create(n)).refuses(question, levels) is None]
+        makers = [create(name, question.statistic) for name in sorted(registered())]
+        serving = [mechanism for mechanism in makers if mechanism.refuses(question, levels) is None]
         if serving:
             break
 

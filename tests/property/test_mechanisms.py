@@ -13,7 +13,7 @@ import epsilons as eps
 from brute_force import exponential_pmf, quantile_score, rank_cost
 from epsilons.audit import ABSENT
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import create, registered
+from epsilons.mechanisms.base import create, registered, weighting_of
 from epsilons.mechanisms.weighted import Weighted
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
@@ -67,7 +67,7 @@ def test_any_count_follows_the_cheapest_changes(given_people: tuple[list[float],
 def test_any_weighted_quantile_follows_its_formula(given_people: tuple[list[float], list[float]], q: float) -> None:
     values, epsilons = given_people
     roster = roster_of(epsilons)
-    losses = Weighted().weighting(Question(order.quantile(q, (0, 12), 1)), roster.levels).losses()
+    losses = weighting_of(Weighted(), Question(order.quantile(q, (0, 12), 1)), roster.levels).losses()
     weights = [Fraction(math.floor(losses[code]), NANO) for code in roster.codes]
     scores = np.array([float(quantile_score(values, weights, Fraction(str(q)), r)) for r in range(13)])
     found = eps.mechanisms.weighted.quantile_pmf(values, epsilons, q, bounds=(0, 12), step=1)[1]
@@ -85,7 +85,7 @@ def test_no_roster_makes_anybody_lose_more_than_their_charge(
     name: str, kind: str, neighbors: str, epsilons: list[float]
 ) -> None:
     statistic, domain = WORLDS[kind]
-    question, mechanism = Question(statistic, neighbors), create(name)
+    question, mechanism = Question(statistic, neighbors), create(name, statistic)
     if mechanism.refuses(question, roster_of(epsilons).levels) is None:
         verdict = audit_exactly(mechanism, question, tuple(epsilons), domain)
         assert verdict.holds, str(verdict)
@@ -99,6 +99,6 @@ def test_no_roster_makes_anybody_lose_more_than_their_charge(
 )
 def test_no_threshold_makes_anybody_lose_more_than_their_charge(name: str, epsilons: list[float], place: float) -> None:
     threshold = min(epsilons) + place * (max(epsilons) - min(epsilons))
-    mechanism = create(name, threshold=min(max(threshold, min(epsilons)), max(epsilons)))
+    mechanism = create(name, Count(), threshold=min(max(threshold, min(epsilons)), max(epsilons)))
     verdict = audit_exactly(mechanism, Question(Count()), tuple(epsilons), (0.0, 1.0, ABSENT))
     assert verdict.holds, str(verdict)

@@ -13,15 +13,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from epsilons.mechanisms.linear import Linear, weighted_sums
 from hypothesis import given, settings
 
 import planted
-from epsilons.mechanisms.base import Mechanism
+from epsilons.mechanisms.base import Mechanism, Weighing, weighting_of
 from epsilons.mechanisms.minimum import Minimum
+from epsilons.mechanisms.sample import Sample
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
-from epsilons.statistics.additive import Additive
+from epsilons.statistics.additive import Additive, weighted_sums
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
 from epsilons.statistics.question import Question
@@ -49,10 +49,10 @@ def check_sums(pair: Neighbours) -> None:
     for part, one, other in zip(statistic.parts, pair.one.tally(statistic), pair.other.tally(statistic), strict=True):
         moved = np.abs(one - other)
         assert moved.sum() == moved[pair.level].sum() <= part.reach[relation]
-        if isinstance(pair.mechanism, Linear):
-            weighting = pair.mechanism.weighting(pair.question, pair.roster.levels)
-            sums = zip(weighted_sums(one, weighting), weighted_sums(other, weighting), strict=True)
-            reach = weighting.weights[pair.level] * part.reach[relation]
+        if isinstance(pair.mechanism, Weighing):
+            weights = weighting_of(pair.mechanism, pair.question, pair.roster.levels).weights
+            sums = zip(weighted_sums(one, weights), weighted_sums(other, weights), strict=True)
+            reach = weights[pair.level] * part.reach[relation]
             assert sum(abs(a - b) for a, b in sums) <= reach
 
 
@@ -62,14 +62,16 @@ def check_answers(pair: Neighbours) -> None:
     entropies = Meter(5), Meter(5)
     both = zip((pair.one, pair.other), entropies, strict=True)
     answers = [mechanism.draw(pair.question, people, entropy).value for people, entropy in both]
-    if not isinstance(mechanism, Linear) or mechanism.samples or not isinstance(statistic, Additive):
+    if not isinstance(mechanism, Weighing) or not isinstance(statistic, Additive):
+        return
+    weighting, levels = weighting_of(mechanism, pair.question, pair.roster.levels), pair.roster.levels
+    if weighting.coins is not None:
         return
     assert entropies[0].taken == entropies[1].taken, "another number of random bits tells the data sets apart"
     if len(statistic.parts) > 1 or statistic.parts[0].cells > 1:
         return
-    weighting, levels = mechanism.weighting(pair.question, pair.roster.levels), pair.roster.levels
     reach = Fraction(weighting.weights[pair.level] * statistic.parts[0].reach[pair.question.neighbors], weighting.one)
-    most, none = (mechanism.finish(pair.question, levels, [[k]]) for k in (reach, Fraction(0)))
+    most, none = (statistic.finish(pair.question, [[k]], weighting, levels) for k in (reach, Fraction(0)))
     assert abs(answers[0] - answers[1]) <= abs(most - none) * (1 + 1e-9) + 1e-9 * max(map(abs, answers))
 
 
@@ -81,8 +83,8 @@ def check_costs(pair: Neighbours) -> None:
     mechanism, question, levels = pair.mechanism, pair.question, pair.roster.levels
     charge = mechanism.charge(question, levels)[pair.level]
     assert charge is not None
-    if isinstance(mechanism, Linear) and mechanism.samples:
-        charge = int(mechanism.weighting(question, levels).rate)
+    if isinstance(mechanism, Sample):
+        charge = int(weighting_of(mechanism, question, levels).rate)
     laws: list[list[dict[int, Fraction]]] = []
     for people in (pair.one, pair.other):
         with recorded_costs() as costs:
@@ -94,7 +96,7 @@ def check_costs(pair: Neighbours) -> None:
 
 
 def check_coins(pair: Neighbours) -> None:
-    """Sample: everybody else's coin falls the same way. (A count is thinned, where coins belong to nobody.)"""
+    """Sample: everybody else's coin falls the same way. (Most counts are thinned instead, where coins are nobody's.)"""
     statistic, levels = pair.question.statistic, pair.roster.levels
     chances = [2**63] * len(levels.grants)
     if isinstance(statistic, Order):
@@ -102,7 +104,7 @@ def check_coins(pair: Neighbours) -> None:
         mine, yours = Counter(one.keys.tolist()), Counter(other.keys.tolist())
         assert (mine - yours).total() <= 1
         assert (yours - mine).total() <= 1
-    elif isinstance(statistic, Additive) and not statistic.counts:
+    elif isinstance(statistic, Additive):
         tallies = (p.sampled_tally(statistic, chances, seeded(5)) for p in (pair.one, pair.other))
         for part, one, other in zip(statistic.parts, *tallies, strict=True):
             moved = np.abs(one - other)

@@ -15,15 +15,15 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from epsilons.mechanisms.linear import Linear, weighted_sums
 from numpy.typing import NDArray
 
 from epsilons.dataset import people as table_people
 from epsilons.dataset.people import TablePeople
-from epsilons.mechanisms.base import create
-from epsilons.noise.coins import keep_people
+from epsilons.mechanisms.base import Weighing, create, weighting_of
+from epsilons.mechanisms.sample import Sample
+from epsilons.noise.bernoulli import keep_digests
 from epsilons.noise.entropy import Entropy
-from epsilons.statistics.additive import Additive
+from epsilons.statistics.additive import Additive, weighted_sums
 from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.order import Order
 from epsilons.statistics.question import Question
@@ -77,10 +77,10 @@ def check_sums(pair: Pair, one: TablePeople, other: TablePeople) -> None:
     for part, mine, yours in zip(statistic.parts, one.tally(statistic), other.tally(statistic), strict=True):
         moved = np.abs(mine - yours)
         assert moved.sum() == moved[pair.level].sum() <= part.reach[relation]
-        if isinstance(pair.mechanism, Linear):
-            weighting = pair.mechanism.weighting(pair.question, one.levels)
-            sums = zip(weighted_sums(mine, weighting), weighted_sums(yours, weighting), strict=True)
-            assert sum(abs(a - b) for a, b in sums) <= weighting.weights[pair.level] * part.reach[relation]
+        if isinstance(pair.mechanism, Weighing):
+            weights = weighting_of(pair.mechanism, pair.question, one.levels).weights
+            sums = zip(weighted_sums(mine, weights), weighted_sums(yours, weights), strict=True)
+            assert sum(abs(a - b) for a, b in sums) <= weights[pair.level] * part.reach[relation]
 
 
 def check_answers(pair: Pair, one: TablePeople, other: TablePeople) -> None:
@@ -93,12 +93,14 @@ def check_answers(pair: Pair, one: TablePeople, other: TablePeople) -> None:
     assert type(values[0]) is type(values[1]) or not isinstance(values[0], dict)
     if isinstance(values[0], dict):
         assert list(values[0]) == list(values[1])
-    if not isinstance(mechanism, Linear) or mechanism.samples or not isinstance(statistic, Additive):
+    if not isinstance(mechanism, Weighing) or not isinstance(statistic, Additive):
+        return
+    weighting = weighting_of(mechanism, pair.question, one.levels)
+    if weighting.coins is not None:
         return
     assert entropies[0].taken == entropies[1].taken, "another number of random bits tells the tables apart"
     if answers[0].sums is None or answers[1].sums is None:
         return
-    weighting = mechanism.weighting(pair.question, one.levels)
     for part, mine, yours in zip(statistic.parts, answers[0].sums, answers[1].sums, strict=True):
         most = Fraction(weighting.weights[pair.level] * part.reach[pair.question.neighbors], weighting.one)
         assert sum(abs(a - b) for a, b in zip(mine, yours, strict=True)) <= most
@@ -109,8 +111,8 @@ def check_costs(pair: Pair, one: TablePeople, other: TablePeople) -> None:
     mechanism, question = pair.mechanism, pair.question
     charge = mechanism.charge(question, one.levels)[pair.level]
     assert charge is not None
-    if isinstance(mechanism, Linear) and mechanism.samples:
-        charge = int(mechanism.weighting(question, one.levels).rate)
+    if isinstance(mechanism, Sample):
+        charge = int(weighting_of(mechanism, question, one.levels).rate)
     laws: list[list[dict[int, Fraction]]] = []
     for people in (one, other):
         with recorded_costs() as costs:
@@ -133,7 +135,7 @@ def check_coins(pair: Pair, one: TablePeople, other: TablePeople) -> None:
         ]
         assert (counts[0] - counts[1]).total() <= pair.rows
         assert (counts[1] - counts[0]).total() <= pair.rows
-    elif isinstance(statistic, Additive) and not statistic.counts:
+    elif isinstance(statistic, Additive):
         tallies = (p.sampled_tally(statistic, chances, seeded(5)) for p in (one, other))
         for part, mine, yours in zip(statistic.parts, *tallies, strict=True):
             moved = np.abs(mine - yours)
@@ -177,12 +179,12 @@ def test_coins_by_position_are_caught() -> None:
     def by_position(entropy: Entropy, digests: NDArray[np.uint8], codes: Any, chances: Any) -> NDArray[np.bool_]:
         places = np.zeros((len(codes), 16), np.uint8)
         places[:, 0] = np.arange(len(codes))
-        return keep_people(entropy, places, codes, chances)
+        return keep_digests(entropy, places, codes, chances)
 
     def wanted(pair: Pair) -> bool:
         return pair.question.neighbors == "absent" and len(pair.grants) > 3
 
-    with patch.object(table_people, "keep_people", by_position):
+    with patch.object(table_people, "keep_digests", by_position):
         assert found(check_coins, 20, wanted) >= 1
     assert found(check_coins, 8, wanted) == 0
 
@@ -199,7 +201,7 @@ def test_people_without_a_row_who_are_forgotten_are_caught() -> None:
     with_a = ({"id": "a", "x": 0.0, **nothing}, *others)
     grants = {"a": 0.1, "b": 1.5, "c": 1.5}
     question = Question(meaning.statistic)
-    pair = Pair(create("exponential"), question, meaning, 1, grants, "a", with_a, others)
+    pair = Pair(create("exponential", meaning.statistic), question, meaning, 1, grants, "a", with_a, others)
     hold(check_costs, pair, bench)
     with patch.object(TablePeople, "grouped_cells", forgetful), pytest.raises(AssertionError):
         hold(check_costs, pair, bench)

@@ -7,6 +7,7 @@ passed passes again; the soak run has five times the draws.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -17,7 +18,7 @@ from scipy import stats
 
 from epsilons.audit import ABSENT, bound_loss
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import Mechanism, create, registered
+from epsilons.mechanisms.base import Mechanism, create, registered, weighting_of
 from epsilons.mechanisms.sample import Sample
 from epsilons.noise.bernoulli import bernoulli
 from epsilons.noise.entropy import Entropy
@@ -56,7 +57,7 @@ class Worst:
 
 def on(name: str, question: Question, epsilons: tuple[float, ...], cases: dict[str, tuple[str, Pair]]) -> list[Worst]:
     return [
-        Worst(what, create(name), replace(question, neighbors=rel), epsilons, pair)
+        Worst(what, create(name, question.statistic), replace(question, neighbors=rel), epsilons, pair)
         for what, (rel, pair) in cases.items()
     ]
 
@@ -132,12 +133,12 @@ def test_every_registered_mechanism_has_a_worst_pair() -> None:
 @pytest.mark.parametrize("threshold", ["max", "mean"])
 def test_draws_do_not_refute_sample(threshold: str) -> None:
     """Everyone has a one and one person leaves: as many draws as the real mechanism has time for."""
-    claim = Claim(create("sample", threshold=threshold), Question(COUNT), (0.5, 1.0, 2.0), ())
+    claim = Claim(create("sample", COUNT, threshold=threshold), Question(COUNT), (0.5, 1.0, 2.0), ())
     bound, charge = claim.bound(Pair((1, 1, 1), (ABSENT, 1, 1)), 10_000)
     assert not bound.refutes(charge)
 
 
-def sampled_counts(chances: list[int], inverse: Fraction, entropy: Entropy, size: int) -> NDArray[np.int64]:
+def sampled_counts(chances: Sequence[int], inverse: Fraction, entropy: Entropy, size: int) -> NDArray[np.int64]:
     """Counts of people who all have a one: their coins, then the noise, for many releases at once."""
     kept = sum(bernoulli(entropy, chance, size).astype(np.int64) for chance in chances)
     return kept + discrete_laplace_many(entropy, inverse, size)
@@ -147,9 +148,11 @@ def sampled_counts(chances: list[int], inverse: Fraction, entropy: Entropy, size
 @pytest.mark.parametrize("threshold", ["max", "mean"])
 def test_draws_with_samples_own_chances_and_noise_do_not_refute_it(threshold: str, draws: int) -> None:
     question, roster = Question(COUNT), roster_of([0.5, 1.0, 2.0])
-    mechanism = create("sample", threshold=threshold)
+    mechanism = create("sample", COUNT, threshold=threshold)
     assert isinstance(mechanism, Sample)
-    chances, rate = mechanism.chances(question, roster.levels), mechanism.weighting(question, roster.levels).rate / NANO
+    weighting = weighting_of(mechanism, question, roster.levels)
+    chances, rate = weighting.chances, weighting.rate / NANO
+    assert chances is not None
     entropy = seeded(11)
     for person in range(3):
         others = chances[:person] + chances[person + 1 :]
@@ -196,7 +199,7 @@ def test_releases_follow_the_exact_distribution_that_the_enumeration_audits(name
     statistic = {"count": COUNT, "median": order.median((0.0, 4.0), 1), "min": order.minimum((0.0, 4.0), 1)}[kind]
     values = (1.0, 0.0, 1.0, ABSENT) if kind == "count" else (0.0, 3.0, 4.0, ABSENT)
     question, roster = Question(statistic), roster_of([0.5, 1.0, 2.0, 2.0])
-    mechanism, people, entropy, size = create(name), ArrayPeople.of(values, roster), seeded(3), 2_000
+    mechanism, people, entropy, size = create(name, statistic), ArrayPeople.of(values, roster), seeded(3), 2_000
     outcomes, logs = mechanism.distribution(question, people)
     law = {(o[0] if isinstance(o, tuple) else o): p for o, p in zip(outcomes.tolist(), np.exp(logs), strict=True)}
     drawn = [mechanism.draw(question, people, entropy).value for _ in range(size)]
@@ -235,7 +238,7 @@ def _short(value: object) -> str:
 def test_answers_drawn_in_bulk_are_distributed_like_single_releases(statistic: Statistic, name: str) -> None:
     """`simulate`, which the audits draw from, against `draw`, which people get (Kolmogorov-Smirnov)."""
     question, roster = Question(statistic), roster_of([0.5, 1.0, 2.0, 2.0])
-    mechanism, people, entropy = create(name), ArrayPeople.of((1.0, 0.0, 1.0, ABSENT), roster), seeded(5)
+    mechanism, people, entropy = create(name, statistic), ArrayPeople.of((1.0, 0.0, 1.0, ABSENT), roster), seeded(5)
     single = [mechanism.draw(question, people, entropy).value for _ in range(1_000)]
     bulk = mechanism.simulate(question, people, entropy, 2_000 if name == "sample" else 20_000)
     assert stats.ks_2samp(single, bulk).pvalue > 1e-5

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from epsilons.statistics.filtered import FilteredCount, FilteredSum
 from numpy.typing import NDArray
 
 import epsilons as eps
@@ -37,13 +36,13 @@ def measured(name: str, question: Question, factor: float, fraction: float, seed
     for _ in range(1000):
         counting = fraction if question.density is not None else random.beta(1, 1 / fraction - 1)
         values = np.where(random.random(len(EPSILONS)) < counting, 1.0, np.nan)
-        answer = create(name).draw(question, ArrayPeople.of(values, roster), entropy).value
+        answer = create(name, question.statistic).draw(question, ArrayPeople.of(values, roster), entropy).value
         squares.append((answer - np.sum(~np.isnan(values))) ** 2)
     return math.sqrt(np.mean(squares))
 
 
 def predicted(name: str, question: Question, factor: float) -> float:
-    error = create(name).predict_error(question, roster_of(EPSILONS * factor).levels)
+    error = create(name, question.statistic).predict_error(question, roster_of(EPSILONS * factor).levels)
     assert error is not None
     return error
 
@@ -51,7 +50,7 @@ def predicted(name: str, question: Question, factor: float) -> float:
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize(("fraction", "told"), [(0.5, False), (0.25, False), (0.25, True)])
 def test_predicted_error_of_a_filtered_count_is_within_15_percent(name: str, fraction: float, told: bool) -> None:
-    question = Question(FilteredCount(Scope(fraction=fraction), "people"), density=fraction if told else None)
+    question = Question(Count(Scope(fraction=fraction), "people"), density=fraction if told else None)
     for factor in (0.01, 0.1, 1.0):
         real = measured(name, question, factor, fraction)
         assert predicted(name, question, factor) == pytest.approx(real, rel=0.15), factor
@@ -59,7 +58,7 @@ def test_predicted_error_of_a_filtered_count_is_within_15_percent(name: str, fra
 
 def test_a_prediction_that_takes_the_default_fraction_for_certain_would_be_caught() -> None:
     """The planted bug: no doubt about a fraction that nobody guessed."""
-    statistic = FilteredCount(Scope(fraction=0.25), "people")
+    statistic = Count(Scope(fraction=0.25), "people")
     real = measured("threshold", Question(statistic), 1.0, 0.25)
     assert predicted("threshold", Question(statistic), 1.0) == pytest.approx(real, rel=0.15)
     assert predicted("threshold", Question(statistic, density=0.25), 1.0) != pytest.approx(real, rel=0.15)
@@ -72,11 +71,11 @@ def test_groups_of_equal_size_err_as_their_plan_says() -> None:
     table = pa.table({"id": range(500), "g": ["a", "b"] * 250})
     groups = {"g": ["a", "b"]}
     people = eps.Dataset(table, person="id", preferences=0.2)
-    told = Question(FilteredCount(Scope(fraction=0.5), "people"), density=0.5)
+    told = Question(Count(Scope(fraction=0.5), "people"), density=0.5)
     for share in (0.002, 0.01, 0.05):
         # One group is simulated on its own: nobody is in both, so it gets all of the share.
         in_group = ArrayPeople.of(np.where(np.arange(500) % 2, 1.0, np.nan), roster_of([0.2 * share] * 500))
-        answers = create("robust").simulate(told, in_group, seeded(22), 4000)
+        answers = create("robust", told.statistic).simulate(told, in_group, seeded(22), 4000)
         real = math.sqrt(np.mean((answers - 250) ** 2))
         row = people.plan("count", by=groups, share=share, density=0.5).best
         assert row.mechanism == "robust"
@@ -86,12 +85,12 @@ def test_groups_of_equal_size_err_as_their_plan_says() -> None:
 
 
 MONOTONE: dict[str, tuple[Additive, dict[str, float]]] = {
-    "filtered count": (FilteredCount(Scope(), "people"), {}),
-    "two groups": (FilteredCount(Scope(groups=("a", "b"), fraction=0.5), "people"), {}),
-    "ten groups": (FilteredCount(Scope(groups=tuple("abcdefghij"), fraction=0.05), "people"), {}),
-    "few": (FilteredCount(Scope(fraction=0.02), "people"), {"density": 0.02}),
-    "several rows": (FilteredCount(Scope(rows=3, groups=("a", "b"), fraction=0.25)), {}),
-    "filtered sum": (FilteredSum(Scope(), (-10.0, 100.0)), {}),
+    "filtered count": (Count(Scope(), "people"), {}),
+    "two groups": (Count(Scope(groups=("a", "b"), fraction=0.5), "people"), {}),
+    "ten groups": (Count(Scope(groups=tuple("abcdefghij"), fraction=0.05), "people"), {}),
+    "few": (Count(Scope(fraction=0.02), "people"), {"density": 0.02}),
+    "several rows": (Count(Scope(rows=3, groups=("a", "b"), fraction=0.25)), {}),
+    "filtered sum": (Sum((-10.0, 100.0), Scope()), {}),
     "count": (Count(), {}),
     "count told": (Count(), {"density": 0.45}),
     "histogram": (Histogram(categories=("a", "b", "c", "d")), {}),

@@ -47,7 +47,7 @@ def coverage(case: str, name: str, options: dict[str, Any], runs: int, target: s
     question = Question(statistic, **guesses)  # type: ignore[arg-type]
     random = np.random.default_rng(3)
     roster = roster_of(LEVELS)
-    mechanism = create(name, **options)
+    mechanism = create(name, statistic, **options)
     entropy = seeded(3)
     hits = 0
     for _ in range(runs):
@@ -81,7 +81,7 @@ def served() -> list[tuple[str, str, dict[str, Any]]]:
         (case, name, options)
         for case, (statistic, *_) in CASES.items()
         for name, options in MECHANISMS
-        if create(name, **options).refuses(Question(statistic), levels) is None
+        if create(name, statistic, **options).refuses(Question(statistic), levels) is None
     ]
 
 

@@ -27,19 +27,19 @@ PAPERS = ["minimum", "threshold", "sample", "S-avg", "stretching", "exponential"
 ALL = [*PAPERS, "weighted", "robust", "S-best", "T-best"]
 
 
-def make(name: str) -> Mechanism:
+def make(name: str, statistic: Statistic) -> Mechanism:
     special = {
         "S-avg": ("sample", "mean"),
         "S-best": ("sample", "best"),
         "T-best": ("threshold", "best"),
     }
     if name in special:
-        return create(special[name][0], threshold=special[name][1])
-    return create(name)
+        return create(special[name][0], statistic, threshold=special[name][1])
+    return create(name, statistic)
 
 
 def serves(name: str, question: Question, levels: Levels) -> bool:
-    return make(name).refuses(question, levels) is None
+    return make(name, question.statistic).refuses(question, levels) is None
 
 
 # Predicted against measured ------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def test_predicted_error_is_within_20_percent(case: str, name: str) -> None:
     random, entropy = np.random.default_rng(7), seeded(7)
     roster = roster_of(EPSILONS)
     for options in variants(name):
-        mechanism = create(name, **options)
+        mechanism = create(name, statistic, **options)
         if mechanism.refuses(question, roster.levels) is not None:
             continue
         squares = []
@@ -104,7 +104,7 @@ def test_histogram_prediction_is_within_20_percent(name: str) -> None:
     question = Question(statistic)
     random, entropy = np.random.default_rng(8), seeded(8)
     roster = roster_of(EPSILONS)
-    mechanism = create(name)
+    mechanism = create(name, statistic)
     squares = []
     for _ in range(400):
         # Nobody guessed how people spread over the bins: every way is equally likely.
@@ -120,7 +120,7 @@ def test_histogram_prediction_is_within_20_percent(name: str) -> None:
 def test_median_prediction_on_normal_data_is_within_20_percent(name: str) -> None:
     setting = next(iter(median_settings()))
     random, entropy = np.random.default_rng(9), seeded(9)
-    mechanism = make(name)
+    mechanism = make(name, setting.question.statistic)
     predictions, squares = [], []
     for _ in range(150):
         epsilons, values = setting.people(random)
@@ -137,7 +137,7 @@ def test_a_prediction_without_the_factor_two_of_laplace_would_be_caught() -> Non
     """The planted bug: a variance of b^2 instead of 2 b^2."""
     roster = roster_of(EPSILONS)
     question = Question(Count(), density=0.2)
-    mechanism, entropy = create("minimum"), seeded(1)
+    mechanism, entropy = create("minimum", question.statistic), seeded(1)
     people = ArrayPeople.of(bits(np.random.default_rng(1)), roster)
     answers = mechanism.simulate(question, people, entropy, 20_000)
     rmse = math.sqrt(np.mean((answers - np.sum(people.values)) ** 2))
@@ -177,7 +177,8 @@ def beaten_by(
     for name in ALL:
         if not serves(name, setting.question, levels):
             continue
-        other = measured(setting, make(name), np.random.default_rng(seed), datasets, _draws(name, draws))
+        mechanism, random = make(name, setting.question.statistic), np.random.default_rng(seed)
+        other = measured(setting, mechanism, random, datasets, _draws(mechanism, draws))
         gaps = picked - (1.0 if name in PAPERS else 1.1**2) * other
         if gaps.mean() > 4 * gaps.std(ddof=1) / math.sqrt(datasets):
             better.append(f"{name}: {math.sqrt(other.mean()):.4g} against {math.sqrt(picked.mean()):.4g}")
@@ -191,11 +192,11 @@ def hold_auto(setting: Setting, datasets: int, draws: int, seed: int) -> None:
 @pytest.mark.parametrize("name", ["sample", "exponential", "mixed", "robust"])
 def test_a_bad_choice_would_be_noticed(name: str) -> None:
     setting = next(s for s in count_settings(told=True) if "density=0.15" in s.name)
-    assert beaten_by(setting, lambda levels: make(name), 25, 40, 11)
+    assert beaten_by(setting, lambda levels: make(name, setting.question.statistic), 25, 40, 11)
 
 
-def _draws(name: str, draws: int) -> int:
-    return min(draws, 5) if make(name).name == "sample" else draws
+def _draws(mechanism: Mechanism, draws: int) -> int:
+    return min(draws, 5) if mechanism.name == "sample" else draws
 
 
 def every(settings: Iterator[Setting], step: int) -> list[Setting]:
@@ -253,7 +254,7 @@ def test_a_public_guess_of_the_mean_makes_every_prediction_good(name: str, middl
     """Values far from the centre of the bounds: what is left out costs what the guess says."""
     random, entropy = np.random.default_rng(16), seeded(16)
     question = Question(Mean((0.0, 100.0)), spread=2.0, location=middle)
-    roster, mechanism = roster_of(EPSILONS), create(name)
+    roster, mechanism = roster_of(EPSILONS), create(name, question.statistic)
     squares = []
     for _ in range(400):
         people = ArrayPeople.of(random.normal(middle, 2.0, len(EPSILONS)), roster)

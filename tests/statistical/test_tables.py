@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from epsilons.mechanisms.base import Mechanism, create
-from epsilons.mechanisms.linear import Weighting
 from epsilons.mechanisms.minimum import Minimum
 from epsilons.statistics import order
+from epsilons.statistics.base import Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.question import Question
+from epsilons.statistics.weighting import Weighting
 from settings import PaperOne, Setting, _with, measured
 
 pytestmark = pytest.mark.statistical
@@ -28,8 +30,8 @@ COUNT = {
 MEDIAN = {"minimum": 193, "threshold": 29.7, "sample": 12.8, "S-avg": 9.9, "exponential": 27.8, "weighted": 8.0}
 
 
-def make(name: str) -> Mechanism:
-    return create("sample", threshold="mean") if name == "S-avg" else create(name)
+def make(name: str, statistic: Statistic) -> Mechanism:
+    return create("sample", statistic, threshold="mean") if name == "S-avg" else create(name, statistic)
 
 
 def agrees(squares: Any, table: float) -> bool:
@@ -48,8 +50,9 @@ def count_setting(density: float) -> Setting:
 
 @pytest.mark.parametrize(("density", "name"), [(d, n) for d, row in COUNT.items() for n in row])
 def test_count(density: float, name: str) -> None:
-    draws = 1 if make(name).name == "sample" else 20
-    squares = measured(count_setting(density), make(name), np.random.default_rng(1), 200, draws)
+    mechanism = make(name, Count())
+    draws = 1 if mechanism.name == "sample" else 20
+    squares = measured(count_setting(density), mechanism, np.random.default_rng(1), 200, draws)
     assert agrees(squares, COUNT[density][name]), math.sqrt(squares.mean())
 
 
@@ -57,7 +60,9 @@ def test_count(density: float, name: str) -> None:
 def test_median(name: str) -> None:
     paper = PaperOne(people=1001)
     setting = Setting("median", Question(order.median((1, 1000), 1)), _with(paper, PaperOne.numbers), "median")
-    squares = measured(setting, make(name), np.random.default_rng(2), 120, 10 if name != "sample" else 1)
+    squares = measured(
+        setting, make(name, setting.question.statistic), np.random.default_rng(2), 120, 10 if name != "sample" else 1
+    )
     assert agrees(squares, MEDIAN[name]), math.sqrt(squares.mean())
 
 
@@ -66,7 +71,7 @@ class SmallScale(Minimum):
 
     def weigh(self, question: Question, levels: Any) -> Weighting:
         honest = super().weigh(question, levels)
-        return Weighting(honest.weights, honest.one, honest.rate / 9 * 10)
+        return replace(honest, rate=honest.rate / 9 * 10)
 
 
 def test_a_scale_ten_percent_small_does_not_agree() -> None:
@@ -92,8 +97,8 @@ def test_example_1_by_prediction() -> None:
 
     levels = roster_of([0.1] * 130 + [1.0] * 70).levels
     question = Question(Count(), density=0.1)
-    before = create("sample", threshold=1.0).predict_error(question, levels)
-    after = create("sample", threshold=0.2).predict_error(question, levels)
+    before = create("sample", Count(), threshold=1.0).predict_error(question, levels)
+    after = create("sample", Count(), threshold=0.2).predict_error(question, levels)
     assert before is not None
     assert after is not None
     luck = 130 * 0.1 * 0.9

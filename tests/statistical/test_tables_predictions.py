@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
-from epsilons.statistics.filtered import FilteredCount, FilteredMean, FilteredSum
 
+from epsilons.accuracy.additive import LinearAccuracy
 from epsilons.accuracy.ratio import RatioBar
-from epsilons.mechanisms import accuracy
-from epsilons.mechanisms.base import create
+from epsilons.mechanisms.base import Weighing, create, weighting_of
 from epsilons.preferences import roster_of
 from epsilons.release.answer import make_release
 from epsilons.statistics import order
 from epsilons.statistics.base import Statistic
+from epsilons.statistics.count import Count
 from epsilons.statistics.question import Question
 from epsilons.statistics.scope import Scope
+from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
 from many_rows import ManyRows, populate
 
@@ -36,10 +36,10 @@ def scope_of(rows: int, groups: int, fraction: float) -> Scope:
 
 def made(name: str, scope: Scope, location: float | None, neighbors: str = "absent") -> Statistic:
     if name == "mean":
-        return FilteredMean.of(scope, BOUNDS, neighbors, location)
+        return Mean.over(scope, BOUNDS, neighbors, location)
     if name == "median":
         return replace(order.median(BOUNDS, 1), scope=scope)
-    return FilteredSum(scope, BOUNDS) if name == "sum" else FilteredCount(scope, name)
+    return Sum(BOUNDS, scope) if name == "sum" else Count(scope, name)
 
 
 def numbers(value: Any) -> list[float]:
@@ -81,7 +81,7 @@ def measure(name: str, mechanism: str, rows: int, groups: int, fraction: float, 
     random, entropy, squares = np.random.default_rng(1), seeded(1), []
     for _ in range(runs):
         people = populate(random, ROSTER, rows=rows, groups=groups, fraction=fraction, middle=middle, spread=spread)
-        answers = numbers(create(mechanism).draw(question, people, entropy).value)  # type: ignore[arg-type]
+        answers = numbers(create(mechanism, statistic).draw(question, people, entropy).value)  # type: ignore[arg-type]
         squares.append(np.mean([(a - b) ** 2 for a, b in zip(answers, people.truth(statistic), strict=True)]))
     return question, math.sqrt(np.mean(squares))
 
@@ -91,7 +91,7 @@ def test_predicted_error_is_within_25_percent(
     name: str, mechanism: str, rows: int, groups: int, fraction: float, runs: int
 ) -> None:
     question, measured = measure(name, mechanism, rows, groups, fraction, runs)
-    predicted = create(mechanism).predict_error(question, ROSTER.levels)
+    predicted = create(mechanism, question.statistic).predict_error(question, ROSTER.levels)
     assert predicted is not None
     assert measured == pytest.approx(predicted, rel=0.25)
 
@@ -99,8 +99,9 @@ def test_predicted_error_is_within_25_percent(
 def test_a_prediction_that_takes_the_number_of_rows_for_known_would_be_caught() -> None:
     """The planted bug: two independent noises over a fixed denominator."""
     question, measured = measure("mean", "threshold", 3, 4, 0.2, 150)
-    with patch.object(accuracy, "_noise", lambda effect, statistic: accuracy.noise_variance(effect)):
-        wrong = create("threshold").predict_error(question, ROSTER.levels)
+    mechanism = create("threshold", question.statistic)
+    assert isinstance(mechanism, Weighing)
+    wrong = LinearAccuracy().predict(question, ROSTER.levels, weighting_of(mechanism, question, ROSTER.levels))
     assert wrong is not None
     assert measured > 1.25 * wrong
 
@@ -130,7 +131,7 @@ def coverage(
         people: ManyRows = populate(
             random, ROSTER, rows=rows, groups=groups, fraction=fraction, middle=middle, spread=spread
         )
-        release = make_release(create(mechanism), question, people, entropy, "")  # type: ignore[arg-type]
+        release = make_release(create(mechanism, statistic), question, people, entropy, "")  # type: ignore[arg-type]
         if shrink < 1:
             bars = [bar for bar in release.models or () if isinstance(bar, RatioBar)]
             release = replace(release, models=tuple(_shrunk(bar, shrink) for bar in bars))

@@ -25,7 +25,7 @@ from epsilons.noise.bernoulli import keep_digests
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.exact import ALWAYS
 from epsilons.preferences import roster_of
-from epsilons.statistics.additive import Additive
+from epsilons.statistics.additive import Additive, Counting
 from epsilons.statistics.order import Order
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question
@@ -99,7 +99,7 @@ def sampled_law(people: RowPeople, statistic: Additive) -> dict[Any, float]:
 
 def sampled(people: TablePeople, statistic: Additive, entropies: Iterator[Entropy], draws: int) -> Counter[Any]:
     return Counter(
-        tuple(map(int, np.concatenate(people.sampled_tally(statistic, CHANCES, next(entropies)), axis=None)))
+        tuple(map(int, np.concatenate(statistic.sampled_tally(people, CHANCES, next(entropies)), axis=None)))
         for _ in range(draws)
     )
 
@@ -118,7 +118,7 @@ def test_samples_have_the_law_of_their_definition(bench: Bench, name: str) -> No
     meaning = asked(bench, rows, **wording)
     statistic = meaning.statistic
     assert isinstance(statistic, Additive)
-    assert statistic.counts is (name == "thinned")
+    assert (isinstance(statistic, Counting) and statistic.one_each) is (name == "thinned")
     people, slow = opened(bench, rows, meaning)
     fresh = itertools.repeat(seeded(31))
     assert p_value(sampled(people, statistic, fresh, DRAWS), sampled_law(slow, statistic)) > ACCEPT
@@ -168,8 +168,9 @@ DRAWN: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", DRAWN)
 def test_draws_from_a_table_have_the_exact_law_of_the_array(bench: Bench, name: str) -> None:
     """Through `draw`, as a release does it. A count's law is listed out to where nothing is expected."""
-    mechanism, wording = create(DRAWN[name][0]), DRAWN[name][1]
+    chosen, wording = DRAWN[name]
     meaning = asked(bench, 1, **wording)
+    mechanism = create(chosen, meaning.statistic)
     grants = {f"p{place}": epsilon for place, epsilon in enumerate(EPSILONS)}
     nothing = {"k": 1, "g": None, "b": None, "f": None}
     records = [{"id": f"p{place}", "x": x, **nothing} for place, x in enumerate(VALUES) if not math.isnan(x)]

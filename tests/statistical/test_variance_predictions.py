@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from epsilons.statistics.filtered import FilteredVariance
 
 from epsilons.mechanisms.base import Mechanism, create
 from epsilons.preferences import roster_of
@@ -35,7 +34,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
 }
 STATISTICS: dict[str, Additive] = {
     "all": Variance(BOUNDS),
-    "filtered": FilteredVariance(Scope(fraction=FRACTION), BOUNDS),
+    "filtered": Variance(BOUNDS, Scope(fraction=FRACTION)),
 }
 #: (location, spread, by how much every epsilon is multiplied)
 SETTINGS = [(50.0, 10.0, 1.0), (20.0, 8.0, 1.0), (80.0, 10.0, 4.0), (20.0, 8.0, 0.2), (35.0, 20.0, 1.0)]
@@ -44,7 +43,7 @@ SETTINGS = [(50.0, 10.0, 1.0), (20.0, 8.0, 1.0), (80.0, 10.0, 4.0), (20.0, 8.0, 
 def measured(mechanism: Mechanism, question: Question, epsilons: Any, datasets: int, seed: int) -> float:
     """RMSE against each data set's own variance, of normal data that are what the guesses say."""
     random, entropy, roster = np.random.default_rng(seed), seeded(seed), roster_of(epsilons)
-    filtered = isinstance(question.statistic, FilteredVariance)
+    filtered = question.statistic.scope is not None
     squares = []
     for _ in range(datasets):
         values = np.clip(random.normal(question.location, question.spread, len(epsilons)), *BOUNDS)
@@ -64,7 +63,7 @@ def predicted(mechanism: Mechanism, question: Question, epsilons: Any) -> float:
 @pytest.mark.parametrize("over", STATISTICS)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_predicted_error_of_a_variance_is_within_15_percent(name: str, over: str) -> None:
-    mechanism = create(name, **MECHANISMS[name])
+    mechanism = create(name, STATISTICS[over], **MECHANISMS[name])
     for location, spread, factor in SETTINGS:
         question = Question(STATISTICS[over], location=location, spread=spread)
         epsilons = EPSILONS * factor
@@ -75,7 +74,7 @@ def test_predicted_error_of_a_variance_is_within_15_percent(name: str, over: str
 @pytest.mark.parametrize("over", STATISTICS)
 def test_a_prediction_that_ignores_where_the_mean_lies_would_be_caught(over: str) -> None:
     """The planted bug: the mean a quarter of h from the centre, whatever was guessed."""
-    mechanism = create("minimum")
+    mechanism = create("minimum", STATISTICS[over])
     question = Question(STATISTICS[over], location=20.0, spread=8.0)
     blind = Question(STATISTICS[over], spread=8.0)
     real = measured(mechanism, question, EPSILONS, 500, 4)
@@ -86,7 +85,7 @@ def test_a_prediction_that_ignores_where_the_mean_lies_would_be_caught(over: str
 @pytest.mark.parametrize("neighbors", ["absent", "replace"])
 def test_a_prediction_without_the_factor_two_of_laplace_would_be_caught(neighbors: str) -> None:
     """The planted bug: noise of variance b^2 instead of 2 b^2, as people have with epsilons a root of two larger."""
-    mechanism = create("minimum")
+    mechanism = create("minimum", STATISTICS["all"])
     question = Question(STATISTICS["all"], neighbors, location=30.0, spread=20.0)
     real = measured(mechanism, question, EPSILONS, 1000, 5)
     assert predicted(mechanism, question, EPSILONS) == pytest.approx(real, rel=0.15)
@@ -102,7 +101,7 @@ def test_a_variance_of_skewed_values_at_one_epsilon() -> None:
     stated = eps.variance(values, [0.05] * 3000, bounds=BOUNDS, mechanism="minimum", **guesses).error
     question = Question(STATISTICS["all"], **guesses)  # type: ignore[arg-type]
     people, entropy = ArrayPeople.of(values, roster_of([0.05] * 3000)), seeded(6)
-    answers = [create("minimum").draw(question, people, entropy).value for _ in range(1000)]
+    answers = [create("minimum", STATISTICS["all"]).draw(question, people, entropy).value for _ in range(1000)]
     assert stated == pytest.approx(math.sqrt(np.mean((np.array(answers) - values.var()) ** 2)), rel=0.15)
 
 
@@ -113,7 +112,8 @@ def test_a_variance_of_skewed_values_at_one_epsilon() -> None:
 @pytest.mark.parametrize("name", ["minimum", "weighted", "sample", "threshold"])
 def test_the_stated_error_follows_what_the_answer_shows(name: str, over: str) -> None:
     """Nobody guesses anything; the values lie far from the centre, and there are enough of them to show it."""
-    mechanism, question, unfiltered = create(name), Question(STATISTICS[over]), over == "all"
+    statistic = STATISTICS[over]
+    mechanism, question, unfiltered = create(name, statistic), Question(statistic), over == "all"
     epsilons = np.repeat([0.2, 1.0], [2000, 1000])
     random, entropy, roster = np.random.default_rng(9), seeded(9), roster_of(epsilons)
     stated, squares = [], []
@@ -158,7 +158,7 @@ def test_variances_of_two_weightings_differ_by_at_most_what_the_worst_case_says(
 @pytest.mark.parametrize("middle", [5.0, 50.0, 90.0])
 @pytest.mark.parametrize("name", ["minimum", "weighted", "threshold", "sample"])
 def test_no_values_are_worse_than_the_worst_case(name: str, middle: float) -> None:
-    mechanism, question = create(name), Question(STATISTICS["all"], assume="nothing")
+    mechanism, question = create(name, STATISTICS["all"]), Question(STATISTICS["all"], assume="nothing")
     epsilons = np.repeat([0.3, 0.5], [200, 1800])
     roster, entropy = roster_of(epsilons), seeded(7)
     worst = mechanism.worst_error(question, roster.levels)
@@ -172,7 +172,7 @@ def test_no_values_are_worse_than_the_worst_case(name: str, middle: float) -> No
 
 def test_a_worst_case_near_the_centre_would_be_caught() -> None:
     """The planted bug: the mean's noise at a quarter of h from the centre, though the worst values lie at a bound."""
-    mechanism, epsilons = create("minimum"), [0.5] * 2000
+    mechanism, epsilons = create("minimum", STATISTICS["all"]), [0.5] * 2000
     question, levels = Question(STATISTICS["all"], assume="nothing"), roster_of(epsilons).levels
     far = Question(STATISTICS["all"], location=95.0, spread=8.0)
     real = measured(mechanism, far, np.array(epsilons), 1000, 8)

@@ -187,9 +187,9 @@ def test_a_mechanism_that_cannot_serve_lists_those_that_can(mechanism: str) -> N
     levels = roster_of(EPSILONS).levels
     for statistic in (Variance(BOUNDS), order.maximum(BOUNDS), Histogram.of([0, 1], None, "drop"), Mean(BOUNDS)):
         question = Question(statistic)
-        if create(mechanism).refuses(question, levels) is None:
+        if create(mechanism, statistic).refuses(question, levels) is None:
             continue
-        able = sorted(m for m in registered() if create(m).refuses(question, levels) is None)
+        able = sorted(m for m in registered() if create(m, statistic).refuses(question, levels) is None)
         with pytest.raises(eps.PlanError) as caught:
             ask(statistic, VALUES, EPSILONS, mechanism=mechanism)
         assert f"{mechanism!r} cannot serve a {statistic.name}: " in str(caught.value)
@@ -314,7 +314,8 @@ SERVED = [
     (name, mechanism)
     for name, statistic in ASKED.items()
     for mechanism in ("auto", *registered())
-    if mechanism == "auto" or create(mechanism).refuses(Question(statistic), roster_of(EPSILONS).levels) is None
+    if mechanism == "auto"
+    or create(mechanism, statistic).refuses(Question(statistic), roster_of(EPSILONS).levels) is None
 ]
 
 numbers = st.one_of(
@@ -419,7 +420,7 @@ def test_public_arguments_of_any_scale_give_finite_answers(
     values = [low, low + width / 2, math.nan]
     for statistic in (Sum(bounds), Mean(bounds), Variance(bounds), order.quantile(q, bounds), order.maximum(bounds)):
         levels = roster_of(epsilons).levels
-        if mechanism != "auto" and create(mechanism).refuses(Question(statistic), levels) is not None:
+        if mechanism != "auto" and create(mechanism, statistic).refuses(Question(statistic), levels) is not None:
             continue
         release = ask(statistic, values, epsilons, mechanism=mechanism, spread=spread, density=density)
         assert math.isfinite(release.value)

@@ -14,7 +14,8 @@ from types import ModuleType
 import pytest
 
 import epsilons
-from epsilons.mechanisms.base import Mechanism, registered
+from epsilons.mechanisms.base import _REGISTRY, Mechanism, Weighing
+from epsilons.mechanisms.minimum import Minimum
 
 SOURCE = Path(epsilons.__file__).parent
 ROOT = Path(__file__).parents[2]
@@ -124,7 +125,11 @@ except eps.PlanError as error:
     assert python(program).strip() == "Pictures need matplotlib. Try: pip install 'epsilons[plots]'"
 
 
-@pytest.mark.parametrize("kind", registered().values(), ids=lambda kind: kind.name)
+#: Every class that is registered, also where several have one name.
+KINDS = [kind for kinds in _REGISTRY.values() for kind in kinds]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_a_mechanism_states_its_definition_theorem_guarantee_cost_and_error(kind: type[Mechanism]) -> None:
     text = kind.__doc__ or ""
     summary, _, rest = text.partition("\n\n")
@@ -135,6 +140,28 @@ def test_a_mechanism_states_its_definition_theorem_guarantee_cost_and_error(kind
     parts = re.split(r"^    [A-Z][a-z]+:", rest, flags=re.MULTILINE)[1:]
     assert all(len(part.strip()) > 10 for part in parts)
     assert kind.__module__ == f"epsilons.mechanisms.{kind.name.replace('-', '_')}"
+
+
+#: The family of a statistic draws and predicts, given who weighs how much.
+OF_THE_FAMILY = {"draw", "simulate", "distribution", "predict_error", "worst_error", "stated_error", "error_bars"}
+
+
+def more_than_weights(kind: type[Weighing]) -> set[str]:
+    """What a mechanism that weighs, or a base between it and `Weighing`, does that is its statistic's to do."""
+    between = [base for base in kind.__mro__ if issubclass(base, Weighing) and base is not Weighing]
+    return {name for base in between for name in vars(base)} & OF_THE_FAMILY
+
+
+def test_a_mechanism_that_weighs_holds_weights_and_charges_only() -> None:
+    weighing = {kind.name: kind for kind in KINDS if issubclass(kind, Weighing)}
+    assert set(weighing) >= {"minimum", "threshold", "sample", "stretching", "weighted", "robust"}
+    assert {name: more_than_weights(kind) for name, kind in weighing.items() if more_than_weights(kind)} == {}
+
+
+@pytest.mark.parametrize("name", sorted(OF_THE_FAMILY))
+def test_a_planted_draw_of_its_own_is_seen(name: str) -> None:
+    between = type("Between", (Minimum,), {name: None})
+    assert more_than_weights(type("Planted", (between,), {})) == {name}
 
 
 def modules() -> list[str]:
@@ -164,6 +191,28 @@ def test_the_changelog_has_a_place_for_what_comes() -> None:
 def test_a_file_is_one_idea_long(file: Path) -> None:
     assert len(file.read_text().splitlines()) <= 450
     assert file.name not in ("utils.py", "helpers.py", "manager.py")
+
+
+def ladders(source: str) -> list[str]:
+    """Questions about which statistic it is: a family is told by its own methods, a scope by the field."""
+    return re.findall(r"isinstance\([^()]*statistic.*", source)
+
+
+def test_hardly_anything_asks_which_statistic_it_was_given() -> None:
+    found = [f"{file.relative_to(SOURCE)}: {text}" for file in FILES for text in ladders(file.read_text())]
+    assert len(found) <= 10, found
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "isinstance(statistic, Count)",
+        "isinstance(question.statistic, (Sum, Mean))",
+        "isinstance(\n  self.statistic, A\n)",
+    ],
+)
+def test_a_planted_ladder_is_seen(planted: str) -> None:
+    assert ladders(f"if {planted}") == [planted]
 
 
 # Made-up people are drawn with numpy's generator; nothing there is noise.

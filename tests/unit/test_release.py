@@ -56,7 +56,8 @@ STATISTICS: dict[str, Statistic] = {
 
 def serving(name: str) -> list[str]:
     question, levels = Question(STATISTICS[name]), roster_of(EPSILONS).levels
-    return [mechanism for mechanism in registered() if create(mechanism).refuses(question, levels) is None]
+    kinds = {kind: create(kind, question.statistic) for kind in registered()}
+    return [kind for kind, mechanism in kinds.items() if mechanism.refuses(question, levels) is None]
 
 
 PAIRS = [(name, mechanism) for name in ASKED for mechanism in serving(name)]

@@ -12,21 +12,22 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from epsilons.mechanisms.linear import Linear, Weighting
 from numpy.typing import NDArray
 from scipy import optimize
 
 from brute_force import Worlds, at_rank, best_weights, ones, quantile_score, rank_cost, weighted_objective
 from epsilons.accuracy.count import CountBar
+from epsilons.accuracy.intervals import ErrorModel
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import Mechanism, create, registered
+from epsilons.mechanisms.base import Mechanism, Weighing, create, registered, weighting_of
 from epsilons.mechanisms.exponential import count_pmf, order_pmf
 from epsilons.mechanisms.sample import Sample
 from epsilons.mechanisms.weighted import Weighted, saturation
 from epsilons.noise.exact import ALWAYS
 from epsilons.planner.floor import count_floor
 from epsilons.preferences import Levels, roster_of
-from epsilons.statistics.additive import Additive
+from epsilons.statistics.additive import Additive, Average
+from epsilons.statistics.base import Answer
 from epsilons.statistics.count import Count
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question
@@ -87,7 +88,8 @@ def test_weights_up_to_tau_meet_the_conditions_and_are_the_optimum(seed: int, pu
 def test_the_mechanism_takes_these_weights_public_people_included(seed: int, public: int) -> None:
     epsilons = np.array(some_epsilons(np.random.default_rng(seed), 6, public))
     roster = roster_of(epsilons.tolist())
-    weights = np.array(Weighted().weighting(Question(Mean((0.0, 2.0))), roster.levels).weights, float)[roster.codes]
+    weighting = weighting_of(Weighted(), Question(Mean((0.0, 2.0))), roster.levels)
+    weights = np.array(weighting.weights, float)[roster.codes]
     tau = root(epsilons.tolist(), 2.0)
     best = np.minimum(epsilons, tau)
     np.testing.assert_allclose(weights / weights.sum(), best / best.sum(), rtol=1e-6)
@@ -114,8 +116,8 @@ def test_weighted_never_errs_more_than_mixed_or_a_sample_at_any_threshold(seed: 
     weighted = Weighted().predict_error(question, levels)
     assert weighted is not None
     finite = [g / NANO for g in levels.finite]
-    others: list[Mechanism] = [create("mixed"), *(Sample(t) for t in np.linspace(finite[0], finite[-1], 7).tolist())]
-    for other in others:
+    samples = [Sample(t) for t in np.linspace(finite[0], finite[-1], 7).tolist()]
+    for other in (create("mixed", question.statistic), *samples):
         error = other.predict_error(question, levels)
         assert error is not None
         assert weighted <= error * (1 + 1e-6)
@@ -135,7 +137,7 @@ def test_the_best_split_of_a_variance_and_that_halves_are_best_at_a_quarter(dist
 @pytest.mark.parametrize("seed", range(6))
 def test_shares_of_a_mix_are_the_least_variance(seed: int) -> None:
     levels = roster_of(some_epsilons(np.random.default_rng(seed), 5, 1) * 3).levels
-    question, mixed = Question(Mean((-1.0, 1.0)), spread=0.4), create("mixed")
+    question, mixed = Question(Mean((-1.0, 1.0)), spread=0.4), create("mixed", Mean((-1.0, 1.0)))
     sizes = np.array(levels.sizes, float)
     noise = np.array([0.0 if g is None else NANO / g for g in levels.grants])
     variances = 0.4**2 / sizes + 2 * (noise / sizes) ** 2
@@ -306,17 +308,17 @@ def test_the_worst_case_of_an_exponential_count_is_bounded_by_two_cheapest_sides
 
 def expected_count(mechanism: Mechanism, question: Question, people: ArrayPeople) -> tuple[float, float]:
     """(expectation, variance) of a linear mechanism's count, from its weights, its coins and its noise."""
-    assert isinstance(mechanism, Linear)
-    assert isinstance(question.statistic, Additive)
-    levels = people.levels
-    weighting: Weighting = mechanism.weighting(question, levels)
+    assert isinstance(mechanism, Weighing)
+    statistic, levels = question.statistic, people.levels
+    assert isinstance(statistic, Additive)
+    weighting, part = weighting_of(mechanism, question, levels), statistic.parts[0]
     keep = [1.0] * len(levels.grants)
-    if isinstance(mechanism, Sample):
-        keep = [c / ALWAYS for c in mechanism.chances(question, levels)]
-    zero, one = (float(mechanism.finish(question, levels, [[Fraction(k)]])) for k in (0, 1))
-    tally = people.tally(question.statistic)[0][:, 0]
+    if weighting.chances is not None:
+        keep = [c / ALWAYS for c in weighting.chances]
+    zero, one = (float(statistic.finish(question, [[Fraction(k)]], weighting, levels)) for k in (0, 1))
+    tally = people.tally(statistic)[0][:, 0]
     parts = [(w / weighting.one, k, int(n)) for w, k, n in zip(weighting.weights, keep, tally, strict=True)]
-    inverse = float(weighting.inverse_scale(question.statistic.parts[0], question.neighbors)) * weighting.one
+    inverse = float(weighting.inverse_scale(part.share, part.reach[question.neighbors])) * weighting.one
     ratio = math.exp(-inverse / weighting.one)
     noise = 2 * ratio / (1 - ratio) ** 2 / weighting.one**2 if ratio < 1 - 1e-9 else 2 / inverse**2
     coins = sum(w * w * k * (1 - k) * n for w, k, n in parts)
@@ -332,13 +334,13 @@ def test_no_count_errs_less_than_the_floor_or_more_than_its_worst_error(seed: in
     floor = count_floor(roster.levels)
     everything = [np.array(bits, float) for bits in itertools.product((0, 1), repeat=people)]
     for name in registered():
-        mechanism = create(name)
+        mechanism = create(name, question.statistic)
         if mechanism.refuses(question, roster.levels) is not None:
             continue
         claimed = mechanism.worst_error(question, roster.levels)
         assert claimed is not None
         assert claimed >= floor * (1 - 1e-9)
-        if isinstance(mechanism, Linear):
+        if isinstance(mechanism, Weighing):
             laws = [(bits, expected_count(mechanism, question, ArrayPeople.of(bits, roster))) for bits in everything]
             worst = max(math.sqrt((mean - bits.sum()) ** 2 + variance) for bits, (mean, variance) in laws)
             assert floor * (1 - 1e-9) <= worst <= claimed * (1 + 1e-6)
@@ -367,8 +369,8 @@ def test_two_laws_within_a_loss_cannot_be_told_apart_better(seed: int) -> None:
 def test_the_worst_error_of_robust_is_reached_at_a_bound_and_is_convex_in_b(seed: int, statistic: Additive) -> None:
     rng = np.random.default_rng(seed)
     epsilons = some_epsilons(rng, 5, int(rng.integers(0, 3)))
-    roster, question, robust = roster_of(epsilons), Question(statistic), create("robust")
-    assert isinstance(robust, Linear)
+    roster, question, robust = roster_of(epsilons), Question(statistic), create("robust", statistic)
+    assert isinstance(robust, Weighing)
     low, high = statistic.extremes()
     gap, reach = (high - low) / 2, statistic.parts[0].reach["absent"] * statistic.units[0]
 
@@ -376,7 +378,7 @@ def test_the_worst_error_of_robust_is_reached_at_a_bound_and_is_convex_in_b(seed
         left_out = sum(1 - min(1.0, b * e) for e in epsilons)
         return (gap * left_out) ** 2 + 2 * (b * reach) ** 2
 
-    b = NANO / float(robust.weighting(question, roster.levels).rate)
+    b = NANO / float(weighting_of(robust, question, roster.levels).rate)
     for x in np.geomspace(1e-3, 1e3, 61):
         assert objective(b) <= objective(x) * (1 + 1e-6)
         assert objective((b + x) / 2) <= (objective(b) + objective(x)) / 2 * (1 + 1e-12)
@@ -448,14 +450,15 @@ def test_a_debiased_answer_is_right_on_average_over_who_chose_which_level(statis
     epsilons, values = [0.2, 0.5, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0]
     roster, question = roster_of(epsilons), Question(statistic)
     for name in ("threshold", "stretching", "sample"):
-        mechanism = create(name)
-        model = mechanism.error_model(question, roster.levels, statistic.moments(None, None))
+        mechanism = create(name, statistic)
+        (model,) = mechanism.error_bars(question, roster.levels, Answer(0.5)) or ()
+        assert isinstance(model, ErrorModel)
         answers = [
             expected_count(mechanism, question, ArrayPeople.of(np.array(order), roster))[0]
             for order in itertools.permutations(values)
         ]
-        estimate = float(np.mean(answers)) * model.slope + model.shift  # type: ignore[union-attr]
-        assert estimate == pytest.approx(0.5 if statistic.averages else 2.0, rel=1e-6)
+        estimate = float(np.mean(answers)) * model.slope + model.shift
+        assert estimate == pytest.approx(0.5 if isinstance(statistic, Average) else 2.0, rel=1e-6)
 
 
 # --- what the papers report --------------------------------------------------------------------------------------
@@ -480,9 +483,9 @@ def test_the_first_figure_of_the_paper_on_mixing() -> None:
     found = [mixed, sample(best), weighted**2 + variance / sizes.sum(), variance / sizes.sum()]
     assert [round(1000 * v, 2) for v in found] == [2.96, 2.53, 2.32, 1.5]
     assert best == pytest.approx(0.15, abs=0.002)
-    assert create("mixed").predict_error(Question(Mean((-50.0, 50.0)), spread=5.0), levels) == pytest.approx(
-        math.sqrt(mixed - variance / sizes.sum()), rel=1e-6
-    )
+    question = Question(Mean((-50.0, 50.0)), spread=5.0)
+    predicted = create("mixed", question.statistic).predict_error(question, levels)
+    assert predicted == pytest.approx(math.sqrt(mixed - variance / sizes.sum()), rel=1e-6)
 
 
 def test_minimum_passes_the_exponential_count_at_about_six_hundredths() -> None:
@@ -494,7 +497,7 @@ def test_minimum_passes_the_exponential_count_at_about_six_hundredths() -> None:
         for _ in range(12):
             epsilons, bits = paper.epsilons(rng), paper.bits(rng)
             squares.append(exponential_error(bits.astype(int).tolist(), epsilons.tolist()) ** 2)
-        minimum = create("minimum").predict_error(Question(Count()), roster_of([strictest, 1.0]).levels)
+        minimum = create("minimum", Count()).predict_error(Question(Count()), roster_of([strictest, 1.0]).levels)
         assert minimum is not None
         assert minimum == pytest.approx(math.sqrt(2) / strictest, rel=1e-3)
         gap[strictest] = minimum - math.sqrt(np.mean(squares))

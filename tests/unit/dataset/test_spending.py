@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from epsilons.statistics.filtered import FilteredCount
 
 import epsilons as eps
 from epsilons.errors import BudgetExceeded, PlanError
@@ -18,7 +17,7 @@ from epsilons.mechanisms.base import create
 from epsilons.preferences import LADDER, Levels, roster_of
 from epsilons.release.answer import make_release
 from epsilons.release.sketch import Sketch, Spendable
-from epsilons.statistics.additive import Additive
+from epsilons.statistics.additive import Additive, Average
 from epsilons.statistics.count import Count
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question
@@ -140,13 +139,13 @@ LEFT_OUT = 200
 def test_errors_count_those_who_are_left_out(name: str, statistic: Additive) -> None:
     """Half of the people have nothing left: predicted and measured errors agree, and the interval holds."""
     random, entropy, runs = np.random.default_rng(8), seeded(8), 250
-    roster, mechanism = roster_of([1.0] * 100 + [4.0] * 100), create(name)
+    roster, mechanism = roster_of([1.0] * 100 + [4.0] * 100), create(name, statistic)
     question = Question(statistic, density=0.5, spread=0.5, location=0.5)
     squares, hits = [], 0
     for _ in range(runs):
         values = random.integers(0, 2, 200 + LEFT_OUT).astype(float)
         release = make_release(mechanism, question, Used(values[:200], roster), entropy, "")
-        truth = values.mean() if statistic.averages else values.sum()
+        truth = values.mean() if isinstance(statistic, Average) else values.sum()
         squares.append((release.value - truth) ** 2)
         low, high = release.interval(0.95)
         hits += low - 1e-9 <= truth <= high + 1e-9
@@ -323,8 +322,9 @@ def test_more_than_256_allowances_go_down_to_the_ladder() -> None:
 def test_a_sketch_survives_the_ledger() -> None:
     cohorts = [cohort(1, 10**8), cohort(2, 10**9), cohort(3, None), cohort(4, 10**9, 7)]
     spendable = Spendable.of(Allowance(1, Fraction(1), {1: 10**8, 2: 10**8}, (3,)), cohorts, {})
-    question = Question(FilteredCount(Scope()))
-    for mechanism in (create("threshold", threshold="mean", rescale=True), create("weighted"), None):
+    question = Question(Count(Scope()))
+    threshold = create("threshold", question.statistic, threshold="mean", rescale=True)
+    for mechanism in (threshold, create("weighted", question.statistic), None):
         sketch = Sketch(mechanism, "because", question, spendable)
         # Later everybody has moved; the grants of cohorts stay, and so does the sketch.
         later = [cohort(c.id, c.granted, 0) for c in cohorts] + [cohort(9, 5, 37)]

@@ -10,38 +10,39 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from epsilons.mechanisms.linear import Linear
-from epsilons.statistics.filtered import FilteredCount, FilteredMean, FilteredSum, FilteredVariance
 from numpy.typing import NDArray
 
 from epsilons.audit import ABSENT
 from epsilons.guarantee import to_epsilon
-from epsilons.mechanisms.base import create
+from epsilons.mechanisms.base import Weighing, create, weighting_of
+from epsilons.noise.exact import ALWAYS
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.additive import Additive
+from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
-from epsilons.statistics.people import ALWAYS
 from epsilons.statistics.question import Question
 from epsilons.statistics.scope import Scope
+from epsilons.statistics.total import Mean, Sum
+from epsilons.statistics.variance import Variance
 from rows import RowPeople, Rows, all_rows, samples
 from small_worlds import NEIGHBORS, audit_exactly
 
-LINEAR = ["minimum", "robust", "sample", "stretching", "threshold", "weighted"]
+WEIGHING = ["minimum", "robust", "sample", "stretching", "threshold", "weighted"]
 BOUNDS = (-1.0, 2.0)
 
 WORLDS: dict[str, tuple[Additive, tuple[float, ...]]] = {
-    "count": (FilteredCount(Scope()), (1.0, ABSENT)),
-    "sum": (FilteredSum(Scope(), BOUNDS), (-1.0, 0.5, 2.0, ABSENT)),
-    "mean": (FilteredMean.of(Scope(), BOUNDS, "absent", None), (-1.0, 2.0, ABSENT)),
-    "variance": (FilteredVariance(Scope(), BOUNDS), (-1.0, 0.5, ABSENT)),
+    "count": (Count(Scope()), (1.0, ABSENT)),
+    "sum": (Sum(BOUNDS, Scope()), (-1.0, 0.5, 2.0, ABSENT)),
+    "mean": (Mean.over(Scope(), BOUNDS, "absent", None), (-1.0, 2.0, ABSENT)),
+    "variance": (Variance(BOUNDS, Scope()), (-1.0, 0.5, ABSENT)),
 }
 ROSTERS = ((0.7, 0.7, 0.7), (0.2, 0.5, 1.0), (0.3, math.inf, 1.0))
 
 
 def worlds() -> list[tuple[str, str]]:
     """(mechanism, statistic); a variance has three sums, whose enumeration takes seconds: two mechanisms are enough."""
-    pairs = itertools.product(LINEAR, WORLDS)
+    pairs = itertools.product(WEIGHING, WORLDS)
     return [(name, kind) for name, kind in pairs if kind != "variance" or name in ("minimum", "weighted")]
 
 
@@ -49,7 +50,7 @@ def worlds() -> list[tuple[str, str]]:
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 def test_nobody_loses_more_than_they_are_charged_by_counting_or_not(name: str, kind: str, neighbors: str) -> None:
     statistic, domain = WORLDS[kind]
-    question, mechanism = Question(statistic, neighbors), create(name)
+    question, mechanism = Question(statistic, neighbors), create(name, statistic)
     for epsilons in ROSTERS[1 : 2 if kind == "variance" else 3]:
         if mechanism.refuses(question, roster_of(list(epsilons)).levels) is not None:
             assert name == "robust"
@@ -62,7 +63,7 @@ def test_nobody_loses_more_than_they_are_charged_by_counting_or_not(name: str, k
 
 
 @dataclass(frozen=True)
-class CenteredReach(FilteredSum):
+class CenteredReach(Sum):
     """The planted bug: the reach of a centred sum, where the number of rows is private."""
 
     @property
@@ -73,21 +74,21 @@ class CenteredReach(FilteredSum):
 
 
 def test_a_sum_calibrated_as_if_everybody_counted_is_caught() -> None:
-    question = Question(CenteredReach(Scope(), (-1.0, 2.0)))
-    assert not audit_exactly(create("minimum"), question, (0.5, 0.5), (-1.0, 2.0, ABSENT)).holds
+    question = Question(CenteredReach((-1.0, 2.0), Scope()))
+    assert not audit_exactly(create("minimum", question.statistic), question, (0.5, 0.5), (-1.0, 2.0, ABSENT)).holds
 
 
 def test_a_mean_that_does_not_pay_for_its_rows_is_caught() -> None:
     @dataclass(frozen=True)
-    class FreeRows(FilteredMean):
+    class FreeRows(Mean):
         @property
         def parts(self) -> tuple:  # type: ignore[type-arg]
             first, second = super().parts
             return (replace(first, share=first.share + second.share), second)
 
-    honest = FilteredMean.of(Scope(), BOUNDS, "absent", None)
-    question = Question(FreeRows(honest.scope, honest.bounds, honest.split, honest.off))
-    assert not audit_exactly(create("minimum"), question, (0.5, 0.5), (-1.0, 2.0, ABSENT)).holds
+    honest = Mean.over(Scope(), BOUNDS, "absent", None)
+    question = Question(FreeRows(honest.bounds, honest.scope, honest.split, honest.off))
+    assert not audit_exactly(create("minimum", question.statistic), question, (0.5, 0.5), (-1.0, 2.0, ABSENT)).holds
 
 
 # --- order statistics of people with rows ---------------------------------------------------------------------------
@@ -121,24 +122,24 @@ CROWD: list[tuple[Rows, ...]] = [
 Law = NDArray[np.float64]
 
 
-def joint_law(mechanism: Linear, question: Question, people: RowPeople) -> Law:
+def joint_law(mechanism: Weighing, question: Question, people: RowPeople) -> Law:
     """The logarithm of every combination of answers, one for each group: what an onlooker sees."""
-    statistic, levels = question.statistic, people.levels
+    statistic, weighting = question.statistic, weighting_of(mechanism, question, people.levels)
     assert isinstance(statistic, Order)
 
     def of(kept: RowPeople) -> Law:
         laws = []
         for cells in kept.grouped_cells(statistic):
             law = np.zeros(statistic.points)
-            place, chance = mechanism.sampler(question, levels, cells).probabilities()
+            place, chance = statistic.sampler(question, weighting, cells).probabilities()
             law[place] = chance
             laws.append(law)
         return reduce(np.multiply.outer, laws)
 
     with np.errstate(divide="ignore"):
-        if not mechanism.samples:
+        if weighting.chances is None:
             return np.log(of(people))
-        chances = [chance / ALWAYS for chance in mechanism.chances(question, levels)]  # type: ignore[attr-defined]
+        chances = [chance / ALWAYS for chance in weighting.chances]
         total: Law = np.zeros(1)
         for kept in samples(len(people.rows)):
             pairs = zip(kept, people.roster.codes, strict=True)
@@ -149,7 +150,7 @@ def joint_law(mechanism: Linear, question: Question, people: RowPeople) -> Law:
 
 
 def worst_ratio(
-    mechanism: Linear,
+    mechanism: Weighing,
     question: Question,
     epsilons: tuple[float, ...] = EPSILONS,
     contexts: list[tuple[Rows, ...]] = OTHERS,
@@ -178,7 +179,8 @@ def asked(name: str, rows: int, groups: int, neighbors: str) -> Question:
 def served() -> Iterator[tuple[str, str]]:
     levels = roster_of(list(EPSILONS)).levels
     for name, mechanism in itertools.product(ORDERS, ("minimum", "sample", "threshold", "weighted")):
-        if create(mechanism).refuses(asked(name, 1, 0, "absent"), levels) is None:
+        question = asked(name, 1, 0, "absent")
+        if create(mechanism, question.statistic).refuses(question, levels) is None:
             yield name, mechanism
 
 
@@ -194,9 +196,10 @@ def scopes() -> list[tuple[str, str, int, int]]:
 def test_rows_in_several_groups_cost_no_more_than_the_charge(
     name: str, mechanism: str, rows: int, groups: int, neighbors: str
 ) -> None:
-    chosen = create(mechanism)
-    assert isinstance(chosen, Linear)
-    assert worst_ratio(chosen, asked(name, rows, groups, neighbors)) <= 1 + 1e-9
+    question = asked(name, rows, groups, neighbors)
+    chosen = create(mechanism, question.statistic)
+    assert isinstance(chosen, Weighing)
+    assert worst_ratio(chosen, question) <= 1 + 1e-9
 
 
 class WholeRows(Scope):
@@ -217,9 +220,9 @@ class WholeRows(Scope):
 )
 def test_rows_that_weigh_too_much_are_caught(name: str, groups: int, neighbors: str) -> None:
     """With three rows. Two do not show: an exponential mechanism rarely loses all of what is proved for it."""
-    mechanism = create("minimum")
-    assert isinstance(mechanism, Linear)
     right = asked(name, 3, groups, neighbors)
+    mechanism = create("minimum", right.statistic)
+    assert isinstance(mechanism, Weighing)
     wrong = replace(right, statistic=replace(right.statistic, scope=WholeRows(3, LABELS[groups])))  # type: ignore[type-var]
     assert worst_ratio(mechanism, right, (4.0, 4.0), CROWD) <= 1 + 1e-9
     assert worst_ratio(mechanism, wrong, (4.0, 4.0), CROWD) > 1.2

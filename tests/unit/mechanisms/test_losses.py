@@ -11,8 +11,7 @@ import pytest
 
 from epsilons.audit import ABSENT
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import Mechanism, registered
-from epsilons.mechanisms.linear import Linear
+from epsilons.mechanisms.base import Mechanism, Weighing, registered, weighting_of
 from epsilons.preferences import roster_of
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
@@ -22,7 +21,7 @@ from epsilons.testing import seeded
 from small_worlds import NEIGHBORS, ROSTERS, WORLDS, audit_exactly, laws, served_pairs, serving, variants
 
 MECHANISMS = sorted(registered())
-LINEAR = [name for name in MECHANISMS if issubclass(registered()[name], Linear)]
+WEIGHING = [name for name in MECHANISMS if issubclass(registered()[name], Weighing)]
 
 
 def same_noise_under_replace(
@@ -58,7 +57,7 @@ def test_four_people_lose_no_more_than_three(name: str) -> None:
     epsilons = (0.1, 0.6, 0.6, 1.3)
     for neighbors in NEIGHBORS:
         question = Question(Count(), neighbors)
-        for mechanism in variants(name, epsilons):
+        for mechanism in variants(name, question.statistic, epsilons):
             if mechanism.refuses(question, roster_of(list(epsilons)).levels) is None:
                 verdict = audit_exactly(mechanism, question, epsilons, (0.0, 1.0, ABSENT))
                 assert verdict.holds, f"{mechanism}: {verdict}"
@@ -76,17 +75,17 @@ def test_nobody_is_charged_more_than_they_granted(name: str) -> None:
                 assert 0 <= charge <= grant
 
 
-@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("name", WEIGHING)
 def test_the_loss_implied_by_weights_and_noise_is_within_the_charge_to_the_last_digit(name: str) -> None:
     """Rational arithmetic, since a rounding that goes the wrong way is far below what an enumeration in floats sees."""
     strange = (0.1, 1 / 3, math.pi, 0.123456789, 7e-9)
     for kind, question, epsilons, mechanism in serving(name):
         for roster in (epsilons, strange):
             levels = roster_of(list(roster)).levels
-            assert isinstance(mechanism, Linear)
+            assert isinstance(mechanism, Weighing)
             if isinstance(getattr(mechanism, "threshold", None), float) and roster is strange:
                 continue
-            weighting, charges = mechanism.weighting(question, levels), mechanism.charge(question, levels)
+            weighting, charges = weighting_of(mechanism, question, levels), mechanism.charge(question, levels)
             for weight, charge, grant in zip(weighting.weights, charges, levels.grants, strict=True):
                 if charge is None:
                     continue
@@ -94,19 +93,18 @@ def test_the_loss_implied_by_weights_and_noise_is_within_the_charge_to_the_last_
                 if kind in ("median", "quantile", "min", "max", "kth_largest"):
                     continue
                 parts = question.statistic.parts  # type: ignore[attr-defined]
-                loss = sum(
-                    weight * p.reach[question.neighbors] * weighting.inverse_scale(p, question.neighbors) for p in parts
-                )
-                if not mechanism.samples:
+                reaches = [(part.share, part.reach[question.neighbors]) for part in parts]
+                loss = sum(weight * reach * weighting.inverse_scale(share, reach) for share, reach in reaches)
+                if weighting.chances is None:
                     assert loss * NANO <= charge
 
 
-@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("name", WEIGHING)
 def test_a_level_above_the_cap_is_charged_only_what_it_really_loses(name: str) -> None:
     """The charge is tight for additive statistics: somebody at every charged level really can lose all of it."""
     epsilons, domain = (0.2, 0.5, 1.0), (0.0, 1.0, ABSENT)
     question = Question(Count())
-    for mechanism in variants(name, epsilons):
+    for mechanism in variants(name, question.statistic, epsilons):
         levels = roster_of(list(epsilons)).levels
         for person, charge in enumerate(mechanism.charge(question, levels)):
             alone = [math.inf] * 3
@@ -122,7 +120,7 @@ def test_a_level_above_the_cap_is_charged_only_what_it_really_loses(name: str) -
 class _Charging:
     """A mechanism of which only some people's charges are looked at."""
 
-    def __init__(self, mechanism: Linear, epsilons: tuple[float, ...]) -> None:
+    def __init__(self, mechanism: Mechanism, epsilons: tuple[float, ...]) -> None:
         self.distribution = mechanism.distribution
         self._charges = tuple(None if math.isinf(e) else round(e * NANO) for e in epsilons)
 
@@ -131,24 +129,24 @@ class _Charging:
 
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
-@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("name", WEIGHING)
 def test_the_noise_asked_for_never_depends_on_the_values(
     name: str, neighbors: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a draw really hands to the noise room: one call per cell, at reach/rate, whatever the data."""
     asked: list[Fraction] = []
     monkeypatch.setattr(
-        "epsilons.mechanisms.linear.discrete_laplace", lambda entropy, inverse: asked.append(inverse) or 0
+        "epsilons.statistics.additive.discrete_laplace", lambda entropy, inverse: asked.append(inverse) or 0
     )
     for kind in ("count", "sum", "mean", "variance", "histogram"):
         question = Question(WORLDS[kind][0], neighbors)
         for epsilons in ROSTERS:
             roster = roster_of(list(epsilons))
-            for mechanism in variants(name, epsilons):
+            for mechanism in variants(name, question.statistic, epsilons):
                 if mechanism.refuses(question, roster.levels) is not None:
                     continue
-                assert isinstance(mechanism, Linear)
-                weighting = mechanism.weighting(question, roster.levels)
+                assert isinstance(mechanism, Weighing)
+                weighting = weighting_of(mechanism, question, roster.levels)
                 expected = []
                 for part in question.statistic.parts:  # type: ignore[attr-defined]
                     scale = weighting.one * part.reach[neighbors] / (part.share * weighting.rate / NANO)

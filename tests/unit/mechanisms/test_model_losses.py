@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from epsilons.mechanisms.linear import Linear, Weighting, proportional, weighted_sums
 
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import Charges, create
+from epsilons.mechanisms.base import Charges, Weighing, create, weighting_of
 from epsilons.mechanisms.sample import Sample
 from epsilons.mechanisms.stretching import Stretching
 from epsilons.mechanisms.weighted import Weighted
 from epsilons.noise.exact import ALWAYS
 from epsilons.preferences import Levels, roster_of
-from epsilons.statistics.additive import Part
+from epsilons.statistics.additive import Part, weighted_sums
 from epsilons.statistics.moments import STEPS
 from epsilons.statistics.question import Question
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
+from epsilons.statistics.weighting import Rest, Weighting, proportional
 
 LINEAR = LinearRegression(("a", "b"), ((-1.0, 1.0),) * 2, (-1.0, 1.0))
 LOGISTIC = LogisticRegression(("a", "b"), ((-1.0, 1.0),) * 2, (-1, 1))
@@ -41,15 +42,15 @@ def pairs(statistic: Regression, neighbors: str) -> list[tuple[tuple[float, ...]
     return [(row, other) for row in rows_of(statistic) for other in others if row != other]
 
 
-def worst_ratios(mechanism: Linear, question: Question, epsilons: tuple[float, ...]) -> list[Fraction]:
+def worst_ratios(mechanism: Weighing, question: Question, epsilons: tuple[float, ...]) -> list[Fraction]:
     """Loss over charge for everyone with a finite epsilon: exactly inverse scale * weight * L1 distance of the sums.
 
     A discrete Laplace in each cell attains that loss at every outcome beyond both sums in all cells.
     """
     statistic, roster = question.statistic, roster_of(list(epsilons))
     assert isinstance(statistic, Regression)
-    weighting = mechanism.weighting(question, roster.levels)
-    inverse = weighting.inverse_scale(statistic.parts[0], question.neighbors)
+    weighting, part = weighting_of(mechanism, question, roster.levels), statistic.parts[0]
+    inverse = weighting.inverse_scale(part.share, part.reach[question.neighbors])
     charges = mechanism.charge(question, roster.levels)
     ratios = []
     for person, epsilon in enumerate(epsilons):
@@ -64,7 +65,7 @@ def worst_ratios(mechanism: Linear, question: Question, epsilons: tuple[float, .
             for own in (row, other):
                 data = np.array([own if i == person else (0.5, -1.0, 1.0) for i in range(len(epsilons))])
                 counts = statistic.tally(data, roster.codes, len(roster.levels.grants))[0]
-                sums.append(weighted_sums(counts, weighting))
+                sums.append(weighted_sums(counts, weighting.weights))
             distance = sum(abs(a - b) for a, b in zip(*sums, strict=True))
             worst = max(worst, distance * inverse)
         ratios.append(worst * NANO / charge if charge else (Fraction(0) if worst == 0 else Fraction(10**9)))
@@ -76,7 +77,7 @@ def worst_ratios(mechanism: Linear, question: Question, epsilons: tuple[float, .
 @pytest.mark.parametrize("name", SUMS)
 def test_nobody_loses_more_than_they_are_charged(name: str, neighbors: str, statistic: Regression) -> None:
     for epsilons in ROSTERS:
-        ratios = worst_ratios(create(name), Question(statistic, neighbors), epsilons)  # type: ignore[arg-type]
+        ratios = worst_ratios(create(name, statistic), Question(statistic, neighbors), epsilons)  # type: ignore[arg-type]
         assert max(ratios) <= 1
         assert max(ratios) > 0.9  # the audit sees nearly all of what is lost
 
@@ -122,7 +123,7 @@ class InterceptNotShrunk(Stretching):
     """Features and target shrunk, the column of ones not: its cells still count in full."""
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
-        shrunk = proportional(levels, levels.largest)
+        shrunk = proportional(levels, levels.largest, Rest.SHRUNK)
         return replace(shrunk, weights=(shrunk.one,) * len(shrunk.weights))
 
     def charge(self, question: Question, levels: Levels) -> Charges:
@@ -146,16 +147,16 @@ def of(kind: type[LinearRegression]) -> LinearRegression:
 @pytest.mark.parametrize(
     ("mechanism", "statistic", "neighbors"),
     [
-        (create("minimum"), of(WrongReach), "absent"),
-        (create("weighted"), of(ReplacedAsAbsent), "replace"),
-        (create("stretching"), of(TenPercentSmall), "absent"),
-        (create("threshold"), of(Unclipped), "absent"),
+        (create("minimum", LINEAR), of(WrongReach), "absent"),
+        (create("weighted", LINEAR), of(ReplacedAsAbsent), "replace"),
+        (create("stretching", LINEAR), of(TenPercentSmall), "absent"),
+        (create("threshold", LINEAR), of(Unclipped), "absent"),
         (InterceptNotShrunk(), LINEAR, "absent"),
         (WeightedPastTheCap(), LOGISTIC, "replace"),
     ],
     ids=["reach", "replace", "scale", "clip", "intercept", "cap"],
 )
-def test_planted_bugs_are_refuted(mechanism: Linear, statistic: Regression, neighbors: str) -> None:
+def test_planted_bugs_are_refuted(mechanism: Weighing, statistic: Regression, neighbors: str) -> None:
     assert max(worst_ratios(mechanism, Question(statistic, neighbors), (0.2, 1.0))) > 1
 
 
@@ -165,7 +166,7 @@ SMALL = LinearRegression(("a",), ((-1.0, 1.0),), (-1.0, 1.0))
 
 
 def sample_losses(
-    chances: list[int], epsilon: float, statistic: Regression, neighbors: str, epsilons: tuple[float, ...]
+    chances: Sequence[int], epsilon: float, statistic: Regression, neighbors: str, epsilons: tuple[float, ...]
 ) -> list[float]:
     """Each person's largest loss over their rows, the others' rows, and outcomes within and beyond all sums.
 
@@ -210,7 +211,9 @@ def test_sample_keeps_everybodys_epsilon(threshold: str, neighbors: str) -> None
     levels = roster_of(list(epsilons)).levels
     mechanism = Sample(threshold)
     t = float(mechanism.options(question, levels)["threshold"])
-    losses = sample_losses(mechanism.chances(question, levels), t, SMALL, neighbors, epsilons)
+    chances = weighting_of(mechanism, question, levels).chances
+    assert chances is not None
+    losses = sample_losses(chances, t, SMALL, neighbors, epsilons)
     charges = [c / NANO for c in mechanism.charge(question, levels) if c is not None]
     assert all(loss <= charge * (1 + 1e-9) for loss, charge in zip(losses, charges, strict=True))
     assert any(loss > 0.9 * charge for loss, charge in zip(losses, charges, strict=True))

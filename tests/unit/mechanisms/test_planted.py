@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from epsilons.audit import ABSENT, all_datasets
-from epsilons.mechanisms.exponential import Exponential
+from epsilons.mechanisms.base import Mechanism
+from epsilons.mechanisms.exponential import ExponentialCount, ExponentialOrder
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question
-from planted import ALIKE, BITS, COUNT, MIXED, PLANTS, Plant, SampleTwice, Tampered
+from planted import ALIKE, BITS, COUNT, MIXED, PLANTS, Plant, SampleTwice, Tampered, TamperedCount
 from small_worlds import audit_exactly
 
 
@@ -27,12 +28,22 @@ def test_there_are_at_least_twenty_planted_bugs_with_names_of_their_own() -> Non
     assert len({plant.name for plant in PLANTS}) == len(PLANTS) >= 20
 
 
-def test_the_tampered_mechanism_is_honest_before_anybody_tampers() -> None:
+@pytest.mark.parametrize(
+    ("honest", "tampered", "question"),
+    [
+        (ExponentialOrder(), Tampered(), Question(order.median((0.0, 4.0), 1))),
+        (ExponentialCount(), TamperedCount(), COUNT),
+    ],
+    ids=["median", "count"],
+)
+def test_the_tampered_mechanism_is_honest_before_anybody_tampers(
+    honest: Mechanism, tampered: Mechanism, question: Question
+) -> None:
     """So a plant that changes one joint of it differs from the real mechanism in that joint alone."""
-    question, roster = Question(order.median((0.0, 4.0), 1)), roster_of(list(MIXED))
-    for values in all_datasets((0.0, 3.0, ABSENT), 3):
+    roster = roster_of(list(MIXED))
+    for values in all_datasets((0.0, 1.0, 3.0, ABSENT), 3):
         people = ArrayPeople.of(values, roster)
-        for one, other in zip(*(m.distribution(question, people) for m in (Exponential(), Tampered())), strict=True):
+        for one, other in zip(*(m.distribution(question, people) for m in (honest, tampered)), strict=True):
             np.testing.assert_array_equal(one, other)
 
 

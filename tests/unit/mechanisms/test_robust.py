@@ -9,6 +9,7 @@ import pytest
 
 from brute_force import best_robust, robust_objective
 from epsilons.guarantee import NANO
+from epsilons.mechanisms.base import weighting_of
 from epsilons.mechanisms.robust import Robust
 from epsilons.preferences import roster_of
 from epsilons.statistics.count import Count
@@ -38,7 +39,7 @@ ROSTERS = [
 def test_b_minimises_worst_bias_squared_plus_noise(
     question: Question, gap: float, reach: float, epsilons: tuple[float, ...]
 ) -> None:
-    weighting = Robust().weighting(question, roster_of(list(epsilons)).levels)
+    weighting = weighting_of(Robust(), question, roster_of(list(epsilons)).levels)
     b = NANO / float(weighting.rate)
     ours = robust_objective(b, np.array(epsilons), gap, reach)
     assert ours == pytest.approx(best_robust(np.array(epsilons), gap, reach), rel=1e-7)
@@ -47,7 +48,7 @@ def test_b_minimises_worst_bias_squared_plus_noise(
 @pytest.mark.parametrize("epsilons", ROSTERS)
 def test_weights_are_b_times_epsilon_up_to_one_and_public_people_count_in_full(epsilons: tuple[float, ...]) -> None:
     levels = roster_of(list(epsilons)).levels
-    weighting = Robust().weighting(Question(Count()), levels)
+    weighting = weighting_of(Robust(), Question(Count()), levels)
     for grant, weight in zip(levels.grants, weighting.weights, strict=True):
         expected = 1.0 if grant is None else min(1.0, grant / float(weighting.rate))
         assert weight / weighting.one == pytest.approx(expected, abs=1e-11)
@@ -59,6 +60,7 @@ def test_without_noise_a_robust_count_fills_up_with_half_of_what_is_left_out() -
     from fractions import Fraction
 
     question, levels = Question(Count()), roster_of([0.1, 0.5, 2.0]).levels
-    mechanism = Robust()
-    left_out = 3 - mechanism.weighting(question, levels).total(levels)
-    assert mechanism.finish(question, levels, [[Fraction(1)]]) == pytest.approx(float(1 + left_out / 2))
+    weighting = weighting_of(Robust(), question, levels)
+    left_out = 3 - weighting.total(levels)
+    answer = Count().finish(question, [[Fraction(1)]], weighting, levels)
+    assert answer == pytest.approx(float(1 + left_out / 2))

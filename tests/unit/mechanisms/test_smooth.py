@@ -309,4 +309,4 @@ def test_a_release_predicts_nothing_and_promises_both_relations() -> None:
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(eps.PlanError, match=r"not allowed|Unknown"):
-        create("smooth-sensitivity", **options)
+        create("smooth-sensitivity", order.median(GRID), **options)

@@ -12,14 +12,14 @@ import pytest
 import epsilons as eps
 from brute_force import best_weights, exponential_pmf, quantile_score, weighted_objective
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import create
-from epsilons.mechanisms.linear import ONE
+from epsilons.mechanisms.base import Weighing, create, weighting_of
 from epsilons.mechanisms.weighted import Weighted, saturation
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.count import Count
 from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean, Sum
+from epsilons.statistics.weighting import FINE
 
 PUBLIC = math.inf
 ROSTERS: list[tuple[float, ...]] = [
@@ -36,7 +36,7 @@ ROSTERS: list[tuple[float, ...]] = [
 def people_weights(question: Question, epsilons: tuple[float, ...]) -> np.ndarray:
     """Each person's weight, with sum 1."""
     roster = roster_of(list(epsilons))
-    weights = np.array(Weighted().weighting(question, roster.levels).weights, float)[roster.codes]
+    weights = np.array(weighting_of(Weighted(), question, roster.levels).weights, float)[roster.codes]
     return weights / weights.sum()
 
 
@@ -82,16 +82,16 @@ def test_the_cap_is_the_root_of_its_equation(epsilons: tuple[float, ...], right_
 @pytest.mark.parametrize("epsilons", ROSTERS)
 def test_people_are_charged_their_epsilon_up_to_the_cap(statistic: object, epsilons: tuple[float, ...]) -> None:
     question, levels = Question(statistic), roster_of(list(epsilons)).levels  # type: ignore[arg-type]
-    weighting = Weighted().weighting(question, levels)
+    weighting = weighting_of(Weighted(), question, levels)
     tau = weighting.rate
     for grant, weight, charge in zip(
         levels.grants, weighting.weights, Weighted().charge(question, levels), strict=True
     ):
         if grant is None:
-            assert (weight, charge) == (ONE, None)
+            assert (weight, charge) == (FINE, None)
         else:
-            assert 0 <= min(Fraction(grant), tau) - Fraction(weight, ONE) * tau < 1  # rounded down, by less than 1 nano
-            assert charge == math.ceil(Fraction(weight, ONE) * tau) <= min(grant, math.ceil(tau))
+            assert 0 <= min(Fraction(grant), tau) - Fraction(weight, FINE) * tau < 1
+            assert charge == math.ceil(Fraction(weight, FINE) * tau) <= min(grant, math.ceil(tau))
 
 
 @pytest.mark.parametrize("q", [0.5, 0.3, 0.9])
@@ -100,7 +100,7 @@ def test_the_quantile_follows_its_formula(epsilons: tuple[float, ...], q: float)
     """Density proportional to exp(-score/2) on all data sets, people who are missing left out."""
     grid, exact_q = range(4), Fraction(str(q))
     roster = roster_of(list(epsilons))
-    losses = Weighted().weighting(Question(order.quantile(q, (0, 3), 1)), roster.levels).losses()
+    losses = weighting_of(Weighted(), Question(order.quantile(q, (0, 3), 1)), roster.levels).losses()
     weights = [Fraction(math.floor(losses[code]), NANO) for code in roster.codes]
     everything = itertools.product((*grid, math.nan), repeat=len(epsilons))
     for data in itertools.islice(everything, 0, None, 1 if len(epsilons) < 4 else 7):
@@ -123,8 +123,9 @@ def test_charges_are_the_exact_losses_rounded_up() -> None:
     for epsilons in ([0.1, 0.2, 0.7, 1.0], [0.013, 0.29, 1.7, math.inf]):
         levels = roster_of(np.repeat(epsilons, 50)).levels
         for name in ("weighted", "robust", "stretching", "minimum", "threshold"):
-            mechanism, question = create(name), Question(Count())
-            losses = mechanism.weighting(question, levels).losses()
+            mechanism, question = create(name, Count()), Question(Count())
+            assert isinstance(mechanism, Weighing)
+            losses = weighting_of(mechanism, question, levels).losses()
             charges = mechanism.charge(question, levels)
             expected = [None if g is None else math.ceil(loss) for g, loss in zip(levels.grants, losses, strict=True)]
             assert list(charges) == expected

@@ -10,45 +10,42 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from epsilons.statistics.filtered import (
-    FilteredCount,
-    FilteredHistogram,
-    FilteredMean,
-    FilteredSum,
-    FilteredVariance,
-)
 
 from epsilons.errors import DataError, PlanError
-from epsilons.mechanisms.base import create, registered
+from epsilons.mechanisms.base import Weighing, create, registered, weighting_of
 from epsilons.preferences import roster_of
 from epsilons.statistics.additive import Additive
+from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question
 from epsilons.statistics.scope import Scope
+from epsilons.statistics.total import Mean, Sum
+from epsilons.statistics.variance import Variance
 from rows import MISSING, RowPeople, all_rows, contribution, distances, vectors
 
 NEIGHBORS = ("absent", "replace")
 GROUPS: dict[int, tuple[str, ...] | None] = {0: None, 1: ("a",), 2: ("a", "b"), 3: ("a", "b", "c")}
-BINS = Histogram(edges=(0.0, 1.0, 2.0))
+EDGES = (0.0, 1.0, 2.0)
 MIXED, ABOVE, BELOW = (-1.0, 2.0), (2.0, 5.0), (-3.0, -1.0)
 
 MAKE: dict[str, tuple[Callable[[Scope], Additive], tuple[float, ...]]] = {
-    "rows": (FilteredCount, (1.0,)),
-    "people": (lambda scope: FilteredCount(scope, "people"), (1.0,)),
-    "histogram": (lambda scope: FilteredHistogram(scope, BINS), (0.0, 2.0, 9.0)),
-    "sum, both signs": (lambda scope: FilteredSum(scope, MIXED), (-1.0, 0.3, 2.0)),
-    "sum, above zero": (lambda scope: FilteredSum(scope, ABOVE), (2.0, 5.0, 99.0)),
-    "sum, below zero": (lambda scope: FilteredSum(scope, BELOW), (-3.0, -1.0)),
-    "mean": (lambda scope: FilteredMean.of(scope, MIXED, "absent", None), (-1.0, 0.5, 2.0)),
-    "variance": (lambda scope: FilteredVariance(scope, MIXED), (-1.0, 0.5, 2.0)),
+    "rows": (Count, (1.0,)),
+    "people": (lambda scope: Count(scope, "people"), (1.0,)),
+    "histogram": (lambda scope: Histogram(EDGES, scope=scope), (0.0, 2.0, 9.0)),
+    "sum, both signs": (lambda scope: Sum(MIXED, scope), (-1.0, 0.3, 2.0)),
+    "sum, above zero": (lambda scope: Sum(ABOVE, scope), (2.0, 5.0, 99.0)),
+    "sum, below zero": (lambda scope: Sum(BELOW, scope), (-3.0, -1.0)),
+    "mean": (lambda scope: Mean.over(scope, MIXED, "absent", None), (-1.0, 0.5, 2.0)),
+    "variance": (lambda scope: Variance(MIXED, scope), (-1.0, 0.5, 2.0)),
 }
 SCOPES = list(itertools.product((1, 2, 3), GROUPS))
 
 
 def farthest(statistic: Additive, values: tuple[float, ...], neighbors: str) -> list[int]:
     """The largest L1 distance of each part over everything that one person can have."""
-    scope: Scope = statistic.scope  # type: ignore[attr-defined]
+    scope = statistic.scope
+    assert scope is not None
     people = all_rows(scope.rows, scope.cells, values)
     return [
         int(np.abs(part).sum(axis=1).max() if neighbors == "absent" else distances(part).max())
@@ -77,7 +74,8 @@ def test_all_parts_together_cost_one_budget(name: str, rows: int, groups: int, n
     """
     make, values = MAKE[name]
     statistic = make(Scope(rows, GROUPS[groups]))
-    scope: Scope = statistic.scope  # type: ignore[attr-defined]
+    scope = statistic.scope
+    assert scope is not None
     people = all_rows(rows, scope.cells, values)
     assert sum(part.share for part in statistic.parts) == 1
     worst: np.ndarray = np.zeros(1)
@@ -151,8 +149,8 @@ def test_a_reach_that_forgets_something_is_caught(bug: type[Scope], name: str, n
 
 
 def test_a_histogram_that_forgets_its_rows_is_caught() -> None:
-    wrong = FilteredHistogram(Scope(1, GROUPS[2]), BINS).parts[0].reach
-    right = farthest(FilteredHistogram(Scope(2, GROUPS[2]), BINS), (0.0, 2.0), "replace")
+    wrong = Histogram(EDGES, scope=Scope(1, GROUPS[2])).parts[0].reach
+    right = farthest(Histogram(EDGES, scope=Scope(2, GROUPS[2])), (0.0, 2.0), "replace")
     assert right[0] > wrong["replace"]
 
 
@@ -179,12 +177,12 @@ def test_arrays_have_no_groups_and_no_second_row() -> None:
     people = ArrayPeople.of([1.0], roster_of([1.0]))
     for scope in (Scope(2), Scope(1, ("a",))):
         with pytest.raises(DataError, match="one row per person"):
-            people.tally(FilteredCount(scope))
+            people.tally(Count(scope))
 
 
 def test_only_people_and_rows_are_counted() -> None:
     with pytest.raises(PlanError, match="of='dogs'"):
-        FilteredCount(Scope(), "dogs")
+        Count(Scope(), "dogs")
 
 
 # --- what the parts are for ---------------------------------------------------------------------------------------
@@ -210,7 +208,7 @@ def test_without_noise_the_answer_is_the_statistic(name: str, groups: int) -> No
         values = np.array([x for rows in people for group, x in rows if group == place])
         got = answer if groups == 0 else answer if name == "histogram" else answer["ab"[place]]
         if name == "histogram":
-            for low, high in itertools.pairwise((0.0, 1.0, 2.0)):
+            for low, high in itertools.pairwise(EDGES):
                 key = (low, high) if groups == 0 else ("ab"[place], (low, high))
                 assert answer[key] == np.sum((values >= low) & (values < high))
         elif name.startswith("sum"):
@@ -221,7 +219,7 @@ def test_without_noise_the_answer_is_the_statistic(name: str, groups: int) -> No
 
 
 def test_an_empty_group_has_an_answer_within_the_bounds() -> None:
-    for statistic in (FilteredMean.of(Scope(), MIXED, "absent", None), FilteredVariance(Scope(), MIXED)):
+    for statistic in (Mean.over(Scope(), MIXED, "absent", None), Variance(MIXED, Scope())):
         for noise in (-50, 0, 50):
             sums = [[Fraction(noise * 2**30)] for _ in statistic.parts[:-1]] + [[Fraction(noise)]]
             low, high = statistic.extremes()
@@ -236,10 +234,10 @@ def test_the_budget_of_a_mean_is_split_where_the_error_is_least(
 ) -> None:
     """Against a look at every split there is."""
     scope = Scope(2, GROUPS[groups])
-    chosen = FilteredMean.of(scope, MIXED, neighbors, location)
+    chosen = Mean.over(scope, MIXED, neighbors, location)
 
     def noise(split: Fraction) -> float:
-        statistic = FilteredMean(scope, MIXED, split, chosen.off)
+        statistic = Mean(MIXED, scope, split, chosen.off)
         first, second = statistic.parts
         scales = (
             part.reach[neighbors] * unit / float(part.share)
@@ -268,8 +266,10 @@ SERVING = ["minimum", "robust", "sample", "stretching", "threshold", "weighted"]
 
 
 def test_who_serves_filtered_questions() -> None:
-    question, levels = Question(FilteredCount(Scope())), roster_of([1.0]).levels
-    assert [name for name in sorted(registered()) if create(name).refuses(question, levels) is None] == SERVING
+    statistic, levels = Count(Scope()), roster_of([1.0]).levels
+    mechanisms = {name: create(name, statistic) for name in sorted(registered())}
+    serving = [name for name, each in mechanisms.items() if each.refuses(Question(statistic), levels) is None]
+    assert serving == SERVING
 
 
 @pytest.mark.parametrize("mechanism", [n for n in SERVING if n != "sample"])
@@ -282,15 +282,17 @@ def test_nobody_with_several_rows_loses_more_than_they_are_charged(
     """A discrete Laplace's largest log-ratio is distance times inverse scale: exact, in fractions, over all pairs."""
     make, values = MAKE[name]
     question = Question(make(Scope(rows, GROUPS[groups])), neighbors)
-    statistic, levels, chosen = question.statistic, roster_of(list(EPSILONS)).levels, create(mechanism)
+    statistic, levels = question.statistic, roster_of(list(EPSILONS)).levels
+    chosen = create(mechanism, statistic)
+    assert isinstance(chosen, Weighing)
     assert isinstance(statistic, Additive)
     if chosen.refuses(question, levels) is not None:
         assert mechanism == "robust"
         return
-    weighting = chosen.weighting(question, levels)  # type: ignore[attr-defined]
+    weighting = weighting_of(chosen, question, levels)
     moved = farthest(statistic, values, neighbors)
     per_weight = sum(
-        distance * weighting.inverse_scale(part, neighbors)
+        distance * weighting.inverse_scale(part.share, part.reach[neighbors])
         for distance, part in zip(moved, statistic.parts, strict=True)
     )
     for weight, charge in zip(weighting.weights, chosen.charge(question, levels), strict=True):
@@ -300,4 +302,4 @@ def test_nobody_with_several_rows_loses_more_than_they_are_charged(
 
 def test_missing_is_not_a_value() -> None:
     assert math.isnan(MISSING)
-    assert contribution(FilteredCount(Scope()), ((0, MISSING), (None, 1.0))) == [[0]]
+    assert contribution(Count(Scope()), ((0, MISSING), (None, 1.0))) == [[0]]

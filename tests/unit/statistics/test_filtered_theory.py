@@ -5,9 +5,9 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from epsilons.statistics.filtered import _ROW_WEIGHT, _VARIANCE_SHARES, FilteredMean, FilteredSum
 from epsilons.statistics.scope import Scope
-from epsilons.statistics.total import STEPS
+from epsilons.statistics.total import STEPS, Mean, Sum
+from epsilons.statistics.variance import _ROW_WEIGHT, _SHARES
 
 
 def vectors(rows: int, groups: int, numbers: tuple[int, ...]) -> set[tuple[int, ...]]:
@@ -59,7 +59,7 @@ def test_a_sum_around_zero_beats_every_other_centre(
     bounds: tuple[float, float], groups: tuple[str, ...] | None, neighbors: str
 ) -> None:
     scope = Scope(2, groups)
-    plain = FilteredSum(scope, bounds)
+    plain = Sum(bounds, scope)
     around_zero = plain.parts[0].reach[neighbors] * plain.largest / STEPS
     rows = scope.reach(1, 1)[neighbors]
     for centre in np.linspace(bounds[0], bounds[1], 21):
@@ -76,7 +76,7 @@ def test_a_sum_around_zero_beats_every_other_centre(
 def test_the_split_of_a_mean_is_the_best(
     location: float | None, groups: tuple[str, ...] | None, neighbors: str
 ) -> None:
-    mean = FilteredMean.of(Scope(1, groups), (0.0, 100.0), neighbors, location)
+    mean = Mean.over(Scope(1, groups), (0.0, 100.0), neighbors, location)
     away = 25.0 if location is None else abs(location - 50)
     first, second = (part.reach[neighbors] for part in mean.parts)
     best, _ = least(50 * first / STEPS, away * second)
@@ -90,6 +90,6 @@ def test_the_shares_of_a_variance_are_near_the_best() -> None:
     sizes = np.array([2 * m1, 0.5, abs(2 * m1**2 - (m2 - 0.5))])
     assert abs(sizes[2] - _ROW_WEIGHT) < 0.02
     best = sizes ** (2 / 3) / (sizes ** (2 / 3)).sum()
-    assert sum(_VARIANCE_SHARES) == 1
-    noise = np.sqrt(((sizes / np.array(_VARIANCE_SHARES, float)) ** 2).sum())
+    assert sum(_SHARES) == 1
+    noise = np.sqrt(((sizes / np.array(_SHARES, float)) ** 2).sum())
     assert noise < 1.01 * np.sqrt(((sizes / best) ** 2).sum())

@@ -12,11 +12,13 @@ import pytest
 from numpy.typing import NDArray
 
 from epsilons.errors import DataError, PlanError
+from epsilons.preferences import roster_of
 from epsilons.statistics import local
 from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
+from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import STEPS, Sum
 from epsilons.statistics.unbounded import DEFAULT_STEP, UnboundedOrder
 from replacing import Statistic, Table, at_rank, middle_sum, replaced
@@ -142,7 +144,7 @@ def steps_of(data: Sequence[float]) -> NDArray[np.int64]:
 def test_replacing_one_record_of_a_sum() -> None:
     for data in itertools.product(VALUES, repeat=2):
         steps = steps_of(data)
-        reach = local.sum_reaches(steps, steps)
+        reach = local.sum_reaches(steps, np.arange(2, dtype=np.uint8), 2)
         for person in range(2):
             moved = [steps_of(other).sum() - steps.sum() for other in replaced(data, [person], VALUES)]
             assert reach[person] == max(abs(int(move)) for move in moved), data
@@ -151,11 +153,12 @@ def test_replacing_one_record_of_a_sum() -> None:
 def test_missing_stands_at_the_centre_and_infinite_at_the_bound() -> None:
     steps = steps_of([NAN, INF, -INF, 5.0])
     assert steps.tolist() == [0, STEPS, -STEPS, 0]
-    assert local.sum_reaches(steps, steps) == (STEPS, 2 * STEPS, 2 * STEPS, STEPS)
+    assert local.sum_reaches(steps, np.arange(4, dtype=np.uint8), 4) == (STEPS, 2 * STEPS, 2 * STEPS, STEPS)
 
 
 def test_a_level_of_a_sum_has_the_reach_of_its_farthest_person() -> None:
-    assert local.sum_reaches(np.array([-5, 3]), np.array([7, 4])) == (STEPS + 7, STEPS + 4)
+    steps, codes = np.array([3, -5, 4, 7]), np.array([1, 0, 1, 0], np.uint8)
+    assert local.sum_reaches(steps, codes, 2) == (STEPS + 7, STEPS + 4)
 
 
 @pytest.mark.parametrize("people", [1, 2, 3])
@@ -200,14 +203,15 @@ def test_replacing_records_of_counts_never_moves_more_than_the_public_reach(name
                     moved = int(np.abs(tally(statistic, other) - here).sum())
                     largest[size] = max(largest[size], moved)
     # Not merely a bound: some data set attains it, for every size of group.
-    assert largest[1:].tolist() == [local.count_reach(statistic, people, size) for size in range(1, people + 2)]
+    cells = statistic.parts[0].cells
+    assert largest[1:].tolist() == [local.count_reach(cells, people, size) for size in range(1, people + 2)]
 
 
 def test_anyone_moves_a_count_by_one_whatever_the_data() -> None:
     for data in itertools.product((0.0, 1.0), repeat=4):
         for person in range(4):
             moved = [abs(int(tally(Count(), o)[0] - tally(Count(), data)[0])) for o in replaced(data, [person], (0, 1))]
-            assert max(moved) == local.count_reach(Count(), 4) == 1
+            assert max(moved) == local.count_reach(1, 4) == 1
 
 
 # The k-th largest without bounds -------------------------------------------------------------------------------------
@@ -252,7 +256,7 @@ def test_unbounded_values_of_any_kind_are_finite_numbers_on_the_grid() -> None:
     assert max(found.reach) == edge - 300_000
     words = np.array([1.5, "private", None, 4.0, 2.0], dtype=object)
     assert UnboundedOrder(2, step=0.5).local(words, np.zeros(5, np.uint8), 1).answer == 4
-    assert UnboundedOrder(2, step=0.5).exact_value(words) == 2.0
+    assert UnboundedOrder(2, step=0.5).exact(ArrayPeople.of(words, roster_of([1.0] * 5))) == 2.0
     with pytest.raises(DataError, match="not numbers"):
         UnboundedOrder(2).local(np.array(["a", "b", "c"]), np.zeros(3, np.uint8), 1)
 

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 from epsilons.noise.entropy import Entropy
+from epsilons.noise.exact import ALWAYS
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
+from epsilons.statistics.additive import thin
 from epsilons.statistics.count import Count
-from epsilons.statistics.people import ALWAYS, CHUNK, ArrayPeople, thin
+from epsilons.statistics.people import CHUNK, ArrayPeople
 from epsilons.statistics.total import Sum
 from epsilons.testing import seeded
 
@@ -30,6 +32,7 @@ def test_certain_people_stay_and_impossible_people_go() -> None:
         chances = [ALWAYS, 0, ALWAYS]
         kept = [sizes[0], 0, sizes[2]]
         assert everyone.sampled_tally(Count(), chances, entropy)[0][:, 0].tolist() == kept
+        assert Count().sampled_tally(everyone, chances, entropy)[0][:, 0].tolist() == kept
         assert everyone.sampled_cells(order.median((0, 2)), chances, entropy).totals.tolist() == kept
         assert (everyone.sampled_tally(Sum((-1, 1)), chances, entropy)[0][:, 0] > 0).tolist() == [True, False, True]
 
@@ -38,9 +41,14 @@ def test_certain_people_stay_and_impossible_people_go() -> None:
 def test_the_rest_stay_in_their_share(statistic: Count | Sum) -> None:
     everyone = people(30_000)
     unit = 1 if isinstance(statistic, Count) else 1 << 30
-    kept = everyone.sampled_tally(statistic, [ALWAYS // 10, ALWAYS // 2, ALWAYS // 10 * 9], seeded(2))[0][:, 0] / unit
-    # Seven standard deviations of 10,000 coins.
-    assert np.all(np.abs(kept - [1000, 5000, 9000]) < 7 * np.sqrt([900, 2500, 900]))
+    chances = [ALWAYS // 10, ALWAYS // 2, ALWAYS // 10 * 9]
+    coins = everyone.sampled_tally(statistic, chances, seeded(2))
+    drawn = statistic.sampled_tally(everyone, chances, seeded(2))
+    for sums in (coins, drawn):
+        kept = sums[0][:, 0] / unit
+        # Seven standard deviations of 10,000 coins.
+        assert np.all(np.abs(kept - [1000, 5000, 9000]) < 7 * np.sqrt([900, 2500, 900]))
+    assert np.array_equal(coins[0], drawn[0]) is isinstance(statistic, Sum), "a count is thinned, not tossed for"
 
 
 def test_thinning_looks_at_every_cell_on_its_own() -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from brute_force import exponential_pmf, rank_cost
 from epsilons.guarantee import NANO
-from epsilons.mechanisms import outward as room
 from epsilons.noise.segments import SegmentSampler
 from epsilons.statistics import order
+from epsilons.statistics import outward as room
 from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
@@ -34,7 +34,7 @@ def test_blocks_list_every_possible_answer_once_at_its_cost(
     statistic, cells, costs = random_people(seed)
     for cost in costs:
         listed: dict[int, int] = {}
-        for part in outward(statistic, cells, cost):
+        for part in outward(statistic.points, cells, cost):
             for point, price in runs_of(part):
                 assert point not in listed
                 listed[point] = price
@@ -52,7 +52,7 @@ def test_floors_and_left_overs_are_true_after_every_block(
     for cost in costs:
         rest = naive_costs(statistic, cells, cost)
         everywhere = statistic.points == len(rest)
-        for part in outward(statistic, cells, cost):
+        for part in outward(statistic.points, cells, cost):
             rest = {point: price for point, price in rest.items() if point not in dict(runs_of(part))}
             assert len(rest) <= part.left_over
             assert min(rest.values(), default=math.inf) >= part.floor
@@ -67,7 +67,7 @@ def test_probabilities_of_a_lazy_listing_are_those_of_the_naive_one(seed: int) -
     statistic, cells, costs = random_people(seed)
     for cost in costs:
         unit = Fraction(1, 2 * NANO)
-        outcomes, chances = SegmentSampler(outward(statistic, cells, cost), unit).probabilities()
+        outcomes, chances = SegmentSampler(outward(statistic.points, cells, cost), unit).probabilities()
         naive = naive_costs(statistic, cells, cost)
         assert outcomes.tolist() == sorted(naive)
         expected = exponential_pmf(np.array([naive[r] for r in sorted(naive)], float) / NANO)
@@ -83,7 +83,7 @@ def test_thousands_of_people_over_several_blocks() -> None:
     for grants in ((10**6, 2 * 10**6, 5 * 10**6), (10**6, 2 * 10**6, None)):
         for rank in (0, 7, 1250, 2499):
             cost = RankCost(grants, cells.totals, rank)
-            listed = dict(run for part in outward(statistic, cells, cost) for run in runs_of(part))
+            listed = dict(run for part in outward(statistic.points, cells, cost) for run in runs_of(part))
             assert listed == naive_costs(statistic, cells, cost)
 
 
@@ -94,7 +94,7 @@ def test_the_rank_cost_of_a_listing_is_the_closed_form() -> None:
     codes = [grants.index(round(e * NANO)) for e in epsilons]
     cells = cells_of(statistic, values, codes, 3)
     cost = RankCost(grants, cells.totals, rank)
-    listed = dict(run for part in outward(statistic, cells, cost) for run in runs_of(part))
+    listed = dict(run for part in outward(statistic.points, cells, cost) for run in runs_of(part))
     for point, price in listed.items():
         assert price == round(rank_cost(values, epsilons, rank, point + 1) * NANO)
 
@@ -104,7 +104,7 @@ def test_nobody_leaves_every_answer_equally_likely() -> None:
     cells = cells_of(statistic, [math.nan, math.nan], [0, 1], 2)
     costs: list[Cost] = [RankCost((5, 7), cells.totals, 0), WeightCost((5, 7), cells.totals, Fraction(1, 2))]
     for cost in costs:
-        (only,) = outward(statistic, cells, cost)
+        (only,) = outward(statistic.points, cells, cost)
         assert (only.left_over, dict(runs_of(only))) == (0, dict.fromkeys(range(10), 0))
 
 
@@ -115,7 +115,7 @@ def test_public_people_confine_the_answers(rank: int, possible: range) -> None:
     for value in (0.0, 2.0, 5.0, 7.0, 9.0):
         cells = cells_of(statistic, [value, 2.0, 7.0], [0, 1, 1], 2)
         cost = RankCost((10, None), cells.totals, rank)
-        listed = [run for part in outward(statistic, cells, cost) for run in runs_of(part)]
+        listed = [run for part in outward(statistic.points, cells, cost) for run in runs_of(part)]
         assert sorted(point for point, _ in listed) == list(possible)
 
 
@@ -126,6 +126,6 @@ def test_costs_beyond_64_bits_are_listed_as_they_are(start: float) -> None:
     cost = RankCost((10**15, 10**18), cells.totals, 5)
     wide = WeightCost((10**15, 10**15 - 1), cells.totals, Fraction(123456789, 10**9 + 7))
     for each in (cost, wide):
-        listed = dict(run for part in outward(statistic, cells, each) for run in runs_of(part))
+        listed = dict(run for part in outward(statistic.points, cells, each) for run in runs_of(part))
         assert listed == naive_costs(statistic, cells, each)
     assert max(naive_costs(statistic, cells, wide).values()) > 2**63

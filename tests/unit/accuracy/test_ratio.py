@@ -8,17 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from epsilons.mechanisms.linear import Linear
-from epsilons.statistics.filtered import FilteredMean
 
 from epsilons.accuracy.intervals import chance_within, half_width
-from epsilons.accuracy.ratio import RatioBar, ratio_bars
+from epsilons.accuracy.ratio import RatioBar
 from epsilons.mechanisms.base import create
 from epsilons.preferences import Levels, roster_of
 from epsilons.release.answer import make_release
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.question import Question
 from epsilons.statistics.scope import Scope
+from epsilons.statistics.total import Mean
 from epsilons.testing import seeded
 
 #: Sum of (x - 50) is 200 over 20 rows: a mean of 60.
@@ -82,11 +81,14 @@ def test_the_chance_within_is_the_inverse_of_the_width(laplace: tuple[float, ...
 
 def bars(name: str, epsilons: list[float], assume: str = "unrelated", left_out: int = 0) -> tuple[RatioBar, ...] | None:
     levels = replace(roster_of(epsilons).levels, left_out=left_out)
-    mechanism, question = create(name), Question(FilteredMean.of(Scope(), (0.0, 1.0), "absent", None), assume=assume)
-    assert isinstance(mechanism, Linear)
+    question = Question(Mean.over(Scope(), (0.0, 1.0), "absent", None), assume=assume)
+    options = {"threshold": "max"} if name in ("threshold", "sample") else {}
+    mechanism = create(name, question.statistic, **options)
     answer = mechanism.draw(question, _People(epsilons, levels), seeded(1))  # type: ignore[arg-type]
     assert answer.sums is not None
-    return ratio_bars(mechanism, question, levels, answer.sums)
+    found = mechanism.error_bars(question, levels, answer)
+    assert found is None or all(isinstance(bar, RatioBar) for bar in found)
+    return found  # type: ignore[return-value]
 
 
 class _People(ArrayPeople):
@@ -117,8 +119,8 @@ def test_people_with_nothing_left_make_a_bar_wider() -> None:
 
 def test_a_release_of_groups_has_a_bar_for_each() -> None:
     people = ArrayPeople.of([0.2, 0.9, math.nan], roster_of([1.0, 1.0, 2.0]))
-    statistic = FilteredMean.of(Scope(), (0.0, 1.0), "absent", None)
-    release = make_release(create("minimum"), Question(statistic), people, seeded(1), "")
+    statistic = Mean.over(Scope(), (0.0, 1.0), "absent", None)
+    release = make_release(create("minimum", statistic), Question(statistic), people, seeded(1), "")
     low, high = release.interval()
     assert 0 <= low <= high <= 1
     back = type(release).from_dict(json.loads(json.dumps(release.to_dict())))
