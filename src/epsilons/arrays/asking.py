@@ -19,10 +19,10 @@ from epsilons.planner.plan import Plan, nobody_left, scale_question
 from epsilons.planner.rows import PlanRow
 from epsilons.preferences import Levels, Roster, aligned_roster, roster_of
 from epsilons.release import Release, exact_release, make_release
+from epsilons.statistics.base import Question
 from epsilons.statistics.catalogue import EVERYONE, Entry, find_statistic
 from epsilons.statistics.features import feature_names
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
 from epsilons.statistics.regression import Regression
 from epsilons.statistics.rows import Rows
 

@@ -33,9 +33,9 @@ from epsilons.preferences import Levels
 from epsilons.release import Release, algorithm_release
 from epsilons.release.door import Request, pass_through
 from epsilons.release.sketch import Sketch, cannot_resume
+from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.queries import KEPT, Prepared
-from epsilons.statistics.question import Question
 
 FAILED = "The algorithm failed."
 _WHO, _PLACE = "epsilons who", "epsilons place"

@@ -20,7 +20,7 @@ from epsilons.ledger.values import ACTIVE, Allowance, Cohort, present
 from epsilons.mechanisms.base import Mechanism, create
 from epsilons.preferences import LADDER, MAX_LEVELS, Levels, name_grant
 from epsilons.release.answer import Release
-from epsilons.statistics.question import Question
+from epsilons.statistics.base import Question
 
 #: The mechanism of a roster on which everyone is public.
 EXACT = "exact"
