@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ class AppliedSketch(Sketch):
         stored["plan"]["threshold"] = self.threshold
         return json.dumps(stored, separators=(",", ":"))
 
-    @property
+    @cached_property
     def charges(self) -> tuple[int | None, ...]:
         return tuple(None if grant is None else min(grant, self.threshold) for grant in self.spendable.levels.grants)
 
