@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal, get_args
 
 from epsilons.arguments.checks import (
@@ -89,14 +89,14 @@ OPTIONS: tuple[Argument, ...] = (
         bool | None,
         None,
         "Whether to make up for what a mechanism leaves out.",
-        lambda given: check_truth("rescale", given),
+        partial(check_truth, "rescale"),
     ),
     Argument(
         "neighbors",
         Literal["absent", "replace"],
         "absent",
         "Protection against data without a person, or with other values of theirs.",
-        lambda given: check_name("neighbors", given, NEIGHBORS),
+        partial(check_name, "neighbors", allowed=NEIGHBORS),
         fronts=frozenset({ARRAYS}),
     ),
     Argument(
@@ -104,29 +104,29 @@ OPTIONS: tuple[Argument, ...] = (
         Literal["unrelated", "nothing"],
         "unrelated",
         "About preferences and values.",
-        lambda given: check_name("assume", given, ASSUMPTIONS),
+        partial(check_name, "assume", allowed=ASSUMPTIONS),
     ),
     Argument(
         "spread",
         Guess,
         None,
         "Public guess of the standard deviation; guesses steer plans, never the guarantee.",
-        lambda given: check_guess("spread", given),
+        partial(check_guess, "spread"),
     ),
     Argument(
         "density",
         Guess,
         None,
         "Public guess of the part of people who count.",
-        lambda given: check_guess("density", given),
+        partial(check_guess, "density"),
     ),
-    Argument("location", Guess, None, "Public guess of the mean.", lambda given: check_guess("location", given)),
+    Argument("location", Guess, None, "Public guess of the mean.", partial(check_guess, "location")),
     Argument(
         "privacy",
         Literal["personalized", "individual", "group"],
         "personalized",
         "individual and group are weaker: individual DP is not DP.",
-        lambda given: check_name("privacy", given, PRIVACIES),
+        partial(check_name, "privacy", allowed=PRIVACIES),
     ),
     Argument(
         "group_epsilons",
@@ -140,7 +140,7 @@ OPTIONS: tuple[Argument, ...] = (
         Literal["tight", "paper"] | None,
         None,
         "For smooth-sensitivity: which scale of its noise.",
-        lambda given: check_name("scale", given, SCALES),
+        partial(check_name, "scale", allowed=SCALES),
     ),
     Argument("gamma", int | None, None, "For smooth-sensitivity: the power of its noise's tails.", check_gamma),
     Argument(
@@ -148,7 +148,7 @@ OPTIONS: tuple[Argument, ...] = (
         Literal["minimum", "threshold", "sample"] | None,
         None,
         "For smooth-sensitivity: how it treats different epsilons.",
-        lambda given: check_name("inside", given, INSIDE),
+        partial(check_name, "inside", allowed=INSIDE),
     ),
     Argument(
         "share",
@@ -193,7 +193,7 @@ OPTIONS: tuple[Argument, ...] = (
         Literal["exclude", "center"] | None,
         None,
         "What to do with missing values.",
-        lambda given: check_name("missing", given, MISSING),
+        partial(check_name, "missing", allowed=MISSING),
         fronts=_TABLES,
     ),
     Argument(
@@ -201,7 +201,7 @@ OPTIONS: tuple[Argument, ...] = (
         bool,
         False,
         "Ask anew and pay, also if it was asked before.",
-        lambda given: check_truth("fresh", given),
+        partial(check_truth, "fresh"),
         fronts=_TABLES,
     ),
     Argument(
@@ -267,7 +267,10 @@ class AskOptions:
                 rule="Either fixes the other.",
                 hint="share=0.1, or error=0.5 for the smallest share that reaches it",
             )
-        checked = {name: known[name].checked(value) for name, value in given.items() if name != "share"}
+        checked = {}
+        for name, value in given.items():
+            if name != "share":
+                checked[name] = known[name].checked(value)
         share = given.get("share")
         if share is None and front != ARRAYS:
             share = DEFAULT_SHARE

@@ -45,7 +45,7 @@ EVERYONE = RowScope()
 Build = Callable[[Mapping[str, Any], RowScope], Statistic]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
     """One statistic, as all fronts know it."""
 
