@@ -1,8 +1,8 @@
 """Which way a question takes through the package: files passed, hops between files, calls and depth.
 
 Every way is followed in a fresh process, the first time it is taken. A hop is a call that lands in another file of the
-package than the call before it: what a reader who follows the question has to turn over. Run by `make walk`; a way above
-its limit fails the command.
+package than the call before it: what a reader who follows the question has to turn over. Run by `make walk`; a way
+above its limit fails the command.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ import pytest
 
 import epsilons as eps
 from epsilons.accuracy.intervals import ErrorModel
-from epsilons.mechanisms.base import create
 from epsilons.preferences import roster_of
 from epsilons.release import make_release
 from epsilons.statistics.additive import Additive
@@ -20,6 +19,7 @@ from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
 from settings import PaperOne
+from small_worlds import at_max
 
 pytestmark = pytest.mark.statistical
 
@@ -47,7 +47,7 @@ def coverage(case: str, name: str, options: dict[str, Any], runs: int, target: s
     question = Question(statistic, **guesses)  # type: ignore[arg-type]
     random = np.random.default_rng(3)
     roster = roster_of(LEVELS)
-    mechanism = create(name, statistic, **options)
+    mechanism = at_max(name, statistic, **options)
     entropy = seeded(3)
     hits = 0
     for _ in range(runs):
@@ -81,7 +81,7 @@ def served() -> list[tuple[str, str, dict[str, Any]]]:
         (case, name, options)
         for case, (statistic, *_) in CASES.items()
         for name, options in MECHANISMS
-        if create(name, statistic, **options).refuses(Question(statistic), levels) is None
+        if at_max(name, statistic, **options).refuses(Question(statistic), levels) is None
     ]
 
 
