@@ -81,7 +81,7 @@ class TableQuestion:
                 for kind, given in zip(self.by.columns, self.by.given, strict=True)
             ]
         return {
-            "statistic": repr(self.statistic),
+            "statistic": self.statistic.identity(),
             "column": self.column,
             "where": None if self.where is None else self.where.text,
             "by": keys,
