@@ -7,7 +7,7 @@ py := .venv/bin/python
 ready := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types imports bench bench-ledger bench-local bench-models bench-tables java bench-spark bench-collect bench-peers soak docs clean
+.PHONY: help venv demo test lint format types signatures imports bench bench-ledger bench-local bench-models bench-tables java bench-spark bench-collect bench-peers soak docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
@@ -53,6 +53,9 @@ format: $(ready)  ## let ruff repair what it can
 
 types: $(ready)  ## mypy, strict
 	$(py) -m mypy --strict src
+
+signatures: $(ready)  ## write the stubs of the functions and methods that are made from the catalogue
+	$(py) tools/signatures.py
 
 imports: $(ready)  ## import-linter: imports between rooms only go down
 	$(py) .venv/bin/lint-imports --no-logo

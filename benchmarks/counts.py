@@ -16,8 +16,8 @@ from epsilons.mechanisms.exponential import ExponentialCount
 from epsilons.noise.entropy import system
 from epsilons.preferences import Levels, to_nano
 from epsilons.statistics.additive import Additive
+from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
-from epsilons.statistics.question import Question
 
 _UNIQUE = "numpy.unique of the epsilons"
 

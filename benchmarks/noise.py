@@ -10,8 +10,7 @@ import numpy as np
 from timing import Group, Row, Size, again, time_by_turns
 
 from epsilons.noise.bernoulli import bernoulli, binomial
-from epsilons.noise.entropy import system
-from epsilons.noise.exact import keep_chance
+from epsilons.noise.entropy import keep_chance, system
 from epsilons.noise.laplace import discrete_laplace_many
 
 #: Sample's coin for somebody who granted .2 at a threshold of 1.

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from epsilons.mechanisms.base import Mechanism, registered
 from epsilons.preferences import Roster, roster_of
 from epsilons.statistics import order
-from epsilons.statistics.base import Statistic
+from epsilons.statistics.base import Question, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from small_worlds import at_max

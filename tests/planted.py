@@ -27,13 +27,13 @@ from epsilons.mechanisms.stretching import Stretching
 from epsilons.mechanisms.threshold import Threshold
 from epsilons.mechanisms.weighted import Weighted
 from epsilons.noise.bernoulli import bernoulli
-from epsilons.noise.entropy import Entropy
-from epsilons.noise.exact import ALWAYS
+from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels, roster_of
 from epsilons.statistics import order
 from epsilons.statistics.additive import Part
+from epsilons.statistics.base import Coins, Question, Weighting
 from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
@@ -41,10 +41,8 @@ from epsilons.statistics.lattice import Axis, product_distribution
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import Cost, RankCost, outward
 from epsilons.statistics.people import ArrayPeople, People
-from epsilons.statistics.question import Question
 from epsilons.statistics.total import STEPS, Sum, unit_scale
 from epsilons.statistics.variance import Variance
-from epsilons.statistics.weighting import Coins, Weighting
 from epsilons.testing import seeded
 from small_worlds import Pair, audit_exactly, charged
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
+from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean
 from epsilons.testing import seeded
 

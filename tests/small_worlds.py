@@ -13,11 +13,10 @@ from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Mechanism, create, kind_for, options_of, registered
 from epsilons.preferences import Roster, roster_of
 from epsilons.statistics import order
-from epsilons.statistics.base import Statistic
+from epsilons.statistics.base import Question, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 

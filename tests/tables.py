@@ -21,9 +21,9 @@ from epsilons.ledger.identity import digests
 from epsilons.ledger.values import Members
 from epsilons.mechanisms.base import Mechanism, registered
 from epsilons.preferences import roster_of
+from epsilons.statistics.base import Question
 from epsilons.statistics.catalogue import find_statistic
 from epsilons.statistics.queries import check_asked
-from epsilons.statistics.question import Question
 from hostile import FLOATS, INTS
 from small_worlds import at_max
 

@@ -74,12 +74,26 @@ def _leading(entry: Entry, front: str) -> tuple[Argument, ...]:
     return (Argument("column", str, None, "The column.", positional=True, required=True),)
 
 
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """Everything that a front takes for a statistic, by name: about the data or the column, its own, the options."""
+
+    leading: Mapping[str, Argument]
+    own: Mapping[str, Argument]
+    options: Mapping[str, Argument]
+    #: All of them in the order of the signature, and the names of those that go by place.
+    all: Mapping[str, Argument]
+    places: tuple[str, ...]
+
+
 @cache
-def arguments_of(entry: Entry, front: str) -> Mapping[str, Argument]:
-    """Everything that a front takes for a statistic, in the order of its signature."""
+def shape_of(entry: Entry, front: str) -> Shape:
+    """What a call of a front has to fit; looked up by every call."""
+    leading = {argument.name: argument for argument in _leading(entry, front)}
     own, options = entry.own(front), options_of(front)
-    listed = (*_leading(entry, front), *own.values(), *options.values())
-    return {argument.name: argument for argument in sorted(listed, key=lambda argument: not argument.positional)}
+    ordered = sorted({**leading, **own, **options}.values(), key=lambda argument: not argument.positional)
+    places = tuple(argument.name for argument in ordered if argument.positional)
+    return Shape(leading, own, options, {argument.name: argument for argument in ordered}, places)
 
 
 def make_signature(
@@ -106,7 +120,7 @@ def annotation_of(argument: Argument) -> Any:
 
 def name_statistic(entry: Entry, front: str, function: Callable[..., Any], owner: str, returns: Any) -> None:
     """Give a made function the name, the signature and the docstring of its statistic."""
-    arguments = arguments_of(entry, front)
+    arguments = shape_of(entry, front).all
     text = entry.doc if front == ARRAYS else entry.table_doc
     listed = "\n".join(f"{argument.name}: {argument.help}" for argument in arguments.values() if argument.help)
     function.__name__ = entry.name
@@ -117,40 +131,40 @@ def name_statistic(entry: Entry, front: str, function: Callable[..., Any], owner
 
 def read_call(entry: Entry, front: str, given: Sequence[Any], named: Mapping[str, Any]) -> Call:
     """Check a call against the signature of its front, and its options by themselves."""
-    arguments = arguments_of(entry, front)
-    places = [argument.name for argument in arguments.values() if argument.positional]
-    called = f"{_CALLED[front]}.{entry.name}"
-    if len(given) > len(places):
+    shape, called = shape_of(entry, front), f"{_CALLED[front]}.{entry.name}"
+    if len(given) > len(shape.places):
         raise PlanError(
-            f"{called} takes at most {len(places)} arguments by place.",
-            rule=f"They are {', '.join(places)}; the others go by name.",
+            f"{called} takes at most {len(shape.places)} arguments by place.",
+            rule=f"They are {', '.join(shape.places)}; the others go by name.",
             hint=usage(entry, front),
         )
-    values = dict(zip(places, given, strict=False))
+    values = dict(zip(shape.places, given, strict=False))
     for name in named:
-        if name not in arguments:
-            shown = (known for known in arguments if known not in places or known in entry.own(front))
+        if name not in shape.all:
+            shown = (known for known in shape.all if known not in shape.leading or known == _NAME.name)
             raise unknown_argument(entry.name, name, shown, front)
         if name in values:
             raise PlanError(f"{called} got {name!r} twice.", hint=usage(entry, front))
     values |= named
-    for argument in arguments.values():
-        if argument.required and argument.name not in values:
-            raise PlanError(f"{called} needs {argument.name!r}.", hint=usage(entry, front))
+    for name in shape.places:
+        if shape.all[name].required and name not in values:
+            raise PlanError(f"{called} needs {name!r}.", hint=usage(entry, front))
     return fill_call(entry, front, values)
 
 
 def fill_call(entry: Entry, front: str, values: Mapping[str, Any]) -> Call:
     """Sort arguments by what they are about, defaults filled in."""
-    own, options = entry.own(front), options_of(front)
-    data = {name: value for name, value in values.items() if name not in own and name not in options}
-    return Call(
-        entry,
-        {**{argument.name: argument.default for argument in _leading(entry, front)}, **data},
-        {name: argument.checked(values.get(name, argument.default)) for name, argument in own.items()},
-        AskOptions.of({name: value for name, value in values.items() if name in options}, front),
-        frozenset(values),
-    )
+    shape = shape_of(entry, front)
+    data, own, options = {}, {}, {}
+    for name, argument in shape.leading.items():
+        data[name] = values.get(name, argument.default)
+    for name, argument in shape.own.items():
+        value = values.get(name, argument.default)
+        own[name] = value if argument.check is None else argument.checked(value)
+    for name, value in values.items():
+        if name in shape.options:
+            options[name] = value
+    return Call(entry, data, own, AskOptions.of(options, front), frozenset(values))
 
 
 def usage(entry: Entry, front: str) -> str:

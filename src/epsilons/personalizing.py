@@ -14,10 +14,9 @@ from epsilons.algorithms import Algorithm, algorithm_of, run
 from epsilons.arguments import check_entropy, check_name
 from epsilons.errors import DataError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
-from epsilons.mechanisms.thresholds import resolve_threshold
+from epsilons.mechanisms.base import resolve_threshold
 from epsilons.noise.bernoulli import keep_people
-from epsilons.noise.entropy import Entropy, system
-from epsilons.noise.exact import ALWAYS, keep_chance
+from epsilons.noise.entropy import ALWAYS, Entropy, keep_chance, system
 from epsilons.preferences import Levels, Preferences, Roster, aligned_roster, roster_of
 from epsilons.release import Release, algorithm_release
 

@@ -17,8 +17,8 @@ from epsilons.mechanisms.base import create, registered, weighting_of
 from epsilons.mechanisms.weighted import Weighted
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
+from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
-from epsilons.statistics.question import Question
 from small_worlds import WORLDS, at_max, audit_exactly
 
 #: Whole milli-epsilons, so that sums of a few are exact to far below the tolerance.

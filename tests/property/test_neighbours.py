@@ -22,9 +22,9 @@ from epsilons.mechanisms.sample import Sample
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.additive import Additive, weighted_sums
+from epsilons.statistics.base import Question
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
-from epsilons.statistics.question import Question
 from epsilons.statistics.total import Sum
 from epsilons.testing import seeded
 from frozen import Meter, recorded_costs

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epsilons.noise import Block, SegmentSampler, binomial, discrete_laplace, keep_chance
-from epsilons.noise.exact import ALWAYS
+from epsilons.noise.entropy import ALWAYS
 from epsilons.noise.laplace import digits_of
 from epsilons.testing import seeded
 

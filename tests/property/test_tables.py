@@ -24,9 +24,9 @@ from epsilons.mechanisms.sample import Sample
 from epsilons.noise.bernoulli import keep_digests
 from epsilons.noise.entropy import Entropy
 from epsilons.statistics.additive import Additive, weighted_sums
+from epsilons.statistics.base import Question
 from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.order import Order
-from epsilons.statistics.question import Question
 from epsilons.testing import seeded
 from frozen import Meter, recorded_costs
 from tables import Bench, Pair, make_pair, question_of

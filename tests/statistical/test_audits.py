@@ -25,10 +25,9 @@ from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
-from epsilons.statistics.base import Statistic
+from epsilons.statistics.base import Question, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
 from planted import PLANTS, Claim, Plant, SampleTwice

@@ -14,11 +14,10 @@ from epsilons.mechanisms.base import create
 from epsilons.planner.choose import rank_mechanisms
 from epsilons.preferences import roster_of
 from epsilons.statistics.additive import Additive
+from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
-from epsilons.statistics.scope import Scope
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
 from small_worlds import at_max

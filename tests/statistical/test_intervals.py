@@ -13,9 +13,9 @@ from epsilons.accuracy.intervals import ErrorModel
 from epsilons.preferences import roster_of
 from epsilons.release import make_release
 from epsilons.statistics.additive import Additive
+from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
 from settings import PaperOne

@@ -25,8 +25,7 @@ from epsilons.noise import (
     segments,
 )
 from epsilons.noise.bernoulli import settle, thin
-from epsilons.noise.entropy import uniform, uniform_many
-from epsilons.noise.exact import floor_dyadic
+from epsilons.noise.entropy import floor_dyadic, uniform, uniform_many
 from epsilons.noise.laplace import digits_of, truncated_geometric, truncated_geometric_many
 from epsilons.testing import seeded
 

@@ -12,11 +12,10 @@ import pytest
 from epsilons.mechanisms.base import Mechanism, create
 from epsilons.planner.choose import choose, rank_mechanisms
 from epsilons.preferences import Levels, roster_of
-from epsilons.statistics.base import Statistic
+from epsilons.statistics.base import Question, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
 from settings import Setting, count_settings, measured, median_settings, paper_four_settings

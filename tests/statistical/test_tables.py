@@ -12,10 +12,8 @@ import pytest
 from epsilons.mechanisms.base import Mechanism, create
 from epsilons.mechanisms.minimum import Minimum
 from epsilons.statistics import order
-from epsilons.statistics.base import Statistic
+from epsilons.statistics.base import Question, Statistic, Weighting
 from epsilons.statistics.count import Count
-from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Weighting
 from settings import PaperOne, Setting, _with, measured
 from small_worlds import at_max
 

@@ -15,10 +15,8 @@ from epsilons.mechanisms.base import Weighing, weighting_of
 from epsilons.preferences import roster_of
 from epsilons.release.answer import make_release
 from epsilons.statistics import order
-from epsilons.statistics.base import Statistic
+from epsilons.statistics.base import Question, Scope, Statistic
 from epsilons.statistics.count import Count
-from epsilons.statistics.question import Question
-from epsilons.statistics.scope import Scope
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
 from many_rows import ManyRows, populate

@@ -21,13 +21,12 @@ from epsilons.dataset import people as table_people
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion
 from epsilons.noise.bernoulli import keep_digests
-from epsilons.noise.entropy import Entropy
-from epsilons.noise.exact import ALWAYS
+from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.preferences import roster_of
 from epsilons.statistics.additive import Additive, Counting
+from epsilons.statistics.base import Question
 from epsilons.statistics.order import Order
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
 from epsilons.testing import seeded
 from rows import RowPeople, samples
 from small_worlds import at_max

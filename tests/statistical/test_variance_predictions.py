@@ -12,9 +12,8 @@ import pytest
 from epsilons.mechanisms.base import Mechanism, create
 from epsilons.preferences import roster_of
 from epsilons.statistics.additive import Additive
+from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
-from epsilons.statistics.scope import Scope
 from epsilons.statistics.variance import Variance
 from epsilons.testing import seeded
 from small_worlds import at_max

@@ -20,7 +20,7 @@ from epsilons.mechanisms.base import create, registered
 from epsilons.preferences import roster_of
 from epsilons.statistics.count import Count
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
+from epsilons.statistics.base import Question
 
 exec(compile(SOURCE, "quartile.py", "exec"), {"__name__": "epsilons.mechanisms.quartile"})
 assert "quartile" in registered()

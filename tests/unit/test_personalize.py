@@ -18,7 +18,7 @@ import pytest
 import epsilons as eps
 from epsilons.algorithms import algorithm_of
 from epsilons.guarantee import NANO, SEEDED
-from epsilons.noise.exact import ALWAYS
+from epsilons.noise.entropy import ALWAYS
 from epsilons.personalizing import Call
 from epsilons.preferences import roster_of
 from epsilons.testing import seeded

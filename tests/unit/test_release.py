@@ -11,10 +11,9 @@ from epsilons.guarantee import NO_PROMISE, SEEDED
 from epsilons.mechanisms.base import create, registered
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
-from epsilons.statistics.base import Statistic
+from epsilons.statistics.base import Question, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
-from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from epsilons.testing import seeded

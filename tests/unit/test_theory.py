@@ -23,14 +23,13 @@ from epsilons.mechanisms.base import Mechanism, Weighing, create, registered, we
 from epsilons.mechanisms.exponential import count_pmf, order_pmf
 from epsilons.mechanisms.sample import Sample
 from epsilons.mechanisms.weighted import Weighted, saturation
-from epsilons.noise.exact import ALWAYS
+from epsilons.noise.entropy import ALWAYS
 from epsilons.planner.floor import count_floor
 from epsilons.preferences import Levels, roster_of
 from epsilons.statistics.additive import Additive, Average
-from epsilons.statistics.base import Answer
+from epsilons.statistics.base import Answer, Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean, Sum
 from settings import PaperOne
 from small_worlds import at_max

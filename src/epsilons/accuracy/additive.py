@@ -20,9 +20,7 @@ from epsilons.accuracy.intervals import ErrorBar, ErrorModel
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Facts, Moments
-from epsilons.statistics.base import Answer
-from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Rest, Weighting, Weightings, equivalent_scale
+from epsilons.statistics.base import Answer, Question, Rest, Weighting, Weightings, equivalent_scale
 
 Floats = NDArray[np.float64]
 

@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from epsilons.accuracy.intervals import ErrorBar
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Answer
-from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Weighting, Weightings
+from epsilons.statistics.base import Answer, Question, Weighting, Weightings
 
 
 class Accuracy(ABC):

@@ -19,10 +19,8 @@ from epsilons.accuracy.count import price_curve
 from epsilons.accuracy.intervals import ErrorBar
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Answer
+from epsilons.statistics.base import Answer, Question, Weighting, Weightings
 from epsilons.statistics.order import Order
-from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Weighting, Weightings
 
 _NODES = 600
 

@@ -17,10 +17,8 @@ import numpy as np
 from epsilons.accuracy.additive import Effect, LinearAccuracy
 from epsilons.accuracy.intervals import ErrorBar, chance_within
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Answer
-from epsilons.statistics.question import Question
+from epsilons.statistics.base import Answer, Question, Weighting, equivalent_scale
 from epsilons.statistics.total import STEPS, Mean
-from epsilons.statistics.weighting import Weighting, equivalent_scale
 
 _HALVINGS = 20
 #: Laplace noise of scale 1 in as many equally likely parts as matter for a mean square.

@@ -5,9 +5,7 @@ from __future__ import annotations
 from epsilons.accuracy.additive import LinearAccuracy
 from epsilons.accuracy.intervals import ErrorBar
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Answer
-from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Weighting
+from epsilons.statistics.base import Answer, Question, Weighting
 
 
 class RegressionAccuracy(LinearAccuracy):

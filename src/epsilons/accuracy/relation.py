@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from epsilons.noise.exact import working_precision
+from epsilons.noise.entropy import working_precision
 
 #: Below this chance under "unrelated" the sentence says that preferences and values look related.
 SUSPICIOUS = 0.01

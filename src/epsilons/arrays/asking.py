@@ -19,10 +19,10 @@ from epsilons.planner.plan import Plan, nobody_left, scale_question
 from epsilons.planner.rows import PlanRow
 from epsilons.preferences import Levels, Roster, aligned_roster, roster_of
 from epsilons.release import Release, exact_release, make_release
+from epsilons.statistics.base import Question
 from epsilons.statistics.catalogue import EVERYONE, Entry, find_statistic
 from epsilons.statistics.features import feature_names
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
 from epsilons.statistics.regression import Regression
 from epsilons.statistics.rows import Rows
 
@@ -64,22 +64,22 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
 
 
 def _answer(question: Question, values: Any, roster: Roster, options: AskOptions) -> Release:
-    people = ArrayPeople.of(values, roster)
+    people, levels = ArrayPeople.of(values, roster), roster.levels
     k = (getattr(question.statistic, "from_high", None) or 0) + 1
-    if k > people.levels.people:
-        raise PlanError(f"There is no k={k} among {people.levels.people} people.", hint="a smaller k")
-    if people.levels.all_public:
+    if k > levels.people:
+        raise PlanError(f"There is no k={k} among {levels.people} people.", hint="a smaller k")
+    if levels.all_public:
         return exact_release(question, people)
     source = system() if options.entropy is None else options.entropy
     settings, share = Settings(**options.settings), options.share
     assert share is not None
     if share == 1:
-        chosen, why = choose(options.mechanism, question, people.levels, settings)
+        chosen, why = choose(options.mechanism, question, levels, settings)
         return make_release(chosen, question, people, source, why)
     question = scale_question(question, share)
     used = _use_share(people, share)
-    chosen, why = choose(options.mechanism, question, used.levels, settings)
-    return _by_grant(make_release(chosen, question, used, source, why), people.levels, share)
+    chosen, why = choose(options.mechanism, question, used.roster.levels, settings)
+    return _by_grant(make_release(chosen, question, used, source, why), levels, share)
 
 
 def _use_share(people: ArrayPeople, share: Fraction) -> ArrayPeople:

@@ -20,21 +20,31 @@ from epsilons.cli import commands
 from epsilons.cli.terminal import notes
 from epsilons.cli.wording import reworded
 from epsilons.errors import EpsilonsError
+from epsilons.statistics.catalogue import CATALOGUE
 
 #: Exit status by the stable code of an error. 1 is anything else of ours, 2 is a mistake in the command itself.
 STATUS = {"preference": 3, "data": 4, "plan": 5, "budget": 6, "ledger": 7, "protocol": 8}
 _INTERRUPTED = 130
 
 
+#: One file holds a command for every statistic of the catalogue; each of the others holds one.
+_STATISTICS = "statistics"
+
+
 class Commands(click.Group):
     """The commands found beside this file."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(commands.__path__))
+        files = {module.name for module in pkgutil.iter_modules(commands.__path__)} - {_STATISTICS}
+        return sorted(name.replace("_", "-") for name in (*files, *CATALOGUE))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        cmd_name = cmd_name.replace("_", "-")  # as the library writes kth_largest
         if cmd_name not in self.list_commands(ctx):
             return None
+        if cmd_name.replace("-", "_") in CATALOGUE:
+            made: dict[str, click.Command] = importlib.import_module(f"{commands.__name__}.{_STATISTICS}").COMMANDS
+            return made[cmd_name]
         module = importlib.import_module(f"{commands.__name__}.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
+from epsilons.arguments import QUERIES, TABLES, Argument, options_of
 from epsilons.cli.answering import asked_once, show_release
 from epsilons.cli.terminal import as_json, notes, print_json, results
 from epsilons.cli.wording import reworded
 from epsilons.errors import EpsilonsError, PlanError
+from epsilons.statistics.catalogue import CATALOGUE, Entry
 
 if TYPE_CHECKING:
     from epsilons.dataset import Dataset
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_Decorator = Callable[[Any], Any]
 
 dataset_file = click.argument("dataset", type=click.Path(dir_okay=False), metavar="PEOPLE.TOML")
-column_name = click.argument("column")
 
 
 class Pair(click.ParamType[tuple[float, float]]):
@@ -33,7 +35,9 @@ class Pair(click.ParamType[tuple[float, float]]):
         try:
             low, high = (float(part) for part in value.split(","))
         except ValueError:
-            self.fail("two numbers with a comma between them, such as 0,100", param, ctx)
+            raise click.BadParameter(
+                "two numbers with a comma between them, such as 0,100", ctx, param, None if param else "'--bounds'"
+            ) from None
         return low, high
 
 
@@ -51,64 +55,123 @@ class Numbers(click.ParamType[list[float]]):
             self.fail("numbers with commas between them, such as 0,10,20", param, ctx)
 
 
-bounds = click.option("--bounds", type=Pair(), help="Public bounds of the column; those of the file unless given.")
-step = click.option("--step", type=float, help="Distance between possible answers (65,536 steps unless given).")
-missing = click.option("--missing", type=click.Choice(["exclude", "center"]), help="What to do with missing values.")
-mechanism = click.option("--mechanism", default="auto", show_default=True, help="Which mechanism answers.")
-assume = click.option("--assume", type=click.Choice(["unrelated", "nothing"]), help="About preferences and values.")
-analyst = click.option("--analyst", help="Who asks, for quotas (fairness only; budgets are everybody's).")
+class Columns(click.ParamType[tuple[str, ...]]):
+    """Names of columns, as `age,schooling`."""
 
-_COMMON = (
-    click.option("--where", help="A condition, such as \"age >= 18 AND region IN ('north', 'south')\"."),
-    click.option(
-        "--by",
-        multiple=True,
-        metavar="COLUMN=KEY,KEY",
-        help='Groups, with their keys: region=north,south, or a JSON list: region=["a,b","c"]. May be repeated.',
-    ),
-    missing,
-    click.option("--share", type=float, help="At most this part of what each person granted (default 0.1)."),
-    click.option("--error", type=float, help="Instead of a share: the smallest one whose plan reaches this error."),
-    mechanism,
-    click.option("--threshold", help="For threshold and sample: a number, max, mean or best."),
-    assume,
-    click.option("--spread", type=float, help="Public guess of the standard deviation."),
-    click.option("--density", type=float, help="Public guess of the part of people who count."),
-    click.option("--location", type=float, help="Public guess of the mean."),
-    analyst,
+    name = "A,B,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        return value if isinstance(value, tuple) else tuple(part.strip() for part in value.split(","))
+
+
+# Flags out of the catalogue -----------------------------------------------------------------------------------------
+
+#: What a flag takes where its argument's type does not say it.
+_KINDS: dict[str, dict[str, Any]] = {
+    "bounds": {"type": Pair(), "help": "Public bounds of the column; those of the file unless given."},
+    "edges": {"type": Numbers()},
+    "categories": {"type": str, "help": "Categories, with commas between them."},
+    "classes": {"type": str, "help": "The two classes, with a comma between them; the second is the one predicted."},
+    "features": {"type": Columns(), "help": "The columns of the features, with commas between them."},
+    "threshold": {"type": str},
+    "by": {
+        "type": str,
+        "multiple": True,
+        "metavar": "COLUMN=KEY,KEY",
+        "help": 'Groups, with their keys: region=north,south, or a JSON list: region=["a,b","c"]. May be repeated.',
+    },
+}
+_BY_COLUMN: dict[str, Any] = {
+    "type": str,
+    "multiple": True,
+    "metavar": "COLUMN=LOW,HIGH",
+    "help": "Public bounds of a column; those of the file unless given. May be repeated.",
+}
+#: Options that a command cannot take, or that only those take which spend.
+_APART = ("entropy", "fresh")
+
+
+def _type_of(argument: Argument) -> Any:
+    if argument.names:
+        return click.Choice(argument.names)
+    return next((kind for kind in (int, float) if kind in (argument.annotation, *get_args(argument.annotation))), str)
+
+
+def flag(argument: Argument, about: str = "", by_column: bool = False) -> _Decorator:
+    """An option of a command for an argument of a question."""
+    if argument.annotation in (bool, bool | None):
+        return click.option(f"--{argument.name}/--no-{argument.name}", default=None, help=argument.help)
+    settings = {"type": _type_of(argument), "help": argument.help, **_KINDS.get(argument.name, {})}
+    if by_column:
+        settings = dict(_BY_COLUMN)
+    if argument.name == "mechanism":
+        settings |= {"default": "auto", "show_default": True, "help": "Which mechanism answers."}
+    if about:
+        settings["help"] = f"For {about}: {settings['help'][:1].lower()}{settings['help'][1:]}"
+    return click.option(f"--{argument.name}", **settings)
+
+
+def own_parameters(entry: Entry) -> list[_Decorator]:
+    """The column, what else goes by place, and a flag for each other argument of a statistic."""
+    about = "target" if entry.model else "column"
+    places: list[_Decorator] = [click.argument(about, required=entry.column == "required")]
+    flags = []
+    for argument in entry.own(TABLES).values():
+        if argument.positional:
+            kind = _KINDS.get(argument.name, {}).get("type", _type_of(argument))
+            default = {} if argument.required else {"required": False, "default": argument.default}
+            places.append(click.argument(argument.name, type=kind, **default))
+        else:
+            flags.append(flag(argument, by_column=entry.model and argument.name == "bounds"))
+    return places + flags
+
+
+def option_flags(apart: tuple[str, ...] = _APART, front: str = TABLES) -> list[_Decorator]:
+    """A flag for each option of every question."""
+    return [flag(option) for option in options_of(front).values() if option.name not in apart]
+
+
+def planning(command: _F) -> _F:
+    """The arguments of all statistics, each as a flag, and the options of every question."""
+    own: dict[str, tuple[Argument, list[str]]] = {}
+    for entry in CATALOGUE.values():
+        for argument in entry.own(TABLES).values():
+            own.setdefault(argument.name, (argument, []))[1].append(entry.name.replace("_", "-"))
+    flags = []
+    for name, (argument, entries) in own.items():
+        if name == "bounds":
+            flags.append(click.option("--bounds", multiple=True, metavar="LOW,HIGH", help=_PLAN_BOUNDS))
+        else:
+            flags.append(flag(argument, "" if name == "step" else ", ".join(entries)))
+    for one in reversed([*flags, *option_flags()]):
+        command = one(command)
+    return command
+
+
+_PLAN_BOUNDS = "Public bounds of the column, or for a model COLUMN=LOW,HIGH; those of the file unless given."
+#: What commands take that answer, besides the options of every question.
+SPENDING: tuple[_Decorator, ...] = (
+    click.option("--fresh", is_flag=True, help="Ask anew and pay, also if it was asked before."),
+    click.option("--dry-run", is_flag=True, help="Show the plan and what would be charged; charge nothing."),
+    as_json,
 )
 
 
-def asking(command: _F) -> _F:
-    """The options of every question."""
-    for option in reversed(_COMMON):
-        command = option(command)
-    return command
-
-
 def spending(command: _F) -> _F:
-    """The options of commands that answer, besides those of every question."""
-    for option in reversed(
-        (
-            click.option("--fresh", is_flag=True, help="Ask anew and pay, also if it was asked before."),
-            click.option("--dry-run", is_flag=True, help="Show the plan and what would be charged; charge nothing."),
-            as_json,
-        )
-    ):
+    """Let a command spend, or show what it would."""
+    for option in reversed(SPENDING):
         command = option(command)
     return command
 
 
-def column_question(statistic: str, words: str, example: str, grid: bool = False) -> click.Command:
-    """A command that asks one statistic of one column within bounds."""
+def query_options(command: _F) -> _F:
+    """The options that a query takes."""
+    for option in reversed(option_flags(front=QUERIES)):
+        command = option(command)
+    return command
 
-    def ask(dataset: str, column: str, **given: Any) -> None:
-        with open_dataset(dataset) as people:
-            answer(people, statistic, given, column=column)
 
-    ask.__doc__ = f"{words}\n\n\b\nExample:\n  {example}"
-    decorated = bounds(step(asking(spending(ask))) if grid else asking(spending(ask)))
-    return click.command(statistic, short_help=words)(dataset_file(column_name(decorated)))
+# Asking -------------------------------------------------------------------------------------------------------------
 
 
 def open_dataset(path: str) -> Dataset:
@@ -131,13 +194,21 @@ def open_dataset(path: str) -> Dataset:
     return people
 
 
-def arguments(given: dict[str, Any], people: Dataset) -> dict[str, Any]:
+def arguments(entry: Entry | None, given: dict[str, Any], people: Dataset) -> dict[str, Any]:
     """A command's options as the arguments of a method: what was not given is left out."""
     kept = {name: value for name, value in given.items() if value is not None and value != ()}
     if "by" in kept:
         kept["by"] = dict(_group(text, people) for text in kept["by"])
     if "threshold" in kept:
         kept["threshold"] = _threshold(kept["threshold"])
+    for name in ("categories", "classes"):
+        if name in kept:
+            kept[name] = keys(kept.get("column") or kept.get("target") or "", kept[name], people)
+    if entry is not None and entry.model and "column" in kept:
+        kept["target"] = kept.pop("column")
+    if "bounds" in kept and isinstance(kept["bounds"][0], str):  # of a model, or of anything that is planned
+        by_column = entry is not None and entry.model
+        kept["bounds"] = column_bounds(kept["bounds"]) if by_column else Pair().convert(kept["bounds"][-1], None, None)
     return kept
 
 
@@ -193,21 +264,21 @@ def column_bounds(given: tuple[str, ...]) -> dict[str, tuple[float, float]]:
     return found
 
 
-def answer(people: Dataset, statistic: str, given: dict[str, Any], **own: Any) -> None:
+def answer(people: Dataset, entry: Entry, given: dict[str, Any]) -> None:
     """Ask one question and print it; with --dry-run only its plan."""
     dry, as_document = given.pop("dry_run"), given.pop("as_json")
-    options = arguments({**own, **given}, people)
+    options = arguments(entry, given, people)
     if dry:
         options.pop("fresh", None)
-        show_plan(people, statistic, options, as_document)
+        show_plan(people, entry, options, as_document)
         return
-    release, stored = asked_once(people, lambda: getattr(people, statistic)(**options))
+    release, stored = asked_once(people, lambda: getattr(people, entry.name)(**options))
     show_release(people, release, stored, as_document)
 
 
-def show_plan(people: Dataset, statistic: str, options: dict[str, Any], as_document: bool) -> None:
+def show_plan(people: Dataset, entry: Entry, options: dict[str, Any], as_document: bool) -> None:
     """A plan on stdout."""
-    plan = people.plan(statistic, options.pop("column", None), **options)
+    plan = people.plan(entry.name, options.pop("target" if entry.model else "column", None), **options)
     if as_document:
         print_json(plan.to_dict())
     else:

@@ -14,12 +14,14 @@ import json
 import re
 from typing import Any
 
+from epsilons.arguments import TABLES, options_of
 from epsilons.errors import EpsilonsError
+from epsilons.statistics.catalogue import CATALOGUE
 
+#: What goes by a flag: the arguments of all statistics but those that go by place, and the options of every question.
 _FLAGS = {
-    "bounds", "by", "keys", "step", "edges", "categories", "outside", "of", "where", "missing", "share", "error",
-    "mechanism", "threshold", "assume", "spread", "density", "location", "analyst", "fresh",
-}  # fmt: skip
+    argument.name for entry in CATALOGUE.values() for argument in entry.own(TABLES).values() if not argument.positional
+} | {"keys", *options_of(TABLES)} - {"entropy"}
 _TABLES = {"types", "bounds"}
 _IN_FILE = {
     "types", "complete", "version", "table", "threads", "memory", "engine", "neighbors", "rows_per_person",
@@ -44,10 +46,14 @@ _CALLS = (
         r'\1, or categories=["north", "south"] for words',
     ),
     (re.compile(r"eps\.\w+\(values, epsilons, (.*)\)"), r"\1"),
+    (
+        re.compile(r"people\.(linear|logistic)_regression\(.*\)"),
+        r"epsilons \1-regression people.toml wage age,schooling --bounds wage=0,100 --bounds age=15,90 ...",
+    ),
     (re.compile(r'people\.(\w+)\("(\w+)", \.\.\.\)'), r"epsilons \1 people.toml \2"),
     (re.compile(r'people\.(\w+)\("(\w+)", (.*)\)'), r"epsilons \1 people.toml \2 \3"),
     (re.compile(r"\beps\.(\w+)"), r"epsilons \1"),
-    (re.compile(r"^q=(\S+)$"), r"\1"),
+    (re.compile(r"^[qk]=(\S+)$"), r"\1"),
     (re.compile(r"^leave (spread|density|location) out"), r"leave --\1 out"),
     (re.compile(r"^edges, or "), "--edges, or "),
     (re.compile(r"^bounds with room"), "--bounds with room"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,9 @@ from epsilons.preferences import Levels
 from epsilons.release import Release, algorithm_release
 from epsilons.release.door import Request, pass_through
 from epsilons.release.sketch import Sketch, cannot_resume
+from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.queries import KEPT, Prepared
-from epsilons.statistics.question import Question
 
 FAILED = "The algorithm failed."
 _WHO, _PLACE = "epsilons who", "epsilons place"
@@ -65,7 +66,7 @@ class AppliedSketch(Sketch):
         stored["plan"]["threshold"] = self.threshold
         return json.dumps(stored, separators=(",", ":"))
 
-    @property
+    @cached_property
     def charges(self) -> tuple[int | None, ...]:
         return tuple(None if grant is None else min(grant, self.threshold) for grant in self.spendable.levels.grants)
 

@@ -25,7 +25,7 @@ from epsilons.planner.plan import Plan
 from epsilons.release import Release, exact_release, make_release
 from epsilons.release.door import Request, pass_through
 from epsilons.release.sketch import Sketch, Spendable
-from epsilons.statistics.question import Question
+from epsilons.statistics.base import Question
 
 
 class Attempt:

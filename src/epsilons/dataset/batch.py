@@ -252,7 +252,7 @@ class Batch(BatchQuestions):
                 raise PlanError(f"A query takes no {name!r}.", hint=instead)
         for name in options:
             if name not in options_of(QUERIES):
-                raise unknown_argument("query", name, options_of(QUERIES), QUERIES)
+                raise unknown_argument("query", name, ("bounds", "keys", *options_of(QUERIES)), QUERIES)
         schema = self._terms.schema
         wanted = read_query(query, schema, self._terms.person)
         known = {**self._terms.bounds, **{schema.find(name).name: pair for name, pair in (bounds or {}).items()}}

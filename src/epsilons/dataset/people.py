@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from epsilons.dataset.preparation import Preparation
 from epsilons.engines.trees import Predicate
 from epsilons.noise.bernoulli import keep_digests
-from epsilons.noise.entropy import Entropy
-from epsilons.noise.exact import ALWAYS
+from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.preferences import Levels
 from epsilons.statistics import queries
 from epsilons.statistics.additive import Additive

@@ -21,11 +21,9 @@ from epsilons.engines.conditions import parse
 from epsilons.engines.trees import MismatchError, Predicate, canonical
 from epsilons.errors import DataError, PlanError
 from epsilons.noise.entropy import system
-from epsilons.statistics.base import Statistic
+from epsilons.statistics.base import Question, Scope, Statistic
 from epsilons.statistics.catalogue import RowScope
 from epsilons.statistics.keys import Keys
-from epsilons.statistics.question import Question
-from epsilons.statistics.scope import Scope
 
 LEFT_OUT = "Missing values are left out; how many there are is private, and paid for where an answer divides by it."
 AT_CENTRE = "Missing values stand at the centre of the bounds."

@@ -17,7 +17,7 @@ from epsilons.mechanisms.base import Settings
 from epsilons.planner.choose import choose
 from epsilons.planner.rows import make_row
 from epsilons.release.sketch import Sketch, Spendable
-from epsilons.statistics.question import Question
+from epsilons.statistics.base import Question
 
 _HALVINGS = 40
 _CLOSE = 100_000

@@ -21,7 +21,7 @@ from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, Leakage, P
 from epsilons.local.probability import read_die, read_options, read_probability, write_probability
 from epsilons.noise import Entropy, floor_dyadic
 from epsilons.noise.dice import Die
-from epsilons.noise.exact import ALWAYS, as_ball
+from epsilons.noise.entropy import ALWAYS, as_ball
 from epsilons.preferences import to_nano
 
 #: From this epsilon on the chance of the truth is above 1 - 2^-64 for any number of options that is allowed.

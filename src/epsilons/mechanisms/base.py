@@ -11,6 +11,7 @@ statistics; which one serves is decided by the statistic.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,16 +25,17 @@ from epsilons.accuracy.intervals import ErrorBar
 from epsilons.errors import PlanError
 from epsilons.guarantee import PERSONALIZED, to_epsilon
 from epsilons.noise.entropy import Entropy
-from epsilons.preferences import Levels
-from epsilons.statistics.base import Answer, Statistic
+from epsilons.preferences import Levels, to_nano
+from epsilons.statistics.base import Answer, Question, Rest, Statistic, Weighting, Weightings
 from epsilons.statistics.people import People
-from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Weighting
 
 #: Why some mechanisms cannot serve a filtered or grouped question.
 NEEDS_PUBLIC_COUNT = (
     "it needs a public number of values: no condition, no groups, one row per person, no values left out"
 )
+
+#: Thresholds tried where the best one is looked for.
+_TRIED = 48
 
 #: A level's charge in nano-epsilon; None for public people, who have no balance.
 Charges = tuple[int | None, ...]
@@ -178,6 +180,82 @@ def _predicted(mechanism: Weighing, question: Question, levels: Levels) -> float
         known[key] = FAMILIES[question.statistic.family].predict(question, levels, weighting)
     error: float | None = known[key]
     return error
+
+
+# One threshold for everyone ----------------------------------------------------------------------------------------
+
+
+class Thresholded(Weighing):
+    """What threshold and sample share: one threshold for everyone, and whether totals are rescaled."""
+
+    threshold: float | str
+    rescale: bool
+    #: Whether people are kept by coins.
+    coins: ClassVar[bool] = False
+
+    @abstractmethod
+    def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Weightings:
+        """What is expected of people at each of several thresholds in nano-epsilon."""
+
+    def at(self, question: Question, levels: Levels) -> int:
+        """The threshold in nano-epsilon."""
+        return resolve_threshold(self.threshold, levels, lambda: _best(self, question, levels))
+
+    @property
+    def rest(self) -> Rest:
+        """What becomes of what the threshold leaves out."""
+        return Rest.RESCALED if self.rescale else Rest.OMITTED
+
+    def options(self, question: Question, levels: Levels) -> dict[str, Any]:
+        return {"threshold": to_epsilon(self.at(question, levels)), "rescale": self.rescale}
+
+
+def resolve_threshold(threshold: Any, levels: Levels, best: Callable[[], int]) -> int:
+    """A threshold in nano-epsilon, from the roster and other public facts alone, within the finite preferences."""
+    if threshold == "max":
+        return levels.largest
+    if threshold == "mean":
+        return levels.mean
+    if threshold == "best":
+        return best()
+    if isinstance(threshold, (str, bool)) or not isinstance(threshold, (int, float)) or math.isnan(threshold):
+        raise PlanError(f"Unknown threshold {threshold!r}.", hint='a number, "max", "mean" or "best"')
+    low, high = to_epsilon(levels.smallest), to_epsilon(levels.largest)
+    if not low <= threshold <= high:
+        raise PlanError(
+            f"A threshold of {threshold:g} lies outside the preferences.",
+            rule=f"It must lie between the strictest and the most open finite epsilon, {low:g} and {high:g}.",
+        )
+    nano = to_nano(float(threshold))
+    assert nano is not None
+    return nano
+
+
+def _best(mechanism: Thresholded, question: Question, levels: Levels) -> int:
+    """The best threshold, remembered."""
+    known, key = levels.worked_out, ("threshold", mechanism, question)
+    if key not in known:
+        known[key] = _find_best(mechanism, question, levels)
+    found: int = known[key]
+    return found
+
+
+def _find_best(mechanism: Thresholded, question: Question, levels: Levels) -> int:
+    """The preference on the roster, or a number between two of them, with the least predicted error."""
+    steps = max(1, len(levels.finite) // _TRIED)
+    candidates = {*levels.finite[::steps], levels.largest, levels.mean}
+    # Without coins a number below the next preference keeps the same people with more noise: preferences are enough.
+    if len(levels.finite) > 1 and (mechanism.coins or steps > 1):
+        ratio = levels.largest / levels.smallest
+        candidates |= {math.floor(levels.smallest * ratio ** (k / _TRIED)) for k in range(1, _TRIED)}
+    # Where nothing can be predicted, the largest: it keeps the noise least.
+    ordered = sorted(candidates, reverse=True)
+    weightings = mechanism.weigh_many(levels, np.array(ordered, float))
+    errors = FAMILIES[question.statistic.family].predict_many(question, levels, weightings)
+    return ordered[int(errors.argmin())]
+
+
+# What there is --------------------------------------------------------------------------------------------------------
 
 
 def charge_table(levels: Levels, charges: Charges) -> dict[float, float]:

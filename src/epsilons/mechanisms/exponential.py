@@ -19,12 +19,11 @@ from epsilons.mechanisms.base import Charges, Mechanism, register
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import Block, SegmentSampler
 from epsilons.preferences import Levels, roster_of
-from epsilons.statistics.base import Answer
+from epsilons.statistics.base import Answer, Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import RankCost, outward
 from epsilons.statistics.people import ArrayPeople, People
-from epsilons.statistics.question import Question
 
 _UNIT = Fraction(1, 2 * NANO)
 

@@ -19,11 +19,10 @@ from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.preferences import Levels
 from epsilons.statistics import local
 from epsilons.statistics.additive import Additive
-from epsilons.statistics.base import Answer
+from epsilons.statistics.base import Answer, Question
 from epsilons.statistics.local import Local
 from epsilons.statistics.order import Order
 from epsilons.statistics.people import People, array_people, as_numbers
-from epsilons.statistics.question import Question
 from epsilons.statistics.total import Bounded
 from epsilons.statistics.unbounded import UnboundedOrder
 

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 from epsilons.mechanisms.base import Weighing, register
 from epsilons.preferences import Levels
-from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Weighting
+from epsilons.statistics.base import Question, Weighting
 
 
 @register

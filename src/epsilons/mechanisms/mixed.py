@@ -23,14 +23,12 @@ from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Moments
-from epsilons.statistics.base import Answer
+from epsilons.statistics.base import Answer, Question, equivalent_scale
 from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.lattice import Axis, product_distribution
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import WeightCost, outward
 from epsilons.statistics.people import People
-from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import equivalent_scale
 
 Floats = NDArray[np.float64]
 

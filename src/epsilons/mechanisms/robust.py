@@ -11,8 +11,7 @@ from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Weighing, register
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive
-from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Rest, Weighting, proportional
+from epsilons.statistics.base import Question, Rest, Weighting, proportional
 
 
 @register

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import Charges, register
-from epsilons.mechanisms.thresholds import Thresholded
+from epsilons.mechanisms.base import Charges, Thresholded, register
 from epsilons.preferences import Levels
-from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Coins, Weighting, Weightings, expected_to_stay
+from epsilons.statistics.base import Coins, Question, Weighting, Weightings, expected_to_stay
 
 
 @register

@@ -14,20 +14,16 @@ from numpy.typing import NDArray
 from epsilons.arguments import INSIDE, SCALES, check_gamma, check_name
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import Charges, Mechanism, register
-from epsilons.mechanisms.thresholds import resolve_threshold
-from epsilons.noise.entropy import Entropy
-from epsilons.noise.exact import ALWAYS
+from epsilons.mechanisms.base import Charges, Mechanism, register, resolve_threshold
+from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.noise.heavy import draw_many_on_grid, draw_on_grid, steepest_slope, steepest_stretch
 from epsilons.noise.pmf import heavy_log_probabilities
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Answer
+from epsilons.statistics.base import Answer, Coins, Question
 from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.order import Order
 from epsilons.statistics.people import People
-from epsilons.statistics.question import Question
 from epsilons.statistics.smooth import RELATIVE_ERROR, smooth_sensitivity
-from epsilons.statistics.weighting import Coins
 
 #: Above about ln 2 the best window among evenly spaced values is a single gap, whatever beta is.
 _ENOUGH_BETA = Fraction(7, 10)

@@ -8,8 +8,7 @@ from typing import ClassVar, cast
 from epsilons.mechanisms.base import Weighing, register
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive
-from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Rest, Weighting, proportional
+from epsilons.statistics.base import Question, Rest, Weighting, proportional
 
 
 @register

@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import register
-from epsilons.mechanisms.thresholds import Thresholded
+from epsilons.mechanisms.base import Thresholded, register
 from epsilons.preferences import Levels
-from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Weighting, Weightings
+from epsilons.statistics.base import Question, Weighting, Weightings
 
 
 @register

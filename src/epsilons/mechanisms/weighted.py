@@ -16,10 +16,9 @@ from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Weighing, register, weighting_of
 from epsilons.mechanisms.exponential import fill_outcomes
 from epsilons.preferences import LARGEST_EPSILON, Levels, roster_of
+from epsilons.statistics.base import Question, Rest, Weighting, proportional
 from epsilons.statistics.order import Order, quantile
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Rest, Weighting, proportional
 
 
 @register

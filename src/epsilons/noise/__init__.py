@@ -19,8 +19,7 @@ Importing this room loads numpy only: `flint` and `cryptography` are imported by
 """
 
 from epsilons.noise.bernoulli import bernoulli, binomial
-from epsilons.noise.entropy import Entropy, system
-from epsilons.noise.exact import floor_dyadic, keep_chance
+from epsilons.noise.entropy import Entropy, floor_dyadic, keep_chance, system
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.noise.segments import Block, SegmentSampler
 

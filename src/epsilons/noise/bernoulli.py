@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.noise.entropy import Entropy
-from epsilons.noise.exact import ALWAYS, floor_dyadic
+from epsilons.noise.entropy import ALWAYS, Entropy, floor_dyadic
 
 if TYPE_CHECKING:
     from flint import arb

@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.noise.entropy import Entropy
-from epsilons.noise.exact import as_ball, floor_dyadic, working_precision
+from epsilons.noise.entropy import Entropy, as_ball, floor_dyadic, working_precision
 
 if TYPE_CHECKING:
     from flint import arb

@@ -34,8 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.noise.bernoulli import below, settle
-from epsilons.noise.entropy import Entropy, low_masks
-from epsilons.noise.exact import as_ball, certain_floor, working_precision
+from epsilons.noise.entropy import Entropy, as_ball, certain_floor, low_masks, working_precision
 
 if TYPE_CHECKING:
     from flint import arb

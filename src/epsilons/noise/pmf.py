@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.noise.exact import as_ball, working_precision
+from epsilons.noise.entropy import as_ball, working_precision
 from epsilons.noise.heavy import edge, tail
 
 _BITS = 128

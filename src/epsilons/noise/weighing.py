@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from epsilons.noise.exact import as_ball, certain_floor, floor_dyadic, working_precision
+from epsilons.noise.entropy import as_ball, certain_floor, floor_dyadic, working_precision
 
 if TYPE_CHECKING:
     from flint import arb

@@ -10,7 +10,7 @@ from epsilons.errors import PlanError
 from epsilons.mechanisms.base import Mechanism, Settings, create, registered, serving
 from epsilons.planner.rows import PlanRow, make_row
 from epsilons.preferences import Levels
-from epsilons.statistics.question import Question
+from epsilons.statistics.base import Question
 
 #: Where no error can be predicted: Sample keeps the most people at one epsilon; without any assumption PE does.
 UNPREDICTED = {"unrelated": "sample", "nothing": "exponential"}

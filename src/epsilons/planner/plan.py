@@ -17,7 +17,7 @@ from epsilons.planner.choose import DEFAULTS, choose, rank_mechanisms
 from epsilons.planner.floor import count_floor
 from epsilons.planner.rows import Front, PlanRow, ask_row
 from epsilons.preferences import Levels
-from epsilons.statistics.question import Question
+from epsilons.statistics.base import Question
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

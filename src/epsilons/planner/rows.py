@@ -12,7 +12,7 @@ from epsilons.arguments import ASSUMPTIONS, AskOptions
 from epsilons.errors import PlanError
 from epsilons.mechanisms.base import Mechanism, charge_table, options_of
 from epsilons.preferences import Levels
-from epsilons.statistics.question import Question
+from epsilons.statistics.base import Question
 
 #: A front asks a row, by its mechanism's name or "auto", with data where it has none of its own.
 Front = Callable[..., Any]

@@ -92,23 +92,23 @@ class Levels:
         """The grants of everyone who is not public."""
         return tuple(g for g in self.grants if g is not None)
 
-    @property
+    @cached_property
     def smallest(self) -> int:
         """The strictest grant on the roster."""
         return self.finite[0]
 
-    @property
+    @cached_property
     def largest(self) -> int:
         """The most open finite grant."""
         return self.finite[-1]
 
-    @property
+    @cached_property
     def mean(self) -> int:
         """The average finite grant over people, rounded down to a nano-epsilon."""
         pairs = [(g, n) for g, n in zip(self.grants, self.sizes, strict=True) if g is not None]
         return math.floor(Fraction(sum(g * n for g, n in pairs), sum(n for _, n in pairs)))
 
-    @property
+    @cached_property
     def all_public(self) -> bool:
         """Whether nobody on the roster asked for any privacy."""
         return not self.finite

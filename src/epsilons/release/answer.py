@@ -30,8 +30,8 @@ from epsilons.mechanisms.base import Charges, Mechanism, charge_table
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
+from epsilons.statistics.base import Question
 from epsilons.statistics.people import People
-from epsilons.statistics.question import Question
 
 if TYPE_CHECKING:
     import pandas

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from epsilons.ledger.values import ACTIVE, Allowance, Cohort, present
 from epsilons.mechanisms.base import Mechanism, create
 from epsilons.preferences import LADDER, MAX_LEVELS, Levels, name_grant
 from epsilons.release.answer import Release
-from epsilons.statistics.question import Question
+from epsilons.statistics.base import Question
 
 #: The mechanism of a roster on which everyone is public.
 EXACT = "exact"
@@ -72,9 +73,10 @@ class Spendable:
         standing: list[dict[int | None, None]] = [{} for _ in levels.grants]
         for cohort, level in place.items():
             standing[level][granted[cohort]] = None
-        called = [" or ".join(dict.fromkeys(name_grant(grant, names) for grant in grants)) for grants in standing]
-        shown = dict(zip((to_epsilon(grant) for grant in levels.grants), called, strict=True))
-        return cls(replace(levels, names=shown), place, granted, names)
+        called = {grant: name_grant(grant, names) for grant in dict.fromkeys(granted.values())}
+        shown = [" or ".join(dict.fromkeys([called[grant] for grant in grants])) for grants in standing]
+        epsilons = [to_epsilon(grant) for grant in levels.grants]
+        return cls(replace(levels, names=dict(zip(epsilons, shown, strict=True))), place, granted, names)
 
     def to_plain(self) -> dict[str, Any]:
         """For the ledger. Sizes too: the draw must be the one that was charged, whoever moves meanwhile."""
@@ -138,7 +140,7 @@ class Sketch:
     question: Question
     spendable: Spendable
 
-    @property
+    @cached_property
     def charges(self) -> tuple[int | None, ...]:
         """What each level pays; nobody pays where everyone is public."""
         if self.mechanism is None:
@@ -168,11 +170,14 @@ class Sketch:
     def granted(self, release: Release) -> Release:
         """A release's charges and promise by what people granted, not by what was left to use."""
         spent = self.spendable.by_grant(self.charges)
-        losses = tuple((grant, None if grant is None else charge) for grant, charge in spent.items())
+        losses = tuple([(grant, None if grant is None else charge) for grant, charge in spent.items()])
+        epsilons = [to_epsilon(grant) for grant in spent]
+        charged = [to_epsilon(charge or 0) for charge in spent.values()]
+        called = [name_grant(grant, self.spendable.names) for grant in spent]
         return replace(
             release,
-            charges={to_epsilon(grant): to_epsilon(charge or 0) for grant, charge in spent.items()},
-            levels={to_epsilon(grant): name_grant(grant, self.spendable.names) for grant in spent},
+            charges=dict(zip(epsilons, charged, strict=True)),
+            levels=dict(zip(epsilons, called, strict=True)),
             guarantee=replace(release.guarantee, losses=losses),
         )
 

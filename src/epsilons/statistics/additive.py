@@ -18,18 +18,17 @@ from numpy.typing import NDArray
 
 from epsilons.errors import DataError, PlanError
 from epsilons.noise.bernoulli import binomial
-from epsilons.noise.exact import ALWAYS
+from epsilons.noise.entropy import ALWAYS
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
-from epsilons.statistics.base import Answer, Floats, Statistic
+from epsilons.statistics.base import Answer, Floats, Rest, Statistic, Weighting
 from epsilons.statistics.lattice import Axis, product_distribution
 from epsilons.statistics.people import as_doubles, as_numbers
-from epsilons.statistics.weighting import Rest, Weighting
 
 if TYPE_CHECKING:
     from epsilons.noise.entropy import Entropy
     from epsilons.preferences import Levels
+    from epsilons.statistics.base import Question
     from epsilons.statistics.people import People
-    from epsilons.statistics.question import Question
 
 Sums = Sequence[Sequence[Fraction]]
 

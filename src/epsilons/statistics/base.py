@@ -1,4 +1,4 @@
-"""The shape that every statistic has.
+"""What every question is made of: a statistic and its scope, the question around it, weights, and an answer.
 
 A statistic is a frozen value that holds the public arguments of a question (bounds, grid, edges) and its scope: whether
 there are a condition, groups, several rows per person, values left out. It turns values into a summary per level, in
@@ -15,25 +15,116 @@ each file, what is out of bounds goes to the bound.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.statistics.scope import Scope
+from epsilons.arguments import ASSUMPTIONS, PRIVACIES, AskOptions, check_guess, check_name
+from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
+from epsilons.noise.entropy import ALWAYS, Entropy, keep_chance
+from epsilons.preferences import Levels
 
 if TYPE_CHECKING:
-    from epsilons.noise.entropy import Entropy
-    from epsilons.preferences import Levels
     from epsilons.statistics.people import People
-    from epsilons.statistics.question import Question
-    from epsilons.statistics.weighting import Weighting
 
 Floats = NDArray[np.float64]
+
+#: Fixed-point weights have this many steps to one.
+FINE = 1 << 40
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a table adds to a question: several rows per person, and groups that the caller named.
+
+    A person's rows are capped once, before any condition and any grouping. Whatever is asked, the reach of a sum is
+    taken over all groups together, in L1: a person's rows may lie in different groups, and under "replace" all of them
+    may move from one group to another (docs/theory.md, "filtered").
+
+    At most `rows` rows per person; `groups` are the labels asked for, None for a single answer. `fraction` is a public
+    guess of the part of people who count, in each group. It steers plans and weights only.
+    """
+
+    rows: int = 1
+    groups: tuple[Hashable, ...] | None = None
+    fraction: float = 0.5
+
+    @property
+    def cells(self) -> int:
+        """How many numbers are asked for."""
+        return 1 if self.groups is None else len(self.groups)
+
+    @property
+    def expected(self) -> float:
+        """How many rows of one person are expected to count, in each group: of 1 to `rows` rows the average."""
+        return self.fraction * (1 + self.rows) / 2
+
+    @property
+    def moves(self) -> bool:
+        """Whether a row can move from one group to another."""
+        return self.cells > 1
+
+    def reach(self, low: int, high: int) -> dict[str, int]:
+        """The L1 reach of sums to which a row adds from `low` to `high`, or nothing when it does not count."""
+        least, most = min(low, 0), max(high, 0)
+        far = max(-least, most)
+        return {"absent": self.rows * far, "replace": self.rows * (2 * far if self.moves else most - least)}
+
+    def people_reach(self) -> dict[str, int]:
+        """The same for counts of people: one person is in as many groups as they have rows, at most."""
+        return {"absent": min(self.rows, self.cells), "replace": min(2 * self.rows, self.cells)}
+
+    def per_row(self, neighbors: str) -> int:
+        """By how much a person's loss exceeds that of one row in one group, for mechanisms that weigh rows."""
+        return self.rows * (2 if self.moves and neighbors == "replace" else 1)
+
+    def shaped(self, numbers: Iterable[Any]) -> Any:
+        """One number, or a dict with one for each group."""
+        if self.groups is None:
+            (number,) = numbers
+            return number
+        return dict(zip(self.groups, numbers, strict=True))
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, against which neighbours it is protected, and what is publicly expected of the values.
+
+    `spread`, `density` and `location` are public guesses of the standard deviation, of the fraction of ones and of the
+    mean. They steer weights and predicted errors, never the guarantee.
+    """
+
+    statistic: Statistic
+    neighbors: str = "absent"
+    assume: str = "unrelated"
+    spread: float | None = None
+    density: float | None = None
+    location: float | None = None
+    #: "personalized", or "individual" and "group", which are weaker and must be asked for.
+    privacy: str = "personalized"
+    #: For "group": nano-epsilons of groups of 1, 2, ... people.
+    groups: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_name("neighbors", self.neighbors, NEIGHBORS)
+        check_name("privacy", self.privacy, PRIVACIES)
+        check_name("assume", self.assume, ASSUMPTIONS)
+        for name in ("spread", "density", "location"):
+            object.__setattr__(self, name, check_guess(name, getattr(self, name)))
+
+    @classmethod
+    def of(cls, statistic: Statistic, options: AskOptions, neighbors: str, groups: tuple[int, ...] = ()) -> Question:
+        """A statistic under the assumptions that a caller made."""
+        guesses = (options.spread, options.density, options.location)
+        return cls(statistic, neighbors, options.assume, *guesses, options.privacy, groups)
 
 
 @dataclass(frozen=True)
@@ -95,3 +186,130 @@ class Statistic(ABC):
 
     def check_people(self, levels: Levels) -> None:  # noqa: B027 most statistics can be asked of anybody
         """Refuse what so many people cannot give."""
+
+
+# Who weighs how much ------------------------------------------------------------------------------------------------
+
+
+class Rest(Enum):
+    """What becomes of the weight that people's own weights leave out."""
+
+    #: Totals stay too small; an average is that of the weight that is there.
+    OMITTED = "omitted"
+    #: Totals are scaled up to everyone; an average is that of the weight that is there.
+    RESCALED = "rescaled"
+    #: Values were shrunk: totals stay too small, an average is drawn to the centre.
+    SHRUNK = "shrunk"
+    #: The public centre takes its place.
+    CENTRED = "centred"
+
+
+@dataclass(frozen=True)
+class Coins:
+    """A person with grant e stays in a sample at threshold t with probability (exp(e) - 1)/(exp(t) - 1), at most 1."""
+
+    grants: tuple[int | None, ...]
+    t: int
+
+    @cached_property
+    def chances(self) -> tuple[int, ...]:
+        """By level, out of 2^64 and rounded down: what draws use."""
+        return tuple(ALWAYS if grant is None else keep_chance(grant, self.t) for grant in self.grants)
+
+    @cached_property
+    def expected(self) -> NDArray[np.float64]:
+        """By level, in floats: what predictions use."""
+        return expected_to_stay(self.grants, self.t / NANO)
+
+
+def expected_to_stay(grants: Sequence[int | None], t: Any) -> NDArray[np.float64]:
+    """(e^eps - 1)/(e^t - 1) at a threshold, or at each of a column, written so that no exponential overflows."""
+    epsilons = np.minimum([math.inf if grant is None else grant / NANO for grant in grants], t)
+    chances: NDArray[np.float64] = np.exp(epsilons - t) * np.expm1(-epsilons) / np.expm1(-t)
+    return chances
+
+
+@dataclass(frozen=True, eq=False)
+class Weighting:
+    """A weight per level in units of 1/`one`, and what weight one costs in nano-epsilon.
+
+    With `coins` a person counts only if a coin says so.
+    """
+
+    weights: tuple[int, ...]
+    one: int
+    rate: Fraction
+    rest: Rest = Rest.OMITTED
+    coins: Coins | None = None
+
+    @property
+    def sampled(self) -> bool:
+        """Whether coins decide who counts."""
+        return self.coins is not None
+
+    @property
+    def chances(self) -> tuple[int, ...] | None:
+        """Of staying in the sample, where there is one."""
+        return None if self.coins is None else self.coins.chances
+
+    def losses(self) -> tuple[Fraction, ...]:
+        """The exact loss of each level in nano-epsilon, of people whose coin says yes where there are coins."""
+        return tuple(Fraction(w, self.one) * self.rate for w in self.weights)
+
+    def charges(self, levels: Levels) -> tuple[int | None, ...]:
+        """The losses rounded up, in whole numbers: fractions would take longer than the draw."""
+        up, down = self.rate.numerator, self.one * self.rate.denominator
+        pairs = zip(levels.grants, self.weights, strict=True)
+        return tuple(None if grant is None else -(-weight * up // down) for grant, weight in pairs)
+
+    def total(self, levels: Levels) -> Fraction:
+        """How many people's worth of weight there is, or is expected where there are coins."""
+        if self.coins is not None:
+            return Fraction(sum(c * n for c, n in zip(self.coins.chances, levels.sizes, strict=True)), ALWAYS)
+        return Fraction(sum(w * n for w, n in zip(self.weights, levels.sizes, strict=True)), self.one)
+
+    def inverse_scale(self, share: Fraction, reach: int) -> Fraction:
+        """1/scale of the noise that a share of everybody's loss pays for, in units of 1/`one` of whole numbers."""
+        return share * self.rate / (NANO * reach * self.one)
+
+    @property
+    def fractions(self) -> NDArray[np.float64]:
+        """The expected weight of a person by level, in floats: for predictions."""
+        return np.array(self.weights, float) / self.one if self.coins is None else self.coins.expected
+
+    def used(self, levels: Levels) -> float:
+        """The share of people whose values can move the answer (expected, where there are coins)."""
+        people, _ = self.used_at(levels)
+        return sum(people) / levels.people
+
+    def used_at(self, levels: Levels) -> tuple[list[float], list[float]]:
+        """(people expected to be used, epsilon each is used at), per level."""
+        up, down = self.rate.numerator, self.one * self.rate.denominator
+        staying = [1.0] * len(self.weights) if self.coins is None else self.coins.expected.tolist()
+        facts = zip(levels.sizes, self.weights, staying, strict=True)
+        people = [float(size) * stays if weight > 0 else 0.0 for size, weight, stays in facts]
+        return people, [to_epsilon(weight * up // down) for weight in self.weights]
+
+
+@dataclass(frozen=True, eq=False)
+class Weightings:
+    """Several weightings at once, in floats: rows of expected weights by level, and what weight one costs in each."""
+
+    fractions: NDArray[np.float64]
+    rate: NDArray[np.float64]
+    one: int
+    rest: Rest
+    sampled: bool = False
+
+
+def proportional(levels: Levels, top: int | Fraction, rest: Rest) -> Weighting:
+    """Weights min(1, e_j/top), rounded down; public people count in full. Weight one costs `top`."""
+    rate = Fraction(top)
+    up, down = FINE * rate.denominator, rate.numerator
+    weights = [FINE if g is None else min(FINE, g * up // down) for g in levels.grants]
+    return Weighting(tuple(weights), FINE, rate, rest)
+
+
+def equivalent_scale(inverse: Any) -> Any:
+    """The scale of the Laplace noise with the same variance as the discrete one, 2a/(1-a)^2 with a=exp(-inverse)."""
+    return np.where(inverse < 1e-4, 1 / inverse, np.exp(-inverse / 2) / -np.expm1(-inverse))[()]

@@ -14,11 +14,10 @@ from typing import Any, Literal
 from epsilons.arguments import ARRAYS, BATCHES, TABLES, Argument, check_name
 from epsilons.errors import PlanError
 from epsilons.statistics import order
-from epsilons.statistics.base import Statistic
+from epsilons.statistics.base import Scope, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.regression import LinearRegression, LogisticRegression
-from epsilons.statistics.scope import Scope
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.unbounded import UnboundedOrder
 from epsilons.statistics.variance import Variance
@@ -46,7 +45,7 @@ EVERYONE = RowScope()
 Build = Callable[[Mapping[str, Any], RowScope], Statistic]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
     """One statistic, as all fronts know it."""
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from epsilons.errors import PlanError
 from epsilons.preferences import count_codes
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, whole_or_float
+from epsilons.statistics.base import Scope
 from epsilons.statistics.people import CHUNK, as_numbers
-from epsilons.statistics.scope import Scope
 
 
 @dataclass(frozen=True)

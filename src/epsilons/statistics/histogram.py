@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from epsilons.arguments import check_name, check_real
 from epsilons.errors import PlanError
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spelled, whole_or_float
+from epsilons.statistics.base import Scope
 from epsilons.statistics.people import CHUNK, as_doubles, as_numbers
-from epsilons.statistics.scope import Scope
 
 MAX_CELLS = 100_000
 _NAMES = 'categories=["north", "south"]'

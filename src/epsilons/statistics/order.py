@@ -25,16 +25,14 @@ from epsilons.guarantee import NANO
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels, count_codes
-from epsilons.statistics.base import Answer, Floats, Statistic
+from epsilons.statistics.base import Answer, Floats, Scope, Statistic, Weighting
 from epsilons.statistics.cells import LEVEL_BITS, SortedCells
 from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
 from epsilons.statistics.people import CHUNK, as_doubles, as_numbers
-from epsilons.statistics.scope import Scope
-from epsilons.statistics.weighting import Weighting
 
 if TYPE_CHECKING:
+    from epsilons.statistics.base import Question
     from epsilons.statistics.people import People
-    from epsilons.statistics.question import Question
 
 DEFAULT_STEPS = 65_536
 MAX_POINTS = 1 << 50

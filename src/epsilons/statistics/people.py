@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from epsilons.arguments import NUMBERS
 from epsilons.errors import DataError, PlanError
 from epsilons.noise.bernoulli import keep_people
-from epsilons.noise.entropy import Entropy
-from epsilons.noise.exact import ALWAYS
+from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.preferences import Levels, Roster
 
 if TYPE_CHECKING:

@@ -139,10 +139,16 @@ def _cell_rows(prepared: Prepared, statistic: Order, kind: Column, shift: int, w
     return CellRows(keys, shift, prepared.levels)
 
 
-def check_asked(prepared: Prepared, statistic: Statistic, name: str | None) -> None:
+def check_asked(prepared: Prepared, statistic: Any, name: str | None) -> None:
     """Whatever would be refused about a statistic and a column: said before anybody is charged, from public facts."""
     check_room(statistic, prepared.rows)
-    shape_of(statistic, prepared.schema.find(name) if name is not None else None)
+    kind = None if name is None else prepared.schema.find(name)
+    if statistic.summary not in _SHAPES:
+        raise _not_of_a_table(statistic)
+    if statistic.summary == "bins":
+        _check_bins(statistic, kind)
+    elif kind is not None or statistic.summary not in ("ones", "people"):
+        _numbers(kind)
 
 
 def check_room(statistic: Statistic, rows: int) -> None:
@@ -176,8 +182,12 @@ class _Shape:
 def shape_of(statistic: Any, kind: Column | None) -> _Shape:
     """How a statistic's summary is computed from a column."""
     if statistic.summary not in _SHAPES:
-        raise PlanError(f"A {statistic.name} cannot be asked of a table.", hint="count, sum, mean, median, histogram")
+        raise _not_of_a_table(statistic)
     return _SHAPES[statistic.summary](statistic, kind)
+
+
+def _not_of_a_table(statistic: Statistic) -> PlanError:
+    return PlanError(f"A {statistic.name} cannot be asked of a table.", hint="count, sum, mean, median, histogram")
 
 
 def _ones(kind: Column | None) -> _Shape:
@@ -191,20 +201,29 @@ def _ones(kind: Column | None) -> _Shape:
 def _steps(statistic: Bounded, kind: Column | None) -> _Shape:
     """Rows that have a value, each adding whole numbers to sums."""
     kind = _numbers(kind)
-    sums = tuple(ROW_STEPS[name](statistic, kind) for name in statistic.adds if name != "rows")
+    value = as_double(kind)
+    sums = tuple([ROW_STEPS[name](statistic.bounds, value) for name in statistic.adds if name != "rows"])
     return _Shape(sums, present(kind), counts_rows="rows" in statistic.adds)
 
 
-def _bins(statistic: Histogram, kind: Column | None) -> _Shape:
+def _check_bins(statistic: Histogram, kind: Column | None) -> Keys | None:
+    """The categories as keys of the column; None where bins are numbers."""
     if statistic.bins > MOST_BINS:
         raise PlanError(f"A histogram of {statistic.bins:,} bins.", rule=f"At most {MOST_BINS:,} on a table.")
     if statistic.edges is not None:
-        kind = _numbers(kind)
-        return _Shape(rows=present(kind), cell=bin_of(statistic, kind), cells=statistic.bins)
+        _numbers(kind)
+        return None
     if kind is None:
         raise PlanError("A histogram needs a column.", hint='people.histogram("region", categories=[...])')
-    keys = Keys((kind,), (statistic.bin_keys,), "category")
-    return _Shape(cell=keys.trees[0], cells=statistic.bins, categories=keys)
+    return Keys((kind,), (statistic.bin_keys,), "category")
+
+
+def _bins(statistic: Histogram, kind: Column | None) -> _Shape:
+    keys = _check_bins(statistic, kind)
+    if keys is not None:
+        return _Shape(cell=keys.trees[0], cells=statistic.bins, categories=keys)
+    kind = _numbers(kind)
+    return _Shape(rows=present(kind), cell=bin_of(statistic, kind), cells=statistic.bins)
 
 
 def _cells(statistic: Order, kind: Column | None) -> _Shape:

@@ -29,14 +29,12 @@ from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Average, Moments, Part, Sums, spelled
+from epsilons.statistics.base import Question, Rest, Scope, Weighting, equivalent_scale
 from epsilons.statistics.features import check_classes, check_names, check_target, feature_bounds
 from epsilons.statistics.moments import STEPS, Grid, product_sums
 from epsilons.statistics.people import as_doubles, as_numbers
-from epsilons.statistics.question import Question
 from epsilons.statistics.rows import Rows
-from epsilons.statistics.scope import Scope
 from epsilons.statistics.solving import WEIGHT_SQUARE, NoisyLoss
-from epsilons.statistics.weighting import Rest, Weighting, equivalent_scale
 
 #: The noise grows with the square of the number of features; beyond this no model is worth it.
 MAX_FEATURES = 200

@@ -16,7 +16,7 @@ from epsilons.engines.base import NUMBER, TRUTH, Column
 from epsilons.engines.trees import cast, column, double, missing, whole
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
-from epsilons.statistics.total import STEPS, Bounded, unit_scale, zero_steps
+from epsilons.statistics.total import STEPS, unit_scale, zero_steps
 
 #: The cell of a value that is missing, or in no bin.
 MISSING = -1
@@ -37,48 +37,49 @@ def as_double(kind: Column) -> exp.Expr:
     return column(kind.name) if kind.bits == 64 else cast(column(kind.name), "DOUBLE")
 
 
-def centred_step(statistic: Bounded, kind: Column) -> exp.Expr:
+def centred_step(bounds: tuple[float, float], value: exp.Expr) -> exp.Expr:
     """floor(2^30 (x - c)/h + 1/2): `Bounded.steps` of a value that is not missing.
 
     Dividing by h/2^30 instead of dividing by h and multiplying is the same double: powers of two do not round.
     """
-    low, high = statistic.bounds
-    lowest, highest = (int(step) for step in statistic.steps(np.array([low, high])))
-    step = _half_up(_scaled(statistic, kind, STEPS))
-    return _between(as_double(kind), low, whole(lowest), high, whole(highest), cast(step, "INT"))
+    low, high = bounds
+    lowest, highest = np.floor(unit_scale(np.array(bounds), bounds) * STEPS + 0.5).astype(int).tolist()
+    step = _half_up(_scaled(bounds, value, STEPS))
+    return _between(value, low, whole(lowest), high, whole(highest), cast(step, "INT"))
 
 
-def zero_step(statistic: Bounded, kind: Column) -> exp.Expr:
+def zero_step(bounds: tuple[float, float], value: exp.Expr) -> exp.Expr:
     """floor(2^30 x/largest + 1/2): `zero_steps` of a value that is not missing."""
-    low, high = statistic.bounds
-    lowest, highest = (int(step) for step in zero_steps(np.array([low, high]), statistic.bounds))
-    scaled = exp.Div(this=as_double(kind), expression=double(max(abs(low), abs(high)) / STEPS))
-    return _between(as_double(kind), low, whole(lowest), high, whole(highest), cast(_half_up(scaled), "INT"))
+    low, high = bounds
+    lowest, highest = zero_steps(np.array(bounds), bounds).astype(int).tolist()
+    scaled = exp.Div(this=value.copy(), expression=double(max(abs(low), abs(high)) / STEPS))
+    return _between(value, low, whole(lowest), high, whole(highest), cast(_half_up(scaled), "INT"))
 
 
-def square_step(statistic: Bounded, kind: Column) -> exp.Expr:
+def square_step(bounds: tuple[float, float], value: exp.Expr) -> exp.Expr:
     """floor(2^30 (u^2 - 1/2) + 1/2) with u = (x - c)/h, of a value that is not missing."""
-    low, high = statistic.bounds
-    lowest, highest = (math.floor((u * u - 0.5) * STEPS + 0.5) for u in unit_scale(np.array([low, high]), (low, high)))
-    u = _scaled(statistic, kind, 1)
+    low, high = bounds
+    ends = unit_scale(np.array(bounds), bounds)
+    lowest, highest = np.floor((ends * ends - 0.5) * STEPS + 0.5).astype(int).tolist()
+    u = _scaled(bounds, value, 1)
     square = exp.Sub(this=exp.Mul(this=exp.paren(u), expression=exp.paren(u.copy())), expression=double(0.5))
     step = cast(_half_up(exp.Mul(this=exp.paren(square), expression=double(STEPS))), "INT")
-    return _between(as_double(kind), low, whole(lowest), high, whole(highest), step)
+    return _between(value, low, whole(lowest), high, whole(highest), step)
 
 
 #: What a row that has a value adds to a sum, in the words of `total._ROW_STEPS`.
-ROW_STEPS: dict[str, Callable[[Bounded, Column], exp.Expr]] = {
+ROW_STEPS: dict[str, Callable[[tuple[float, float], exp.Expr], exp.Expr]] = {
     "centred": centred_step,
     "square": square_step,
     "zero": zero_step,
 }
 
 
-def _scaled(statistic: Bounded, kind: Column, steps: int) -> exp.Expr:
+def _scaled(bounds: tuple[float, float], value: exp.Expr, steps: int) -> exp.Expr:
     """(x - c)/h in units of 1/steps. Where rounding takes a bound past 1, what lies beyond is put back."""
-    low, high = statistic.bounds
+    low, high = bounds
     centre, half = low / 2 + high / 2, high / 2 - low / 2
-    offset = exp.paren(exp.Sub(this=as_double(kind), expression=double(centre)))
+    offset = exp.paren(exp.Sub(this=value.copy(), expression=double(centre)))
     scaled: exp.Expr = exp.Div(this=offset, expression=double(half / steps))
     if (low - centre) / half < -1 or (high - centre) / half > 1:
         scaled = exp.Least(this=scaled, expressions=[double(steps)])

@@ -23,10 +23,8 @@ from numpy.typing import NDArray
 
 from epsilons.arguments import check_bounds
 from epsilons.statistics.additive import Additive, Average, Moments, Part, Sums, doubt
-from epsilons.statistics.base import Floats
+from epsilons.statistics.base import Floats, Question, Scope
 from epsilons.statistics.people import CHUNK, as_doubles, as_numbers, sum_by_level
-from epsilons.statistics.question import Question
-from epsilons.statistics.scope import Scope
 
 #: Steps of the grid from the centre of the bounds to a bound.
 STEPS = 1 << 30

@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from epsilons.arguments import LARGEST, check_rank, check_unbounded_step, exact
 from epsilons.errors import PlanError
 from epsilons.noise.entropy import Entropy
-from epsilons.statistics.base import Answer, Floats, Statistic
+from epsilons.statistics.base import Answer, Floats, Question, Statistic, Weighting
 from epsilons.statistics.local import Local, Ranked, rank_reaches
 from epsilons.statistics.people import People, array_people, as_doubles, as_numbers
-from epsilons.statistics.question import Question
-from epsilons.statistics.weighting import Weighting
 
 #: Without bounds there is no range to divide: answers fall on multiples of a millionth unless `step` is given.
 DEFAULT_STEP = Fraction(1, 1_000_000)

@@ -14,9 +14,8 @@ from epsilons.accuracy.ratio import RatioBar
 from epsilons.mechanisms.base import create
 from epsilons.preferences import Levels, roster_of
 from epsilons.release.answer import make_release
+from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
-from epsilons.statistics.scope import Scope
 from epsilons.statistics.total import Mean
 from epsilons.testing import seeded
 from small_worlds import at_max

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import epsilons as eps
+from epsilons.statistics.base import Scope
 from epsilons.statistics.model_queries import moments
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
 from epsilons.statistics.rows import Rows
-from epsilons.statistics.scope import Scope
 from epsilons.testing import seeded
 from hostile import FLOATS
 

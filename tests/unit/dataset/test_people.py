@@ -18,11 +18,10 @@ from epsilons.errors import PlanError
 from epsilons.mechanisms.base import create, registered
 from epsilons.preferences import roster_of
 from epsilons.statistics.additive import Additive
+from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
-from epsilons.statistics.scope import Scope
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from epsilons.testing import seeded

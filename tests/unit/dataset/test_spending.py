@@ -18,10 +18,9 @@ from epsilons.preferences import LADDER, Levels, roster_of
 from epsilons.release.answer import make_release
 from epsilons.release.sketch import Sketch, Spendable
 from epsilons.statistics.additive import Additive, Average
+from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.count import Count
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
-from epsilons.statistics.scope import Scope
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
 from small_worlds import at_max

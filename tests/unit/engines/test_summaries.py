@@ -19,10 +19,10 @@ from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError, PlanError
 from epsilons.statistics import order
 from epsilons.statistics.additive import Additive
+from epsilons.statistics.base import Scope
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.queries import Keys, Prepared, Tally, cells, check_room, count_people, tally
-from epsilons.statistics.scope import Scope
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.unbounded import UnboundedOrder
 from epsilons.statistics.variance import Variance

@@ -17,7 +17,7 @@ from epsilons.local import (
     SamplingPrivacy,
 )
 from epsilons.local.base import protocol_from, registered
-from epsilons.noise.exact import as_ball, working_precision
+from epsilons.noise.entropy import as_ball, working_precision
 from epsilons.testing import seeded
 
 PROTOCOLS: list[ResponseProtocol] = [

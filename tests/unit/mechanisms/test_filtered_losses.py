@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from epsilons.audit import ABSENT
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Weighing, create, weighting_of
-from epsilons.noise.exact import ALWAYS
+from epsilons.noise.entropy import ALWAYS
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.additive import Additive
+from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
-from epsilons.statistics.question import Question
-from epsilons.statistics.scope import Scope
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from rows import RowPeople, Rows, all_rows, samples

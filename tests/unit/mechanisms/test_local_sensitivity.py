@@ -26,12 +26,11 @@ from epsilons.mechanisms.base import create, registered
 from epsilons.mechanisms.local_sensitivity import NOT_DP
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
-from epsilons.statistics.base import Statistic
+from epsilons.statistics.base import Question, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
 from epsilons.statistics.total import STEPS, Mean, Sum
 from epsilons.statistics.unbounded import UnboundedOrder
 from epsilons.statistics.variance import Variance

@@ -11,8 +11,8 @@ import pytest
 import epsilons as eps
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
+from epsilons.statistics.base import Question
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
 from small_worlds import GRID, WORLDS, laws, served_pairs
 
 NAN = math.nan

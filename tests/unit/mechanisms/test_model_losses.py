@@ -17,13 +17,12 @@ from epsilons.mechanisms.base import Charges, Weighing, create, weighting_of
 from epsilons.mechanisms.sample import Sample
 from epsilons.mechanisms.stretching import Stretching
 from epsilons.mechanisms.weighted import Weighted
-from epsilons.noise.exact import ALWAYS
+from epsilons.noise.entropy import ALWAYS
 from epsilons.preferences import Levels, roster_of
 from epsilons.statistics.additive import Part, weighted_sums
+from epsilons.statistics.base import Question, Rest, Weighting, proportional
 from epsilons.statistics.moments import STEPS
-from epsilons.statistics.question import Question
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
-from epsilons.statistics.weighting import Rest, Weighting, proportional
 from small_worlds import at_max
 
 LINEAR = LinearRegression(("a", "b"), ((-1.0, 1.0),) * 2, (-1.0, 1.0))

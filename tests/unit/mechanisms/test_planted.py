@@ -12,8 +12,8 @@ from epsilons.mechanisms.base import Mechanism
 from epsilons.mechanisms.exponential import ExponentialCount, ExponentialOrder
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
+from epsilons.statistics.base import Question
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
 from planted import ALIKE, BITS, COUNT, MIXED, PLANTS, Plant, SampleTwice, Tampered, TamperedCount
 from small_worlds import audit_exactly
 

@@ -12,8 +12,8 @@ from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import weighting_of
 from epsilons.mechanisms.robust import Robust
 from epsilons.preferences import roster_of
+from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
-from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean, Sum
 
 ROSTERS = [

@@ -23,10 +23,10 @@ from epsilons.noise.pmf import heavy_log_probabilities
 from epsilons.planner.choose import choose, rank_mechanisms
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
+from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
 from epsilons.statistics.smooth import RELATIVE_ERROR
 from epsilons.testing import seeded
 from small_worlds import audit_exactly

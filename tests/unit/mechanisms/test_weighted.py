@@ -16,10 +16,9 @@ from epsilons.mechanisms.base import Weighing, weighting_of
 from epsilons.mechanisms.weighted import Weighted, saturation
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
+from epsilons.statistics.base import FINE, Question
 from epsilons.statistics.count import Count
-from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean, Sum
-from epsilons.statistics.weighting import FINE
 from small_worlds import at_max
 
 PUBLIC = math.inf

@@ -9,7 +9,7 @@ from flint import arb
 
 from epsilons.noise import Entropy, bernoulli, binomial
 from epsilons.noise.bernoulli import below, settle, thin
-from epsilons.noise.exact import ALWAYS, floor_dyadic
+from epsilons.noise.entropy import ALWAYS, floor_dyadic
 from epsilons.testing import seeded
 
 TapeMaker = Callable[..., Entropy]

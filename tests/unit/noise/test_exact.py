@@ -7,7 +7,7 @@ import pytest
 from flint import arb
 
 from epsilons.noise import floor_dyadic, keep_chance
-from epsilons.noise.exact import ALWAYS, as_ball, certain_floor, working_precision
+from epsilons.noise.entropy import ALWAYS, as_ball, certain_floor, working_precision
 
 
 def decimal_keep(epsilon: int, threshold: int) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from epsilons.noise import Entropy
-from epsilons.noise.exact import floor_dyadic
+from epsilons.noise.entropy import floor_dyadic
 from epsilons.noise.laplace import (
     Digits,
     digits_of,

@@ -11,7 +11,7 @@ import pytest
 from scipy import integrate, stats
 
 from epsilons.noise import heavy
-from epsilons.noise.exact import working_precision
+from epsilons.noise.entropy import working_precision
 from epsilons.noise.pmf import heavy_log_probabilities
 from epsilons.testing import seeded
 

@@ -6,8 +6,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from epsilons.noise.bernoulli import keep_digests, keep_people
-from epsilons.noise.entropy import Entropy
-from epsilons.noise.exact import ALWAYS
+from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.testing import seeded
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from epsilons.noise.exact import working_precision
+from epsilons.noise.entropy import working_precision
 from epsilons.noise.weighing import Scales
 
 RUNS = [(0, 1, 0), (3, 10, 0), (3, 4, 0), (7, 20, 2), (9, 1, 5), (2, 1000, 1), (10**6, 5, 1), (-4, 3, 1)]

@@ -11,8 +11,8 @@ from epsilons.arguments import ARRAYS, ASSUMPTIONS
 from epsilons.mechanisms.base import create, registered
 from epsilons.planner.choose import _DIGITS, choose, rank_mechanisms
 from epsilons.preferences import roster_of
+from epsilons.statistics.base import Question
 from epsilons.statistics.catalogue import CATALOGUE
-from epsilons.statistics.question import Question
 from epsilons.statistics.total import Mean
 from epsilons.testing import seeded
 

@@ -15,11 +15,10 @@ from epsilons.errors import DataError, PlanError
 from epsilons.mechanisms.base import Weighing, create, registered, weighting_of
 from epsilons.preferences import roster_of
 from epsilons.statistics.additive import Additive
+from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.question import Question
-from epsilons.statistics.scope import Scope
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from rows import MISSING, RowPeople, all_rows, contribution, distances, vectors

@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from epsilons.statistics.scope import Scope
+from epsilons.statistics.base import Scope
 from epsilons.statistics.total import STEPS, Mean, Sum
 from epsilons.statistics.variance import _ROW_WEIGHT, _SHARES
 

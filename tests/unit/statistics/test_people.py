@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from epsilons.noise.entropy import Entropy
-from epsilons.noise.exact import ALWAYS
+from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.additive import thin

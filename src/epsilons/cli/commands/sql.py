@@ -17,10 +17,7 @@ from epsilons.cli.terminal import print_json, results
 @click.option("--share", type=float, default=0.1, show_default=True, help="For all aggregates together.")
 @click.option("--keys", "by", multiple=True, metavar="COLUMN=KEY,KEY", help="The groups of a column of GROUP BY.")
 @click.option("--bounds", "bounds", multiple=True, metavar="COLUMN=LOW,HIGH", help="Public bounds of a column.")
-@asking.missing
-@asking.mechanism
-@asking.assume
-@asking.analyst
+@asking.query_options
 @asking.spending
 def command(
     dataset: str, query: str, share: float, bounds: tuple[str, ...], dry_run: bool, as_json: bool, **given: Any
@@ -32,7 +29,7 @@ def command(
       epsilons sql people.toml "SELECT AVG(wage), COUNT(*) FROM people WHERE age >= 18" --bounds wage=0,100
     """
     with asking.open_dataset(dataset) as people:
-        options = asking.arguments(given, people)
+        options = asking.arguments(None, given, people)
         batch = people.batch(share)
         batch.sql(query, bounds=asking.column_bounds(bounds), keys=options.pop("by", None), **options)
         if not dry_run:
