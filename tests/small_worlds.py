@@ -49,6 +49,13 @@ ROSTERS: tuple[tuple[float, ...], ...] = (
 )
 
 
+def at_max(name: str, statistic: Statistic, **options: Any) -> Mechanism:
+    """A mechanism whose threshold, if it has one, is the largest epsilon: so it leaves people out, or samples them."""
+    if "threshold" in options_of(kind_for(name, statistic)):
+        options.setdefault("threshold", "max")
+    return create(name, statistic, **options)
+
+
 def variants(name: str, statistic: Statistic, epsilons: Sequence[float]) -> Iterator[Mechanism]:
     """A mechanism with each of its options: thresholds by rule and by number, rescaled or not."""
     fields = options_of(kind_for(name, statistic))

@@ -19,12 +19,13 @@ from epsilons.dataset.question import TableQuestion, Terms, parse_question
 from epsilons.engines.duckdb import DuckDB
 from epsilons.ledger.identity import digests
 from epsilons.ledger.values import Members
-from epsilons.mechanisms.base import Mechanism, create, registered
+from epsilons.mechanisms.base import Mechanism, registered
 from epsilons.preferences import roster_of
 from epsilons.statistics.base import Question
 from epsilons.statistics.catalogue import find_statistic
 from epsilons.statistics.queries import check_asked
 from hostile import FLOATS, INTS
+from small_worlds import at_max
 
 SCHEMA = pa.schema(
     {"id": pa.string(), "x": pa.float64(), "k": pa.int64(), "g": pa.string(), "b": pa.bool_(), "f": pa.float32()}
@@ -168,7 +169,7 @@ def make_pair(bench: Bench, random: np.random.Generator) -> Pair:
         meaning = question_of(terms, **asked)
         question = Question(meaning.statistic, relation)
         levels = roster_of(list(grants.values())).levels
-        makers = [create(name, question.statistic) for name in sorted(registered())]
+        makers = [at_max(name, question.statistic) for name in sorted(registered())]
         serving = [mechanism for mechanism in makers if mechanism.refuses(question, levels) is None]
         if serving:
             break

@@ -19,7 +19,7 @@ from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
-from small_worlds import WORLDS, audit_exactly
+from small_worlds import WORLDS, at_max, audit_exactly
 
 #: Whole milli-epsilons, so that sums of a few are exact to far below the tolerance.
 EPSILONS = st.one_of(st.integers(1, 3000).map(lambda k: k / 1000), st.sampled_from([0.5, 1.0, math.inf]))
@@ -85,7 +85,7 @@ def test_no_roster_makes_anybody_lose_more_than_their_charge(
     name: str, kind: str, neighbors: str, epsilons: list[float]
 ) -> None:
     statistic, domain = WORLDS[kind]
-    question, mechanism = Question(statistic, neighbors), create(name, statistic)
+    question, mechanism = Question(statistic, neighbors), at_max(name, statistic)
     if mechanism.refuses(question, roster_of(epsilons).levels) is None:
         verdict = audit_exactly(mechanism, question, tuple(epsilons), domain)
         assert verdict.holds, str(verdict)

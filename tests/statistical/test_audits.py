@@ -31,7 +31,7 @@ from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
 from planted import PLANTS, Claim, Plant, SampleTwice
-from small_worlds import Pair, charged
+from small_worlds import Pair, at_max, charged
 
 pytestmark = pytest.mark.statistical
 
@@ -56,7 +56,7 @@ class Worst:
 
 def on(name: str, question: Question, epsilons: tuple[float, ...], cases: dict[str, tuple[str, Pair]]) -> list[Worst]:
     return [
-        Worst(what, create(name, question.statistic), replace(question, neighbors=rel), epsilons, pair)
+        Worst(what, at_max(name, question.statistic), replace(question, neighbors=rel), epsilons, pair)
         for what, (rel, pair) in cases.items()
     ]
 
@@ -198,7 +198,7 @@ def test_releases_follow_the_exact_distribution_that_the_enumeration_audits(name
     statistic = {"count": COUNT, "median": order.median((0.0, 4.0), 1), "min": order.minimum((0.0, 4.0), 1)}[kind]
     values = (1.0, 0.0, 1.0, ABSENT) if kind == "count" else (0.0, 3.0, 4.0, ABSENT)
     question, roster = Question(statistic), roster_of([0.5, 1.0, 2.0, 2.0])
-    mechanism, people, entropy, size = create(name, statistic), ArrayPeople.of(values, roster), seeded(3), 2_000
+    mechanism, people, entropy, size = at_max(name, statistic), ArrayPeople.of(values, roster), seeded(3), 2_000
     outcomes, logs = mechanism.distribution(question, people)
     law = {(o[0] if isinstance(o, tuple) else o): p for o, p in zip(outcomes.tolist(), np.exp(logs), strict=True)}
     drawn = [mechanism.draw(question, people, entropy).value for _ in range(size)]
@@ -237,7 +237,7 @@ def _short(value: object) -> str:
 def test_answers_drawn_in_bulk_are_distributed_like_single_releases(statistic: Statistic, name: str) -> None:
     """`simulate`, which the audits draw from, against `draw`, which people get (Kolmogorov-Smirnov)."""
     question, roster = Question(statistic), roster_of([0.5, 1.0, 2.0, 2.0])
-    mechanism, people, entropy = create(name, statistic), ArrayPeople.of((1.0, 0.0, 1.0, ABSENT), roster), seeded(5)
+    mechanism, people, entropy = at_max(name, statistic), ArrayPeople.of((1.0, 0.0, 1.0, ABSENT), roster), seeded(5)
     single = [mechanism.draw(question, people, entropy).value for _ in range(1_000)]
     bulk = mechanism.simulate(question, people, entropy, 2_000 if name == "sample" else 20_000)
     assert stats.ks_2samp(single, bulk).pvalue > 1e-5

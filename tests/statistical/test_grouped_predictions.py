@@ -20,6 +20,7 @@ from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
+from small_worlds import at_max
 
 pytestmark = pytest.mark.statistical
 
@@ -35,13 +36,13 @@ def measured(name: str, question: Question, factor: float, fraction: float, seed
     for _ in range(1000):
         counting = fraction if question.density is not None else random.beta(1, 1 / fraction - 1)
         values = np.where(random.random(len(EPSILONS)) < counting, 1.0, np.nan)
-        answer = create(name, question.statistic).draw(question, ArrayPeople.of(values, roster), entropy).value
+        answer = at_max(name, question.statistic).draw(question, ArrayPeople.of(values, roster), entropy).value
         squares.append((answer - np.sum(~np.isnan(values))) ** 2)
     return math.sqrt(np.mean(squares))
 
 
 def predicted(name: str, question: Question, factor: float) -> float:
-    error = create(name, question.statistic).predict_error(question, roster_of(EPSILONS * factor).levels)
+    error = at_max(name, question.statistic).predict_error(question, roster_of(EPSILONS * factor).levels)
     assert error is not None
     return error
 

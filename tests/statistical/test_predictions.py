@@ -19,6 +19,7 @@ from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
 from settings import Setting, count_settings, measured, median_settings, paper_four_settings
+from small_worlds import at_max
 
 pytestmark = pytest.mark.statistical
 
@@ -34,7 +35,7 @@ def make(name: str, statistic: Statistic) -> Mechanism:
     }
     if name in special:
         return create(special[name][0], statistic, threshold=special[name][1])
-    return create(name, statistic)
+    return at_max(name, statistic)
 
 
 def serves(name: str, question: Question, levels: Levels) -> bool:
@@ -83,7 +84,7 @@ def test_predicted_error_is_within_20_percent(case: str, name: str) -> None:
     random, entropy = np.random.default_rng(7), seeded(7)
     roster = roster_of(EPSILONS)
     for options in variants(name):
-        mechanism = create(name, statistic, **options)
+        mechanism = at_max(name, statistic, **options)
         if mechanism.refuses(question, roster.levels) is not None:
             continue
         squares = []
@@ -103,7 +104,7 @@ def test_histogram_prediction_is_within_20_percent(name: str) -> None:
     question = Question(statistic)
     random, entropy = np.random.default_rng(8), seeded(8)
     roster = roster_of(EPSILONS)
-    mechanism = create(name, statistic)
+    mechanism = at_max(name, statistic)
     squares = []
     for _ in range(400):
         # Nobody guessed how people spread over the bins: every way is equally likely.
@@ -253,7 +254,7 @@ def test_a_public_guess_of_the_mean_makes_every_prediction_good(name: str, middl
     """Values far from the centre of the bounds: what is left out costs what the guess says."""
     random, entropy = np.random.default_rng(16), seeded(16)
     question = Question(Mean((0.0, 100.0)), spread=2.0, location=middle)
-    roster, mechanism = roster_of(EPSILONS), create(name, question.statistic)
+    roster, mechanism = roster_of(EPSILONS), at_max(name, question.statistic)
     squares = []
     for _ in range(400):
         people = ArrayPeople.of(random.normal(middle, 2.0, len(EPSILONS)), roster)

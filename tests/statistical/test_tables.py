@@ -15,6 +15,7 @@ from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic, Weighting
 from epsilons.statistics.count import Count
 from settings import PaperOne, Setting, _with, measured
+from small_worlds import at_max
 
 pytestmark = pytest.mark.statistical
 
@@ -29,7 +30,7 @@ MEDIAN = {"minimum": 193, "threshold": 29.7, "sample": 12.8, "S-avg": 9.9, "expo
 
 
 def make(name: str, statistic: Statistic) -> Mechanism:
-    return create("sample", statistic, threshold="mean") if name == "S-avg" else create(name, statistic)
+    return create("sample", statistic, threshold="mean") if name == "S-avg" else at_max(name, statistic)
 
 
 def agrees(squares: Any, table: float) -> bool:

@@ -11,7 +11,7 @@ import pytest
 
 from epsilons.accuracy.additive import LinearAccuracy
 from epsilons.accuracy.ratio import RatioBar
-from epsilons.mechanisms.base import Weighing, create, weighting_of
+from epsilons.mechanisms.base import Weighing, weighting_of
 from epsilons.preferences import roster_of
 from epsilons.release.answer import make_release
 from epsilons.statistics import order
@@ -20,6 +20,7 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
 from many_rows import ManyRows, populate
+from small_worlds import at_max
 
 pytestmark = pytest.mark.statistical
 
@@ -79,7 +80,7 @@ def measure(name: str, mechanism: str, rows: int, groups: int, fraction: float, 
     random, entropy, squares = np.random.default_rng(1), seeded(1), []
     for _ in range(runs):
         people = populate(random, ROSTER, rows=rows, groups=groups, fraction=fraction, middle=middle, spread=spread)
-        answers = numbers(create(mechanism, statistic).draw(question, people, entropy).value)  # type: ignore[arg-type]
+        answers = numbers(at_max(mechanism, statistic).draw(question, people, entropy).value)  # type: ignore[arg-type]
         squares.append(np.mean([(a - b) ** 2 for a, b in zip(answers, people.truth(statistic), strict=True)]))
     return question, math.sqrt(np.mean(squares))
 
@@ -89,7 +90,7 @@ def test_predicted_error_is_within_25_percent(
     name: str, mechanism: str, rows: int, groups: int, fraction: float, runs: int
 ) -> None:
     question, measured = measure(name, mechanism, rows, groups, fraction, runs)
-    predicted = create(mechanism, question.statistic).predict_error(question, ROSTER.levels)
+    predicted = at_max(mechanism, question.statistic).predict_error(question, ROSTER.levels)
     assert predicted is not None
     assert measured == pytest.approx(predicted, rel=0.25)
 
@@ -97,7 +98,7 @@ def test_predicted_error_is_within_25_percent(
 def test_a_prediction_that_takes_the_number_of_rows_for_known_would_be_caught() -> None:
     """The planted bug: two independent noises over a fixed denominator."""
     question, measured = measure("mean", "threshold", 3, 4, 0.2, 150)
-    mechanism = create("threshold", question.statistic)
+    mechanism = at_max("threshold", question.statistic)
     assert isinstance(mechanism, Weighing)
     wrong = LinearAccuracy().predict(question, ROSTER.levels, weighting_of(mechanism, question, ROSTER.levels))
     assert wrong is not None
@@ -129,7 +130,7 @@ def coverage(
         people: ManyRows = populate(
             random, ROSTER, rows=rows, groups=groups, fraction=fraction, middle=middle, spread=spread
         )
-        release = make_release(create(mechanism, statistic), question, people, entropy, "")  # type: ignore[arg-type]
+        release = make_release(at_max(mechanism, statistic), question, people, entropy, "")  # type: ignore[arg-type]
         if shrink < 1:
             bars = [bar for bar in release.models or () if isinstance(bar, RatioBar)]
             release = replace(release, models=tuple(_shrunk(bar, shrink) for bar in bars))

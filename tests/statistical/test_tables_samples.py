@@ -20,7 +20,6 @@ from scipy.stats import chi2
 from epsilons.dataset import people as table_people
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion
-from epsilons.mechanisms.base import create
 from epsilons.noise.bernoulli import keep_digests
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.preferences import roster_of
@@ -30,6 +29,7 @@ from epsilons.statistics.order import Order
 from epsilons.statistics.people import ArrayPeople
 from epsilons.testing import seeded
 from rows import RowPeople, samples
+from small_worlds import at_max
 from tables import Bench, question_of
 
 pytestmark = pytest.mark.statistical
@@ -169,7 +169,7 @@ def test_draws_from_a_table_have_the_exact_law_of_the_array(bench: Bench, name: 
     """Through `draw`, as a release does it. A count's law is listed out to where nothing is expected."""
     chosen, wording = DRAWN[name]
     meaning = asked(bench, 1, **wording)
-    mechanism = create(chosen, meaning.statistic)
+    mechanism = at_max(chosen, meaning.statistic)
     grants = {f"p{place}": epsilon for place, epsilon in enumerate(EPSILONS)}
     nothing = {"k": 1, "g": None, "b": None, "f": None}
     records = [{"id": f"p{place}", "x": x, **nothing} for place, x in enumerate(VALUES) if not math.isnan(x)]

@@ -16,6 +16,7 @@ from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.variance import Variance
 from epsilons.testing import seeded
+from small_worlds import at_max
 
 pytestmark = pytest.mark.statistical
 
@@ -62,7 +63,7 @@ def predicted(mechanism: Mechanism, question: Question, epsilons: Any) -> float:
 @pytest.mark.parametrize("over", STATISTICS)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_predicted_error_of_a_variance_is_within_15_percent(name: str, over: str) -> None:
-    mechanism = create(name, STATISTICS[over], **MECHANISMS[name])
+    mechanism = at_max(name, STATISTICS[over], **MECHANISMS[name])
     for location, spread, factor in SETTINGS:
         question = Question(STATISTICS[over], location=location, spread=spread)
         epsilons = EPSILONS * factor
@@ -112,7 +113,7 @@ def test_a_variance_of_skewed_values_at_one_epsilon() -> None:
 def test_the_stated_error_follows_what_the_answer_shows(name: str, over: str) -> None:
     """Nobody guesses anything; the values lie far from the centre, and there are enough of them to show it."""
     statistic = STATISTICS[over]
-    mechanism, question, unfiltered = create(name, statistic), Question(statistic), over == "all"
+    mechanism, question, unfiltered = at_max(name, statistic), Question(statistic), over == "all"
     epsilons = np.repeat([0.2, 1.0], [2000, 1000])
     random, entropy, roster = np.random.default_rng(9), seeded(9), roster_of(epsilons)
     stated, squares = [], []
@@ -157,7 +158,7 @@ def test_variances_of_two_weightings_differ_by_at_most_what_the_worst_case_says(
 @pytest.mark.parametrize("middle", [5.0, 50.0, 90.0])
 @pytest.mark.parametrize("name", ["minimum", "weighted", "threshold", "sample"])
 def test_no_values_are_worse_than_the_worst_case(name: str, middle: float) -> None:
-    mechanism, question = create(name, STATISTICS["all"]), Question(STATISTICS["all"], assume="nothing")
+    mechanism, question = at_max(name, STATISTICS["all"]), Question(STATISTICS["all"], assume="nothing")
     epsilons = np.repeat([0.3, 0.5], [200, 1800])
     roster, entropy = roster_of(epsilons), seeded(7)
     worst = mechanism.worst_error(question, roster.levels)

@@ -208,7 +208,7 @@ def test_hardly_anything_asks_which_statistic_it_was_given() -> None:
     [
         "isinstance(statistic, Count)",
         "isinstance(question.statistic, (Sum, Mean))",
-        "isinstance(\n  self.statistic, A\n)",
+        "isinstance(\n  self.statistic, A",
     ],
 )
 def test_a_planted_ladder_is_seen(planted: str) -> None:

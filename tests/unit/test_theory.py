@@ -32,6 +32,7 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
 from settings import PaperOne
+from small_worlds import at_max
 
 PUBLIC = math.inf
 Floats = NDArray[np.float64]
@@ -333,7 +334,7 @@ def test_no_count_errs_less_than_the_floor_or_more_than_its_worst_error(seed: in
     floor = count_floor(roster.levels)
     everything = [np.array(bits, float) for bits in itertools.product((0, 1), repeat=people)]
     for name in registered():
-        mechanism = create(name, question.statistic)
+        mechanism = at_max(name, question.statistic)
         if mechanism.refuses(question, roster.levels) is not None:
             continue
         claimed = mechanism.worst_error(question, roster.levels)
@@ -449,7 +450,7 @@ def test_a_debiased_answer_is_right_on_average_over_who_chose_which_level(statis
     epsilons, values = [0.2, 0.5, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0]
     roster, question = roster_of(epsilons), Question(statistic)
     for name in ("threshold", "stretching", "sample"):
-        mechanism = create(name, statistic)
+        mechanism = at_max(name, statistic)
         (model,) = mechanism.error_bars(question, roster.levels, Answer(0.5)) or ()
         assert isinstance(model, ErrorModel)
         answers = [

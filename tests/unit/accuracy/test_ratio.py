@@ -18,6 +18,7 @@ from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean
 from epsilons.testing import seeded
+from small_worlds import at_max
 
 #: Sum of (x - 50) is 200 over 20 rows: a mean of 60.
 BAR = RatioBar((0.0, 100.0), 200.0, 20.0, sum_scale=5.0, rows_scale=0.2, luck=0.0, population=0.0, grid=0.0)
@@ -81,8 +82,7 @@ def test_the_chance_within_is_the_inverse_of_the_width(laplace: tuple[float, ...
 def bars(name: str, epsilons: list[float], assume: str = "unrelated", left_out: int = 0) -> tuple[RatioBar, ...] | None:
     levels = replace(roster_of(epsilons).levels, left_out=left_out)
     question = Question(Mean.over(Scope(), (0.0, 1.0), "absent", None), assume=assume)
-    options = {"threshold": "max"} if name in ("threshold", "sample") else {}
-    mechanism = create(name, question.statistic, **options)
+    mechanism = at_max(name, question.statistic)
     answer = mechanism.draw(question, _People(epsilons, levels), seeded(1))  # type: ignore[arg-type]
     assert answer.sums is not None
     found = mechanism.error_bars(question, levels, answer)

@@ -59,7 +59,7 @@ QUESTIONS: dict[str, Any] = {
     "median by region": lambda people, **more: people.median(
         "wage", bounds=(0, 100), by={"region": ["north", "south"]}, **more
     ),
-    "sample": lambda people, **more: people.sum("wage", bounds=(0, 100), mechanism="sample", **more),
+    "sample": lambda people, **more: people.sum("wage", bounds=(0, 100), mechanism="sample", threshold="max", **more),
     "histogram": lambda people, **more: people.histogram("union", categories=["yes", "no"], **more),
 }
 

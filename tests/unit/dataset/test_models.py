@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import epsilons as eps
+from epsilons.statistics.base import Scope
 from epsilons.statistics.model_queries import moments
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
 from epsilons.statistics.rows import Rows
@@ -117,7 +118,7 @@ def test_a_model_on_a_condition_and_on_a_sample() -> None:
 
 def test_several_rows_are_protected_together() -> None:
     one = LinearRegression(("x",), ((0, 1),), (0, 1)).parts[0].reach
-    three = LinearRegression(("x",), ((0, 1),), (0, 1), rows=3).parts[0].reach
+    three = LinearRegression(("x",), ((0, 1),), target_bounds=(0, 1), scope=Scope(3)).parts[0].reach
     assert three == {name: 3 * reach for name, reach in one.items()}
     with dataset(table_of([1.0], [0.0], [2.0], [1.0]), rows_per_person=3) as people:
         caveats = people.linear_regression("y", ["x"]).guarantee.caveats

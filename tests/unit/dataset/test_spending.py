@@ -23,6 +23,7 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
+from small_worlds import at_max
 from wages import dataset, wages
 
 ALL = {0.5: 0.5, 1.0: 1.0, 4.0: 4.0}
@@ -138,7 +139,7 @@ LEFT_OUT = 200
 def test_errors_count_those_who_are_left_out(name: str, statistic: Additive) -> None:
     """Half of the people have nothing left: predicted and measured errors agree, and the interval holds."""
     random, entropy, runs = np.random.default_rng(8), seeded(8), 250
-    roster, mechanism = roster_of([1.0] * 100 + [4.0] * 100), create(name, statistic)
+    roster, mechanism = roster_of([1.0] * 100 + [4.0] * 100), at_max(name, statistic)
     question = Question(statistic, density=0.5, spread=0.5, location=0.5)
     squares, hits = [], 0
     for _ in range(runs):

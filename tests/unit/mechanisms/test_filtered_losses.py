@@ -25,7 +25,7 @@ from epsilons.statistics.order import Order
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from rows import RowPeople, Rows, all_rows, samples
-from small_worlds import NEIGHBORS, audit_exactly
+from small_worlds import NEIGHBORS, at_max, audit_exactly
 
 WEIGHING = ["minimum", "robust", "sample", "stretching", "threshold", "weighted"]
 BOUNDS = (-1.0, 2.0)
@@ -49,7 +49,7 @@ def worlds() -> list[tuple[str, str]]:
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 def test_nobody_loses_more_than_they_are_charged_by_counting_or_not(name: str, kind: str, neighbors: str) -> None:
     statistic, domain = WORLDS[kind]
-    question, mechanism = Question(statistic, neighbors), create(name, statistic)
+    question, mechanism = Question(statistic, neighbors), at_max(name, statistic)
     for epsilons in ROSTERS[1 : 2 if kind == "variance" else 3]:
         if mechanism.refuses(question, roster_of(list(epsilons)).levels) is not None:
             assert name == "robust"
@@ -196,7 +196,7 @@ def test_rows_in_several_groups_cost_no_more_than_the_charge(
     name: str, mechanism: str, rows: int, groups: int, neighbors: str
 ) -> None:
     question = asked(name, rows, groups, neighbors)
-    chosen = create(mechanism, question.statistic)
+    chosen = at_max(mechanism, question.statistic)
     assert isinstance(chosen, Weighing)
     assert worst_ratio(chosen, question) <= 1 + 1e-9
 

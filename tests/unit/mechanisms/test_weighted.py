@@ -12,13 +12,14 @@ import pytest
 import epsilons as eps
 from brute_force import best_weights, exponential_pmf, quantile_score, weighted_objective
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import Weighing, create, weighting_of
+from epsilons.mechanisms.base import Weighing, weighting_of
 from epsilons.mechanisms.weighted import Weighted, saturation
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import FINE, Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
+from small_worlds import at_max
 
 PUBLIC = math.inf
 ROSTERS: list[tuple[float, ...]] = [
@@ -122,7 +123,7 @@ def test_charges_are_the_exact_losses_rounded_up() -> None:
     for epsilons in ([0.1, 0.2, 0.7, 1.0], [0.013, 0.29, 1.7, math.inf]):
         levels = roster_of(np.repeat(epsilons, 50)).levels
         for name in ("weighted", "robust", "stretching", "minimum", "threshold"):
-            mechanism, question = create(name, Count()), Question(Count())
+            mechanism, question = at_max(name, Count()), Question(Count())
             assert isinstance(mechanism, Weighing)
             losses = weighting_of(mechanism, question, levels).losses()
             charges = mechanism.charge(question, levels)

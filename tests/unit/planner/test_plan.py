@@ -279,7 +279,7 @@ def test_a_row_is_what_the_same_mechanism_gives_by_name() -> None:
 def test_a_plan_takes_every_option_of_its_statistic() -> None:
     smooth = {"gamma": 4, "scale": "tight", "inside": "sample"}
     plan = eps.plan("median", SMALL, bounds=(0, 50), mechanism="smooth-sensitivity", **smooth)
-    assert plan["smooth-sensitivity"].chosen == create("smooth-sensitivity", **smooth)
+    assert plan["smooth-sensitivity"].chosen == create("smooth-sensitivity", plan.question.statistic, **smooth)
     assert len(plan.rows) > 3
     assert plan.ask(VALUES).mechanism == "smooth-sensitivity"
     with pytest.raises(eps.PlanError, match="'exponential' takes no 'gamma'"):

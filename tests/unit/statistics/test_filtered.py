@@ -22,6 +22,7 @@ from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from rows import MISSING, RowPeople, all_rows, contribution, distances, vectors
+from small_worlds import at_max
 
 NEIGHBORS = ("absent", "replace")
 GROUPS: dict[int, tuple[str, ...] | None] = {0: None, 1: ("a",), 2: ("a", "b"), 3: ("a", "b", "c")}
@@ -282,7 +283,7 @@ def test_nobody_with_several_rows_loses_more_than_they_are_charged(
     make, values = MAKE[name]
     question = Question(make(Scope(rows, GROUPS[groups])), neighbors)
     statistic, levels = question.statistic, roster_of(list(EPSILONS)).levels
-    chosen = create(mechanism, statistic)
+    chosen = at_max(mechanism, statistic)
     assert isinstance(chosen, Weighing)
     assert isinstance(statistic, Additive)
     if chosen.refuses(question, levels) is not None:
