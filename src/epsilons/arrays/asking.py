@@ -77,9 +77,7 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
 
 def _answer(question: Question, values: Any, roster: Roster, options: AskOptions) -> Release:
     people, levels = ArrayPeople.of(values, roster), roster.levels
-    k = (getattr(question.statistic, "from_high", None) or 0) + 1
-    if k > levels.people:
-        raise PlanError(f"There is no k={k} among {levels.people} people.", hint="a smaller k")
+    question.statistic.check_people(levels)
     if levels.all_public:
         return exact_release(question, people)
     source = system() if options.entropy is None else options.entropy
