@@ -7,7 +7,7 @@ py := .venv/bin/python
 ready := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types signatures imports bench bench-ledger bench-local bench-models bench-tables java bench-spark bench-collect bench-peers soak docs clean
+.PHONY: help venv demo test lint format types signatures imports bench walk bench-ledger bench-local bench-models bench-tables java bench-spark bench-collect bench-peers soak docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
@@ -65,6 +65,9 @@ java:  ## install what the tests of Spark need, if it is missing and apt may be 
 
 bench: $(ready)  ## run the benchmarks
 	$(py) benchmarks/run.py $(ARGS)
+
+walk: $(ready)  ## which way a question takes: files passed and hops between them, against their limits
+	$(py) benchmarks/walk.py $(ARGS)
 
 bench-ledger: $(ready)  ## run the ledger's benchmark (ten minutes, 20 GB of disk)
 	$(py) benchmarks/ledger.py $(ARGS)

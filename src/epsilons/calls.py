@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 from epsilons.arguments import ARRAYS, QUERIES, TABLES, Argument, check_error, options_of
-from epsilons.arguments.reading import EPSILONS, read_call, shape_of
+from epsilons.arguments.reading import EPSILONS, reads_call, shape_of
 from epsilons.mechanisms.base import registered
 from epsilons.noise.entropy import Entropy
 from epsilons.statistics.catalogue import CATALOGUE
@@ -58,12 +58,9 @@ def name_statistic(entry: Entry, front: str, function: Callable[..., Any], owner
 
 def make_method(entry: Entry, front: str, owner: str, returns: Any) -> Callable[..., Any]:
     """The method of a class whose `_ask` takes calls, for a statistic of the catalogue."""
-
-    def question(self: Any, *given: Any, **named: Any) -> Any:
-        return self._ask(read_call(entry, front, given, named))
-
-    name_statistic(entry, front, question, owner, returns)
-    return question
+    method = reads_call(entry, front)
+    name_statistic(entry, front, method, owner, returns)
+    return method
 
 
 # Plans --------------------------------------------------------------------------------------------------------------

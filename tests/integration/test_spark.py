@@ -24,10 +24,10 @@ from epsilons.errors import DataError
 from epsilons.statistics import order
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Scope
+from epsilons.statistics.columns import as_double
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.queries import Keys, Prepared, cells, count_people, tally
-from epsilons.statistics.steps import as_double
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from hostile import FLOATS, INTS

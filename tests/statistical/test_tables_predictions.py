@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from epsilons.accuracy.additive import LinearAccuracy
-from epsilons.accuracy.ratio import RatioBar
+from epsilons.accuracy.intervals import RatioBar
 from epsilons.mechanisms.base import Weighing, weighting_of
 from epsilons.preferences import roster_of
 from epsilons.release.answer import make_release

@@ -1,9 +1,8 @@
 """How far answers err: one file for each family of statistics, and `intervals.py` for error bars."""
 
-from epsilons.accuracy.additive import LinearAccuracy
+from epsilons.accuracy.additive import LinearAccuracy, RatioAccuracy
 from epsilons.accuracy.base import Accuracy
 from epsilons.accuracy.order import OrderAccuracy
-from epsilons.accuracy.ratio import RatioAccuracy
 from epsilons.accuracy.regression import RegressionAccuracy
 from epsilons.accuracy.variance import VarianceAccuracy
 

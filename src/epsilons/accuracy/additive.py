@@ -16,13 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.accuracy.base import Accuracy
-from epsilons.accuracy.intervals import ErrorBar, ErrorModel
+from epsilons.accuracy.intervals import ErrorBar, ErrorModel, RatioBar
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Facts, Moments
 from epsilons.statistics.base import Answer, Question, Rest, Weighting, Weightings, equivalent_scale
+from epsilons.statistics.total import STEPS, Mean
 
 Floats = NDArray[np.float64]
+
+#: Laplace noise of scale 1 in as many equally likely parts as matter for a mean square.
+_PARTS = (np.arange(1000) + 0.5) / 1000
+_LAPLACE_NODES = np.where(_PARTS < 0.5, np.log(2 * _PARTS), -np.log(2 - 2 * _PARTS))
 
 
 @lru_cache(maxsize=256)
@@ -155,6 +160,61 @@ class LinearAccuracy(Accuracy):
         values = answer.value.values() if isinstance(answer.value, dict) else [answer.value]
         seen = (seen_moments(question, number, before, levels.people) for number in values)
         return tuple(_error_model(question, effect, moments) for moments in seen)
+
+
+class RatioAccuracy(LinearAccuracy):
+    """Of means over a private number of rows: the last part is that number."""
+
+    def noise(self, question: Question, effect: Effect) -> Any:
+        """With the number of rows off by a part t, every noise is divided by 1 + t.
+
+        Few rows now and then cost more than many rows save. An answer that is nothing but noise is cut off at one of
+        its ends.
+        """
+        denominator = effect.scales[-1] / effect.facts.expected_rows
+        off = np.asarray(denominator)[..., None] * _LAPLACE_NODES
+        before = sum(2 * np.asarray(scale)[..., None] ** 2 for scale in effect.laplace[:-1])
+        rows = np.asarray(effect.laplace[-1])[..., None] * _LAPLACE_NODES
+        square = (before + rows**2) / np.maximum(1 + off, 1e-9) ** 2
+        return (square / (1 + square / effect.facts.clipped_rmse**2)).mean(axis=-1)
+
+    def bars(
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
+    ) -> tuple[ErrorBar, ...] | None:
+        """One bar for each group; None where weights differ and nothing may be assumed about who counts."""
+        statistic = cast(Mean, question.statistic)
+        assert statistic.scope is not None
+        assert answer.sums is not None
+        fractions, sizes = weighting.fractions, np.array(levels.sizes, float)
+        average = float(fractions @ sizes) / levels.people
+        coins = fractions * (1 - fractions) if weighting.coins is not None else np.zeros(len(sizes))
+        uneven = float(((fractions - average) ** 2 + coins) @ sizes) + levels.left_out * average**2
+        if question.assume == "nothing" and uneven > 0:
+            return None
+        low, high = statistic.bounds
+        half = (high - low) / 2
+        deviation = half if question.spread is None else question.spread
+        scales = []
+        for part in statistic.parts:
+            inverse = float(weighting.inverse_scale(part.share, part.reach[question.neighbors]))
+            scales.append(float(equivalent_scale(inverse)) / weighting.one)
+        bars = []
+        for sum_, rows in zip(*answer.sums, strict=True):
+            # Rows that count, per person of average weight; rows of one person may all be alike.
+            each = max(float(rows), 0.0) / max(average * levels.people, 1e-300) * statistic.scope.rows
+            bars.append(
+                RatioBar(
+                    bounds=statistic.bounds,
+                    sum=half * float(sum_) / STEPS,
+                    rows=float(rows),
+                    sum_scale=half * scales[0] / STEPS,
+                    rows_scale=scales[1],
+                    luck=deviation * math.sqrt(each * uneven),
+                    population=deviation * math.sqrt(each * levels.people) * average,
+                    grid=1 / weighting.one,
+                )
+            )
+        return tuple(bars)
 
 
 def seen_moments(question: Question, number: float, bar: ErrorModel, people: int) -> Moments:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 _FREQUENCIES = 1 << 12
+_HALVINGS = 20
 
 
 class ErrorBar(Protocol):
@@ -63,6 +64,63 @@ class ErrorModel:
     def from_dict(cls, data: dict[str, Any]) -> ErrorModel:
         """The inverse of `to_dict`."""
         return cls(**{**data, "laplace": tuple(data["laplace"])})
+
+
+@dataclass(frozen=True)
+class RatioBar:
+    """Of a mean whose number of rows is private: a noisy sum of (x - centre), a noisy number of rows, how far both err.
+
+    With S the noisy centred sum and N the noisy number of rows, S - (theta - c) N is pure noise at the true mean theta:
+    the noise of the sum, less (theta - c) times the noise of the count, and the luck of who counts with which weight.
+    The interval holds every theta at which that difference is no larger than noise of this size would be (Fieller 1954,
+    with Laplace noise). So it is honest also where few or no rows count; at worst it is all of the bounds.
+
+    `sum_scale` and `rows_scale` are the Laplace scales; `luck` and `population` standard deviations of the difference
+    S - (theta - c) N that come from who counts with which weight, and from who is on the roster at all; `grid` is the
+    step between possible numbers of rows.
+    """
+
+    bounds: tuple[float, float]
+    sum: float
+    rows: float
+    sum_scale: float
+    rows_scale: float
+    luck: float
+    population: float
+    grid: float
+
+    def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
+        """Every mean within the bounds that the noisy sum and number of rows do not contradict."""
+        low, high = self.bounds
+        value = min(max(value, low), high)
+        normal = math.hypot(self.luck, self.population) if population else self.luck
+        return self._end(value, low, confidence, normal), self._end(value, high, confidence, normal)
+
+    def _end(self, inside: float, outside: float, confidence: float, normal: float) -> float:
+        if self._possible(outside, confidence, normal):
+            return outside
+        for _ in range(_HALVINGS):
+            middle = (inside + outside) / 2
+            if self._possible(middle, confidence, normal):
+                inside = middle
+            else:
+                outside = middle
+        return outside
+
+    def _possible(self, mean: float, confidence: float, normal: float) -> bool:
+        away = mean - sum(self.bounds) / 2
+        scales = (self.sum_scale, abs(away) * self.rows_scale)
+        coarse = abs(away) * self.grid if self.rows_scale < 3 * self.grid else 0.0
+        return chance_within(scales, normal, abs(self.sum - away * self.rows) - coarse) <= confidence
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that survive JSON."""
+        return {**self.__dict__, "bounds": list(self.bounds)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> RatioBar:
+        """The inverse of `to_dict`."""
+        return cls(**{**data, "bounds": tuple(data["bounds"])})
 
 
 def half_width(laplace: tuple[float, ...], normal: float, confidence: float) -> float:

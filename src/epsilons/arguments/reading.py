@@ -7,10 +7,10 @@ one rule, so that a wrong value gets the same words everywhere, before anybody i
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Protocol
 
 from epsilons.arguments.checks import check_share
@@ -114,7 +114,7 @@ class AskOptions:
             )
         return made
 
-    @property
+    @cached_property
     def settings(self) -> dict[str, Any]:
         """What goes to the mechanisms that take it."""
         return {name: getattr(self, name) for name in ("threshold", "rescale", "scale", "gamma", "inside")}
@@ -153,11 +153,8 @@ class Call:
     options: AskOptions
     #: The names of those that the caller gave.
     given: frozenset[str] = frozenset()
-
-    @property
-    def column(self) -> Any:
-        """The column that a table is asked about; for a model its target."""
-        return self.data["target" if self.entry.model else "column"]
+    #: The column that a table is asked about; for a model its target.
+    column: Any = None
 
 
 def _check(argument: Argument, value: Any) -> Any:
@@ -228,6 +225,15 @@ def read_call(entry: Described, front: str, given: Sequence[Any], named: Mapping
     return fill_call(entry, front, values)
 
 
+def reads_call(entry: Described, front: str) -> Callable[..., Any]:
+    """A method that reads how it was called, and hands that to its object's `_ask`."""
+
+    def question(self: Any, *given: Any, **named: Any) -> Any:
+        return self._ask(read_call(entry, front, given, named))
+
+    return question
+
+
 def fill_call(entry: Described, front: str, values: Mapping[str, Any]) -> Call:
     """Sort arguments by what they are about, defaults filled in."""
     shape = shape_of(entry, front)
@@ -240,7 +246,8 @@ def fill_call(entry: Described, front: str, values: Mapping[str, Any]) -> Call:
     for name, value in values.items():
         if name in shape.options:
             options[name] = value
-    return Call(entry, data, own, AskOptions.of(options, front), frozenset(values))
+    column = data.get("target" if entry.model else "column")
+    return Call(entry, data, own, AskOptions.of(options, front), frozenset(values), column)
 
 
 def usage(entry: Described, front: str) -> str:

@@ -13,13 +13,14 @@ from epsilons.arguments.reading import Call, read_call, read_plan
 from epsilons.calls import PLAN_ERROR, name_statistic
 from epsilons.errors import PlanError, PreferenceError
 from epsilons.guarantee import to_epsilon
-from epsilons.mechanisms.base import Mechanism, Settings, take_named
+from epsilons.mechanisms.base import Charges, Mechanism, Settings, take_named
 from epsilons.noise.entropy import system
 from epsilons.planner.choose import choose
 from epsilons.planner.plan import Plan, nobody_left, scale_question
 from epsilons.planner.rows import PlanRow
 from epsilons.preferences import Levels, Roster, aligned_roster, roster_of
 from epsilons.release import Release, exact_release, make_release
+from epsilons.release.answer import Account
 from epsilons.statistics.base import Question
 from epsilons.statistics.catalogue import find_statistic
 from epsilons.statistics.entry import EVERYONE, Entry
@@ -89,7 +90,8 @@ def _answer(question: Question, values: Any, roster: Roster, options: AskOptions
     question = scale_question(question, share)
     used = _use_share(people, share)
     chosen, why = _take(options.mechanism, question, used.roster.levels, settings)
-    return _by_grant(make_release(chosen, question, used, source, why), levels, share)
+    account = _share_account(levels, share, used.levels, chosen.charge(question, used.levels))
+    return make_release(chosen, question, used, source, why, account=account)
 
 
 def _use_share(people: ArrayPeople, share: Fraction) -> ArrayPeople:
@@ -100,17 +102,12 @@ def _use_share(people: ArrayPeople, share: Fraction) -> ArrayPeople:
     return ArrayPeople(people.values if used.all() else people.values[used], roster)
 
 
-def _by_grant(release: Release, levels: Levels, share: Fraction) -> Release:
-    """Charges and promise by what people granted, not by the share of it that was used."""
-    spent = dict(release.guarantee.losses)
-    parts = {grant: None if grant is None else math.floor(grant * share) for grant in levels.grants}
-    losses = tuple((grant, None if part is None else spent.get(part, 0)) for grant, part in parts.items())
-    return replace(
-        release,
-        charges={to_epsilon(grant): to_epsilon(loss or 0) for grant, loss in losses},
-        levels={to_epsilon(grant): levels.name(grant) for grant in levels.grants},
-        guarantee=replace(release.guarantee, losses=losses),
-    )
+def _share_account(levels: Levels, share: Fraction, used: Levels, charges: Charges) -> Account:
+    """Charges by what people granted, not by the share of it that was used; whoever was left out pays nothing."""
+    spent = dict(zip(used.grants, charges, strict=True))
+    parts = [None if grant is None else math.floor(grant * share) for grant in levels.grants]
+    losses = [None if part is None else spent.get(part, 0) for part in parts]
+    return Account.of(levels, tuple(losses))
 
 
 # Data and epsilons --------------------------------------------------------------------------------------------------

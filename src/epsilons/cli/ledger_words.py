@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from epsilons.errors import LedgerError
 from epsilons.guarantee import to_epsilon
-from epsilons.release.sketch import asked_of
+from epsilons.release.door import asked_of
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -19,11 +19,10 @@ from sqlglot import exp
 
 from epsilons.algorithms import Algorithm, algorithm_of, run
 from epsilons.arguments import AskOptions
-from epsilons.dataset.attempt import Attempt
+from epsilons.dataset.attempt import Attempt, spendable_at
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.preparation import PERSON
 from epsilons.dataset.question import Terms
-from epsilons.dataset.spending import spendable_at
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.conditions import parse
 from epsilons.engines.trees import Predicate, column, table
@@ -32,8 +31,7 @@ from epsilons.noise.entropy import system
 from epsilons.personalizing import Call
 from epsilons.preferences import Levels
 from epsilons.release import Release, algorithm_release
-from epsilons.release.door import Request, pass_through
-from epsilons.release.sketch import Sketch, cannot_resume
+from epsilons.release.door import Request, Sketch, cannot_resume, pass_through
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.queries import KEPT, Prepared
@@ -120,7 +118,7 @@ class ApplyAttempt(Attempt):
         return Call.plan(self._recipe, levels, self.asked.threshold, self.terms.neighbors, self.terms.rows)
 
     def resume(self, text: str) -> Sketch:
-        cohorts, names = self._cohorts or self.registry.cohorts(), self.registry.names
+        cohorts, names = self._cohorts or self.registry.ledger.cohorts(), self.registry.names
         found = Sketch.from_text(text, Question(Count(), self.terms.neighbors), cohorts, names)
         return AppliedSketch(None, found.why, found.question, found.spendable, _threshold(text))
 
@@ -137,7 +135,10 @@ class ApplyAttempt(Attempt):
         value = _result(recipe, _handed(rows, self._columns, self._target, self.terms), call.epsilon)
         private = entropy.private and not recipe.seeded
         called = recipe.name if asked.name is None else asked.name
-        return algorithm_release(called, value, levels, sketch.threshold, self.terms.neighbors, recipe.claim, private)
+        neighbors = self.terms.neighbors
+        return algorithm_release(
+            called, value, levels, sketch.threshold, neighbors, recipe.claim, private, sketch.account
+        )
 
 
 def _threshold(text: str) -> int:

@@ -6,6 +6,7 @@ anew.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -16,16 +17,29 @@ from epsilons.dataset.people import TablePeople
 from epsilons.dataset.preparation import Preparation
 from epsilons.dataset.question import TableQuestion, Terms, question_key
 from epsilons.dataset.registry import Registry
-from epsilons.dataset.spending import reaching, sketch_of, spendable_at
-from epsilons.errors import PlanError
-from epsilons.ledger.values import Cohort
+from epsilons.errors import BudgetExceeded, PlanError
+from epsilons.ledger.values import Cohort, allowance, present
 from epsilons.mechanisms.base import Settings
 from epsilons.noise.entropy import system
+from epsilons.planner.choose import choose
 from epsilons.planner.plan import Plan
+from epsilons.planner.rows import make_row
 from epsilons.release import Release, exact_release, make_release
-from epsilons.release.door import Request, pass_through
-from epsilons.release.sketch import Sketch, Spendable
+from epsilons.release.door import Request, Sketch, Spendable, pass_through
 from epsilons.statistics.base import Question
+
+_HALVINGS = 40
+_CLOSE = 100_000
+#: No share is smaller than what leaves an open person a nano-epsilon.
+_LEAST_SHARE = Fraction(1, 10**15)
+
+
+class TooSmallShareError(PlanError):
+    """It would charge nobody anything."""
+
+
+class NothingToPlanError(PlanError):
+    """Everyone is public, so there is nothing to choose and nothing to charge."""
 
 
 class Attempt:
@@ -55,7 +69,7 @@ class Attempt:
         request = Request(
             self._key(asked.identity(), options, options.fresh),
             self.preparation.epoch,
-            asked.statistic.name,
+            asked.question.statistic.name,
             asked.words,
             options.privacy != "personalized",
             options.analyst,
@@ -67,7 +81,7 @@ class Attempt:
 
     def cohorts(self) -> Sequence[Cohort]:
         """Who stands where now; kept for resuming, since a charge is refused when that has changed."""
-        self._cohorts = self.registry.cohorts()
+        self._cohorts = self.registry.ledger.cohorts()
         return self._cohorts
 
     def plan(self) -> Sketch:
@@ -84,7 +98,7 @@ class Attempt:
 
     def resume(self, text: str) -> Sketch:
         """The plan that was charged, out of the ledger."""
-        cohorts = self._cohorts or self.registry.cohorts()
+        cohorts = self._cohorts or self.registry.ledger.cohorts()
         return Sketch.from_text(text, self.asked.question, cohorts, self.registry.names)
 
     def read(self, sketch: Sketch) -> Release:
@@ -93,9 +107,9 @@ class Attempt:
         places = sketch.spendable.places(self.preparation.cohorts)
         people = TablePeople(self.preparation, asked.column, asked.where, asked.by, levels, places)
         if sketch.mechanism is None:
-            return exact_release(asked.question, people, asked.notes)
+            return exact_release(asked.question, people, asked.notes, sketch.account)
         entropy = system() if asked.options.entropy is None else asked.options.entropy
-        return make_release(sketch.mechanism, asked.question, people, entropy, sketch.why, asked.notes)
+        return make_release(sketch.mechanism, asked.question, people, entropy, sketch.why, asked.notes, sketch.account)
 
 
 def spendable_for(
@@ -110,3 +124,67 @@ def spendable_for(
         settings = Settings(**options.settings)
         share = reaching(options.error, question, options.mechanism, settings, cohorts, registry.names)
     return share, spendable_at(share, cohorts, registry.names, options.part)
+
+
+def spendable_at(
+    share: Fraction, cohorts: Sequence[Cohort], names: Mapping[float, str], part: Fraction = Fraction(1)
+) -> Spendable:
+    """What each cohort may be charged; BudgetExceeded when nobody with a finite epsilon has anything left."""
+    grants = [cohort.granted for cohort in present(cohorts) if cohort.granted]
+    if grants and max(grants) * share < 1:
+        raise TooSmallShareError("This share is too small.", rule="It is less than a nano-epsilon of anybody's grant.")
+    return Spendable.of(allowance(cohorts, share, 0, part), cohorts, names)
+
+
+def sketch_of(question: Question, name: str, settings: Settings, spendable: Spendable) -> Sketch:
+    """The mechanism asked for, or the best of all for "auto"."""
+    if spendable.levels.all_public:
+        return Sketch(
+            None, "Everyone on the roster chose public, so the exact answer is released.", question, spendable
+        )
+    mechanism, why = choose(name, question, spendable.levels, settings)
+    return Sketch(mechanism, why, question, spendable)
+
+
+def reaching(
+    error: float,
+    question: Question,
+    name: str,
+    settings: Settings,
+    cohorts: Sequence[Cohort],
+    names: Mapping[float, str],
+) -> Fraction:
+    """The smallest share of everybody's grant whose predicted error is at most `error`."""
+
+    def predicted(share: Fraction) -> float:
+        try:
+            spendable = spendable_at(share, cohorts, names)
+        except (BudgetExceeded, TooSmallShareError):
+            return math.inf
+        sketch = sketch_of(question, name, settings, spendable)
+        if sketch.mechanism is None:
+            return 0.0
+        return make_row(sketch.mechanism, question, spendable.levels).judged_by(question.assume)
+
+    spendable_at(Fraction(1), cohorts, names)
+    whole = predicted(Fraction(1))
+    if math.isinf(whole):
+        raise PlanError(f"No error can be predicted for a {question.statistic.name}.", hint="share= instead")
+    if whole > error:
+        raise PlanError(
+            f"An error of {error:g} is out of reach.",
+            rule=f"All that everybody has left gives {whole:.4g}.",
+            hint=f"error={whole * 1.01:.3g}",
+        )
+    low, best = Fraction(0), Fraction(1)
+    for _ in range(_HALVINGS):
+        # Shares are small numbers more often than large ones: halve their size, not their distance.
+        middle = best / 16 if low == 0 else (low + best) / 2
+        middle = middle.limit_denominator(10**15)
+        if middle < _LEAST_SHARE or (low and best - low < best / _CLOSE):
+            break
+        if predicted(middle) <= error:
+            best = middle
+        else:
+            low = middle
+    return best

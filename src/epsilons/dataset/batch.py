@@ -23,10 +23,11 @@ from epsilons.arguments import BATCHES, QUERIES, check_share, options_of, unknow
 from epsilons.arguments.reading import Call, read_call
 from epsilons.calls import query_signature
 from epsilons.dataset.answers import Answers
+from epsilons.dataset.attempt import NothingToPlanError
 from epsilons.dataset.description import Level
 from epsilons.dataset.methods import BatchQuestions
 from epsilons.dataset.question import Terms
-from epsilons.dataset.spending import NothingToPlanError, split
+from epsilons.dataset.splitting import split
 from epsilons.display import html_table, show, text_table
 from epsilons.errors import PlanError
 from epsilons.release import Release

@@ -19,7 +19,7 @@ from epsilons.preferences import Levels
 from epsilons.statistics import queries
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.cells import SortedCells
-from epsilons.statistics.keys import Keys
+from epsilons.statistics.columns import Keys
 from epsilons.statistics.model_queries import moments
 from epsilons.statistics.order import Order
 from epsilons.statistics.people import too_many_samples

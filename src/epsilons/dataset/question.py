@@ -22,8 +22,8 @@ from epsilons.engines.trees import MismatchError, Predicate, canonical
 from epsilons.errors import DataError, PlanError
 from epsilons.noise.entropy import system
 from epsilons.statistics.base import Question, Scope, Statistic
+from epsilons.statistics.columns import Keys
 from epsilons.statistics.entry import RowScope
-from epsilons.statistics.keys import Keys
 
 LEFT_OUT = "Missing values are left out; how many there are is private, and paid for where an answer divides by it."
 AT_CENTRE = "Missing values stand at the centre of the bounds."
@@ -57,14 +57,9 @@ class TableQuestion:
     options: AskOptions
 
     @property
-    def statistic(self) -> Statistic:
-        """What is asked for."""
-        return self.question.statistic
-
-    @property
     def words(self) -> str:
         """The question in a line, for the ledger."""
-        parts = [self.statistic.describe()]
+        parts = [self.question.statistic.describe()]
         parts += [f"of {self.column}"] if self.column is not None else []
         parts += [f"where {self.where.text}"] if self.where is not None else []
         parts += ["by " + ", ".join(kind.name for kind in self.by.columns)] if self.by is not None else []
@@ -79,7 +74,7 @@ class TableQuestion:
                 for kind, given in zip(self.by.columns, self.by.given, strict=True)
             ]
         return {
-            "statistic": self.statistic.identity(),
+            "statistic": self.question.statistic.identity(),
             "column": self.column,
             "where": None if self.where is None else self.where.text,
             "by": keys,

@@ -17,7 +17,7 @@ from epsilons.errors import LedgerError, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import ACTIVE, WITHDRAWN, Cohort, Enrolment
+from epsilons.ledger.values import ACTIVE, WITHDRAWN, Enrolment
 from epsilons.preferences import Preferences, name_grant
 
 #: People looked up one by one before all of them are.
@@ -32,6 +32,8 @@ class Registry:
         self._engine = engine
         self._person = check_person(engine, person)
         self._preferences = _as_preferences(preferences)
+        #: What the steward calls the grants.
+        self.names = self._preferences.names
         self._own = not isinstance(ledger, Ledger)
         self._address = "in memory, gone with this object" if ledger is None else "open"
         if isinstance(ledger, str):
@@ -49,11 +51,6 @@ class Registry:
     def person(self) -> str:
         """The column of ids."""
         return self._person.name
-
-    @property
-    def names(self) -> Mapping[float, str]:
-        """What the steward calls the grants."""
-        return self._preferences.names
 
     def close(self) -> None:
         """Close the ledger if it was opened here."""
@@ -140,19 +137,13 @@ class Registry:
         people, self._digests = self._digests, _NOBODY
         return prepare(self._engine, self._person, asked.ids, people, self.ledger.members(), rows, self._salt)
 
-    def renewed(self, before: Preparation) -> Preparation:
+    def renew(self, before: Preparation) -> Preparation:
         """The same rows with the cohorts of now."""
-        if self.ledger.epoch == before.epoch:
-            return before
         return renew(before, self.ledger.members())
-
-    def cohorts(self) -> tuple[Cohort, ...]:
-        """The books' cohorts."""
-        return self.ledger.cohorts()
 
     def describe(self, terms: Terms, version: str, pending: int, seconds: float) -> Description:
         """Public facts about people and books."""
-        cohorts, left = self.cohorts(), self.ledger.remaining()
+        cohorts, left = self.ledger.cohorts(), self.ledger.remaining()
         people: dict[int | None, int] = {}
         for cohort in cohorts:
             if cohort.state == ACTIVE and cohort.people:

@@ -19,13 +19,12 @@ from epsilons.arguments.reading import Call, read_plan
 from epsilons.calls import plan_signature, query_signature
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.applying import Applied, ApplyAttempt
-from epsilons.dataset.attempt import Attempt, spendable_for
+from epsilons.dataset.attempt import Attempt, NothingToPlanError, spendable_for
 from epsilons.dataset.batch import Batch
 from epsilons.dataset.description import Description
 from epsilons.dataset.methods import Questions
 from epsilons.dataset.question import TableQuestion, Terms, parse_question, version_of
 from epsilons.dataset.registry import Registry
-from epsilons.dataset.spending import NothingToPlanError
 from epsilons.engines.base import NUMBER, TRUTH, open_table
 from epsilons.errors import DataError, LedgerError, PlanError
 from epsilons.guarantee import to_epsilon
@@ -37,7 +36,7 @@ from epsilons.planner.plan import Plan
 from epsilons.planner.rows import PlanRow
 from epsilons.preferences import Preferences
 from epsilons.release import Release
-from epsilons.release.sketch import asked_of
+from epsilons.release.door import asked_of
 from epsilons.statistics.catalogue import find_statistic
 from epsilons.statistics.queries import check_asked
 
@@ -279,11 +278,12 @@ class Dataset(Questions):
         asked = parse_question(call, self._terms)
         if call.entry.model:
             return asked
-        check_asked(self._preparation.prepared, asked.statistic, asked.column)
-        values_needed = asked.statistic.name in ("sum", "mean") and not asked.statistic.private_count
+        statistic = asked.question.statistic
+        check_asked(self._preparation.prepared, statistic, asked.column)
+        values_needed = statistic.name in ("sum", "mean") and statistic.scope is None
         if call.options.privacy == "individual" and values_needed:
             raise PlanError(
-                f"Individual privacy for a {asked.statistic.name} works on arrays.",
+                f"Individual privacy for a {statistic.name} works on arrays.",
                 rule="A table's summary does not say how far single people move it.",
                 hint="a count, a histogram or an order statistic",
             )
@@ -294,7 +294,7 @@ class Dataset(Questions):
         asked, options = self._parse(call), call.options
         with self._lock:
             self._refresh()
-            share, spendable = spendable_for(asked.question, options, self._registry.cohorts(), self._registry)
+            share, spendable = spendable_for(asked.question, options, self._registry.ledger.cohorts(), self._registry)
         if spendable.levels.all_public:
             raise NothingToPlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
 
@@ -315,7 +315,8 @@ class Dataset(Questions):
     def _refresh(self) -> None:
         """After people changed their minds, here or elsewhere, the rows get their new cohorts."""
         self._check_open()
-        self._preparation = self._registry.renewed(self._preparation)
+        if self._registry.ledger.epoch != self._preparation.epoch:
+            self._preparation = self._registry.renew(self._preparation)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Context, Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -252,7 +253,7 @@ class Compare(Predicate):
     sign: str
     value: Canonical
 
-    @property
+    @cached_property
     def text(self) -> str:
         return f"{_name(self.column)} {self.sign} {_shown(self.value, self.column)}"
 
@@ -274,7 +275,7 @@ class Among(Predicate):
     values: tuple[Canonical, ...]
     negated: bool
 
-    @property
+    @cached_property
     def text(self) -> str:
         word = "NOT IN" if self.negated else "IN"
         return f"{_name(self.column)} {word} ({', '.join(_shown(value, self.column) for value in self.values)})"
@@ -297,7 +298,7 @@ class Like(Predicate):
     pattern: str
     negated: bool
 
-    @property
+    @cached_property
     def text(self) -> str:
         return f"{_name(self.column)} {'NOT LIKE' if self.negated else 'LIKE'} {_shown(self.pattern, self.column)}"
 
@@ -317,7 +318,7 @@ class Missing(Predicate):
     column: Column
     negated: bool
 
-    @property
+    @cached_property
     def text(self) -> str:
         return f"{_name(self.column)} {'IS NOT NULL' if self.negated else 'IS NULL'}"
 
@@ -335,7 +336,7 @@ class Never(Predicate):
 
     columns: frozenset[str] = frozenset()
 
-    @property
+    @cached_property
     def text(self) -> str:
         return "FALSE"
 
@@ -349,7 +350,7 @@ class All(Predicate):
 
     parts: tuple[Predicate, ...]
 
-    @property
+    @cached_property
     def text(self) -> str:
         return f"({' AND '.join(part.text for part in self.parts)})"
 
@@ -367,7 +368,7 @@ class Any_(Predicate):  # noqa: N801 - Any is taken by typing
 
     parts: tuple[Predicate, ...]
 
-    @property
+    @cached_property
     def text(self) -> str:
         return f"({' OR '.join(part.text for part in self.parts)})"
 

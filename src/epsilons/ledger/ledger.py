@@ -17,7 +17,7 @@ import numpy as np
 from sqlalchemy import Connection, func, insert, select, update
 
 from epsilons.errors import LedgerError
-from epsilons.ledger import charging, journal, opening, reading, recount, roster, tables
+from epsilons.ledger import journal, opening, recount, roster, statements, tables
 from epsilons.ledger.checks import (
     Grants,
     People,
@@ -127,7 +127,7 @@ class Ledger:
     def terms(self) -> Terms | None:
         """What was settled, or None."""
         with self._database.read() as connection:
-            return reading.read_terms(connection)
+            return statements.read_terms(connection)
 
     def settle_terms(self, neighbors: str, rows_per_person: int, allow_individual: bool = False) -> Terms:
         """Fix the terms for the life of the ledger; the same ones again are fine, others are refused."""
@@ -135,7 +135,7 @@ class Ledger:
         if self.terms() == wished:
             return wished
         with self._writing("enrolling", "enrolled") as connection:
-            held = reading.read_terms(connection)
+            held = statements.read_terms(connection)
             if held is None:
                 values = {
                     "neighbors": wished.neighbors,
@@ -190,19 +190,19 @@ class Ledger:
     def epoch(self) -> int:
         """How often the roster changed: part of what makes a question the same."""
         with self._database.read() as connection:
-            return reading.read_epoch(connection)
+            return statements.read_epoch(connection)
 
     def cohorts(self) -> tuple[Cohort, ...]:
         """All cohorts, in the order they were made, empty ones included."""
         with self._database.read() as connection:
-            return reading.read_cohorts(connection)
+            return statements.read_cohorts(connection)
 
     def members(self) -> Members:
         """Who stands in which cohort, sorted by digest."""
         query = select(tables.people.c.digest, tables.people.c.cohort).order_by(tables.people.c.digest)
         with self._database.read() as connection:
             digests, cohorts = roster.read_members(self._database, connection, query)
-            epoch = reading.read_epoch(connection)
+            epoch = statements.read_epoch(connection)
         return Members(epoch, digests.view(np.uint8).reshape(-1, DIGEST_BYTES), cohorts)
 
     # Charging -------------------------------------------------------------------------------------------------------
@@ -211,12 +211,12 @@ class Ledger:
         """What a question may charge each cohort; BudgetExceeded when nobody with a finite epsilon has any left."""
         part = check_share(share)
         with self._database.read() as connection:
-            return allowance(reading.read_cohorts(connection), part, reading.read_epoch(connection))
+            return allowance(statements.read_cohorts(connection), part, statements.read_epoch(connection))
 
     def find(self, key: bytes) -> Reservation | None:
         """The reservation of a question that was asked before, with its answer if it has one. Free."""
         with self._database.read() as connection:
-            return reading.find_reservation(connection, check_key(key))
+            return statements.find_reservation(connection, check_key(key))
 
     def reserve(
         self,
@@ -240,16 +240,16 @@ class Ledger:
         asker = None if analyst is None else check_analyst(analyst)
         # A look first: repeats and charges that cannot fit need not wait for the writers' lock.
         with self._database.read() as connection:
-            before = reading.find_reservation(connection, wished)
+            before = statements.find_reservation(connection, wished)
             if before is not None:
                 return before
-            if not reading.fits(connection, paid, epoch):
+            if not statements.fits(connection, paid, epoch):
                 raise stale_plan()
         with self._writing("reserving", "reserved") as connection:
-            before = reading.find_reservation(connection, wished)
+            before = statements.find_reservation(connection, wished)
             if before is not None:
                 return before
-            terms = reading.read_terms(connection)
+            terms = statements.read_terms(connection)
             if terms is None:
                 raise LedgerError("This ledger's terms are not settled.", hint="ledger.settle_terms(...)")
             if individual and not terms.allow_individual:
@@ -258,7 +258,7 @@ class Ledger:
                     rule="It is not DP, and one such release marks everything that follows.",
                     hint="a new ledger with allow_individual=True",
                 )
-            if reading.read_epoch(connection) != epoch:
+            if statements.read_epoch(connection) != epoch:
                 raise stale_plan()
             number = (connection.execute(_LAST_NUMBER).scalar_one() or 0) + 1
             about = {
@@ -266,8 +266,8 @@ class Ledger:
                 "description": description, "analyst": asker,
             }  # fmt: skip
             if asker is not None:
-                charging.use_quota(connection, asker, paid)
-            charging.charge(connection, number, paid)
+                statements.use_quota(connection, asker, paid)
+            statements.charge(connection, number, paid)
             at = write_time(self._clock)
             line = {**about, "key": wished.hex(), "charges": sorted(paid.items())}
             seq, _ = journal.append(connection, "reserve", at, line)
@@ -280,14 +280,14 @@ class Ledger:
         """Say that data is about to be read. From here on the charge is spent, whatever happens."""
         which = check_number(number)
         with self._writing("touching", "touched") as connection:
-            held = reading.get_reservation(connection, which)
+            held = statements.get_reservation(connection, which)
             if held.state == REFUNDED:
                 raise LedgerError("This charge was given back.", rule="No charge, no data.", hint="reserve again")
             if held.state == LOST:
                 raise _was_lost()
             if held.state == RESERVED:
-                charging.set_state(connection, which, TOUCHED)
-                charging.settle(connection, which, spend=True)
+                statements.set_state(connection, which, TOUCHED)
+                statements.settle(connection, which, spend=True)
                 journal.append(connection, "touch", write_time(self._clock), {"number": which})
                 return replace(held, state=TOUCHED)
             return held
@@ -296,14 +296,14 @@ class Ledger:
         """Give a charge back before any data was read for it; afterwards that is refused."""
         which = check_number(number)
         with self._writing("refunding", "refunded") as connection:
-            state = reading.get_reservation(connection, which).state
+            state = statements.get_reservation(connection, which).state
             if state == REFUNDED:
                 return
             if state != RESERVED:
                 raise LedgerError("This charge stands.", rule="Nothing is given back once data was read.")
-            charging.set_state(connection, which, REFUNDED)
-            charging.settle(connection, which, spend=False)
-            charging.give_quota_back(connection, which)
+            statements.set_state(connection, which, REFUNDED)
+            statements.settle(connection, which, spend=False)
+            statements.give_quota_back(connection, which)
             journal.append(connection, "refund", write_time(self._clock), {"number": which})
         _log.info("release %d: given back", which)
 
@@ -311,14 +311,14 @@ class Ledger:
         """Keep the answer; returns the bytes that may leave, which are those of whoever stored first."""
         which, content = check_number(number), check_answer(answer)
         with self._writing("storing", "stored") as connection:
-            held = reading.get_reservation(connection, which)
+            held = statements.get_reservation(connection, which)
             if held.answer is not None:
                 return held.answer
             if held.state == LOST:
                 raise _was_lost()
             if held.state != TOUCHED:
                 raise LedgerError("No data was read for this question.", rule="reserve, touched, then store.")
-            charging.set_state(connection, which, STORED, answer=content)
+            statements.set_state(connection, which, STORED, answer=content)
             digest = hashlib.sha256(content).hexdigest()
             journal.append(connection, "store", write_time(self._clock), {"number": which, "answer": digest})
         _log.info("release %d: stored", which)
@@ -331,37 +331,37 @@ class Ledger:
         """
         who, most, often = check_analyst(analyst), check_quota(nano, _MOST), check_quota(questions, _MOST)
         with self._writing("enrolling", "enrolled") as connection:
-            charging.set_quota(connection, who, most, often)
+            statements.set_quota(connection, who, most, often)
             line = {"analyst": who, "nano": most, "questions": often}
             journal.append(connection, "quota", write_time(self._clock), line)
 
     def quotas(self) -> tuple[Quota, ...]:
         """What every analyst may use and has used, by name. For fairness only."""
         with self._database.read() as connection:
-            return charging.list_quotas(connection)
+            return statements.list_quotas(connection)
 
     # What the ledger says---------------------------------------------------------------------------------------------
 
     def remaining(self) -> Remaining:
         """What is left: the least at every granted level, each cohort, and in questions like the last one."""
         with self._database.read() as connection:
-            return reading.read_remaining(connection)
+            return statements.read_remaining(connection)
 
     def history(self) -> tuple[Past, ...]:
         """Every question that was ever charged, with the grants in force then."""
         with self._database.read() as connection:
-            return reading.read_history(connection)
+            return statements.read_history(connection)
 
     def statement(self, person: bytes) -> Statement:
         """One person's account."""
         digest = check_person(person)
         with self._database.read() as connection:
-            return reading.read_statement(connection, digest)
+            return statements.read_statement(connection, digest)
 
     def not_dp_since(self) -> int | None:
         """The first release that promised individual privacy only, or None: the mark is permanent."""
         with self._database.read() as connection:
-            return reading.find_first_individual(connection)
+            return statements.find_first_individual(connection)
 
     def export(self) -> Iterator[dict[str, int | str]]:
         """The journal, line by line, as it is hashed: enough to recount every balance elsewhere."""

@@ -36,6 +36,8 @@ NEEDS_PUBLIC_COUNT = (
 
 #: Thresholds tried where the best one is looked for.
 _TRIED = 48
+#: How much is remembered about a roster.
+_MOST_WORKED_OUT = 4096
 
 #: A level's charge in nano-epsilon; None for public people, who have no balance.
 Charges = tuple[int | None, ...]
@@ -167,7 +169,10 @@ def weighting_of(mechanism: Weighing, question: Question, levels: Levels) -> Wei
     """Its weights, remembered: a release asks several times."""
     known, key = levels.worked_out, ("weighting", mechanism, question)
     if key not in known:
-        known[key] = mechanism.weigh(question, levels)
+        weighed = mechanism.weigh(question, levels)
+        if len(known) > _MOST_WORKED_OUT:  # every question comes by here: forget rather than grow without end
+            known.clear()
+        known[key] = weighed
     weighting: Weighting = known[key]
     return weighting
 

@@ -40,7 +40,7 @@ class Threshold(Thresholded):
         return Weighting(weights, 1, Fraction(t), self.rest)
 
     def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Weightings:
-        granted = np.array([to_epsilon(g) for g in levels.grants])
+        granted = np.array([np.inf if grant is None else grant / NANO for grant in levels.grants])
         kept = (granted >= thresholds[:, None] / NANO).astype(float)
         return Weightings(kept, thresholds, 1, self.rest)
 

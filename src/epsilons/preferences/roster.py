@@ -23,7 +23,6 @@ from epsilons.guarantee import NANO, to_epsilon
 #: The preference of somebody who asks for no privacy at all.
 PUBLIC = math.inf
 MAX_LEVELS = 256
-_MOST_WORKED_OUT = 4096
 LARGEST_EPSILON = 10**6
 
 
@@ -78,7 +77,8 @@ class Levels:
     def worked_out(self) -> dict[Any, Any]:
         """What was worked out from these public facts, kept with them: weights, predicted errors, the best mechanism.
 
-        The same for equal levels, so that a question that is taken up again, or asked again, finds it.
+        The same for equal levels, so that a question that is taken up again, or asked again, finds it. Whoever fills it
+        sees to it that it does not grow without end.
         """
         return _worked_out(self)
 
@@ -140,18 +140,9 @@ def name_grant(grant: int | None, names: Mapping[float, str]) -> str:
     return names.get(epsilon, f"{epsilon:.6g}")
 
 
-class _Bounded(dict[Any, Any]):
-    """Forgets everything rather than grow without end: whoever asks works it out again."""
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        if len(self) >= _MOST_WORKED_OUT:
-            self.clear()
-        super().__setitem__(key, value)
-
-
 @lru_cache(maxsize=64)
 def _worked_out(levels: Levels) -> dict[Any, Any]:
-    return _Bounded()
+    return {}
 
 
 def to_nano(epsilon: float) -> int | None:

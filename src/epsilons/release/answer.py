@@ -12,8 +12,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from epsilons.accuracy.count import CountBar
-from epsilons.accuracy.intervals import ErrorBar, ErrorModel
-from epsilons.accuracy.ratio import RatioBar
+from epsilons.accuracy.intervals import ErrorBar, ErrorModel, RatioBar
 from epsilons.arguments import ASSUMPTIONS, check_confidence
 from epsilons.display import html_table, show, show_key
 from epsilons.errors import PlanError
@@ -26,7 +25,7 @@ from epsilons.guarantee import (
     Guarantee,
     to_epsilon,
 )
-from epsilons.mechanisms.base import Charges, Mechanism, charge_table
+from epsilons.mechanisms.base import Charges, Mechanism
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
@@ -185,6 +184,28 @@ class Release:
         return html_table(self.statistic, (), rows, notes)
 
 
+@dataclass(frozen=True)
+class Account:
+    """What people are charged at most, by what they granted, and what the grants are called. In nano-epsilon.
+
+    `losses` pairs each grant with its charge; None is public, which has no balance.
+    """
+
+    losses: tuple[tuple[int | None, int | None], ...]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, levels: Levels, charges: Charges) -> Account:
+        """Of people who are all used with what they granted."""
+        return cls(tuple(zip(levels.grants, charges, strict=True)), tuple([levels.name(g) for g in levels.grants]))
+
+    def tables(self) -> tuple[dict[float, float], dict[float, str]]:
+        """({granted epsilon: epsilon spent}, {granted epsilon: its name}); public people spend nothing."""
+        epsilons = [to_epsilon(granted) for granted, _ in self.losses]
+        spent = [0.0 if granted is None else to_epsilon(loss or 0) for granted, loss in self.losses]
+        return dict(zip(epsilons, spent, strict=True)), dict(zip(epsilons, self.names, strict=True))
+
+
 def make_release(
     mechanism: Mechanism,
     question: Question,
@@ -192,10 +213,15 @@ def make_release(
     entropy: Entropy,
     why: str,
     notes: tuple[str, ...] = (),
+    account: Account | None = None,
 ) -> Release:
-    """Draw one answer and put its error, promise and price beside it; `notes` are further caveats."""
+    """Draw one answer and put its error, promise and price beside it; `notes` are further caveats.
+
+    `account` is what people are charged where that is not simply what the mechanism takes of their grants.
+    """
     levels = people.levels
-    charges = mechanism.charge(question, levels)
+    account = Account.of(levels, mechanism.charge(question, levels)) if account is None else account
+    charges, names = account.tables()
     answer = mechanism.draw(question, people, entropy)
     by_worst = question.assume == "nothing"
     error = mechanism.worst_error(question, levels) if by_worst else mechanism.stated_error(question, levels, answer)
@@ -207,9 +233,9 @@ def make_release(
         error=error,
         mechanism=mechanism.name,
         why=why,
-        guarantee=_guarantee(mechanism, question, levels, charges, entropy.private, notes),
-        charges=charge_table(levels, charges),
-        levels={to_epsilon(g): levels.name(g) for g in levels.grants},
+        guarantee=_guarantee(mechanism, question, levels, account, entropy.private, notes),
+        charges=charges,
+        levels=names,
         assumption=ASSUMPTIONS[assumption],
         models=models,
         no_interval="" if models else mechanism.why_no_interval(question),
@@ -217,18 +243,21 @@ def make_release(
     )
 
 
-def exact_release(question: Question, people: People, notes: tuple[str, ...] = ()) -> Release:
+def exact_release(
+    question: Question, people: People, notes: tuple[str, ...] = (), account: Account | None = None
+) -> Release:
     """The exact answer from people who all chose public, labelled so."""
-    levels = people.levels
+    account = Account.of(people.levels, (None,) * len(people.levels.grants)) if account is None else account
+    charges, names = account.tables()
     return Release(
         statistic=question.statistic.describe(),
         value=question.statistic.exact(people),
         error=0.0,
         mechanism="exact",
         why="Everyone on the roster chose public, so the exact answer is released.",
-        guarantee=Guarantee(question.neighbors, ((None, None),), NO_PROMISE, (ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, *notes)),
-        charges={math.inf: 0.0},
-        levels={math.inf: levels.name(None)},
+        guarantee=Guarantee(question.neighbors, account.losses, NO_PROMISE, (ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, *notes)),
+        charges=charges,
+        levels=names,
         assumption=ASSUMPTIONS["nothing"],
         no_interval="The answer is exact.",
     )
@@ -238,6 +267,8 @@ def individual_release(
     statistic: str, value: float, levels: Levels, private: bool, caveats: tuple[str, ...]
 ) -> Release:
     """An answer with individual privacy for a function of the caller's own."""
+    account = Account.of(levels, levels.grants)
+    charges, names = account.tables()
     seeded = () if private else (SEEDED,)
     public = (PUBLIC_PEOPLE,) if None in levels.grants else ()
     return Release(
@@ -248,13 +279,13 @@ def individual_release(
         why="Asked for by name: noise for a local sensitivity that the caller stated.",
         guarantee=Guarantee(
             neighbors="replace",
-            losses=tuple(zip(levels.grants, levels.grants, strict=True)),
+            losses=account.losses,
             kind=INDIVIDUAL,
             caveats=(*seeded, *LocalSensitivity.caveats, *caveats, ROSTER_IS_PUBLIC, *public, *_rounding(levels)),
             rounded=levels.rounding_loss > 0,
         ),
-        charges=charge_table(levels, levels.grants),
-        levels={to_epsilon(g): levels.name(g) for g in levels.grants},
+        charges=charges,
+        levels=names,
         assumption=ASSUMPTIONS["nothing"],
         no_interval="Its width would be data.",
     )
@@ -268,10 +299,14 @@ def algorithm_release(
     neighbors: str,
     claim: str,
     private: bool,
-    notes: tuple[str, ...] = (),
+    account: Account | None = None,
 ) -> Release:
     """The result of somebody else's private algorithm on a sample; the promise rests on their claim, which it names."""
-    charges = tuple(None if grant is None else min(grant, threshold) for grant in levels.grants)
+    if account is None:
+        account = Account.of(
+            levels, tuple([None if grant is None else min(grant, threshold) for grant in levels.grants])
+        )
+    charges, names = account.tables()
     seeded = () if private else (SEEDED,)
     public = (PUBLIC_PEOPLE,) if None in levels.grants else ()
     return Release(
@@ -282,12 +317,12 @@ def algorithm_release(
         why=f"A random sample, likelier the more was granted; then the algorithm at {to_epsilon(threshold):.4g}.",
         guarantee=Guarantee(
             neighbors=neighbors,
-            losses=tuple(zip(levels.grants, charges, strict=True)),
-            caveats=(*seeded, claim, ROSTER_IS_PUBLIC, *public, *_rounding(levels), *notes),
+            losses=account.losses,
+            caveats=(*seeded, claim, ROSTER_IS_PUBLIC, *public, *_rounding(levels)),
             rounded=levels.rounding_loss > 0,
         ),
-        charges=charge_table(levels, charges),
-        levels={to_epsilon(g): levels.name(g) for g in levels.grants},
+        charges=charges,
+        levels=names,
         assumption=ASSUMPTIONS["unrelated"],
         no_interval="How far an algorithm of somebody else's errs is not known here.",
         details={"threshold": to_epsilon(threshold)},
@@ -298,7 +333,7 @@ def _guarantee(
     mechanism: Mechanism,
     question: Question,
     levels: Levels,
-    charges: Charges,
+    account: Account,
     private: bool,
     notes: tuple[str, ...],
 ) -> Guarantee:
@@ -313,7 +348,7 @@ def _guarantee(
     caveats += [*_rounding(levels), *notes]
     return Guarantee(
         neighbors=question.neighbors,
-        losses=tuple(zip(levels.grants, charges, strict=True)),
+        losses=account.losses,
         kind=mechanism.kind,
         caveats=tuple(caveats),
         imputes=mechanism.imputes,

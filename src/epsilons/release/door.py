@@ -3,18 +3,203 @@
 Every answer about a table passes here, and nothing else reads a table for an answer. Whatever breaks in between, the
 charge stands and no unaccounted bytes have left. A question that was asked before gets the stored bytes, at no charge;
 one that was cut off midway is taken up where it stopped, by the plan it was charged for.
+
+That plan is a sketch: what a question will charge and how it will be drawn, from public facts alone. It is made before
+anything is reserved, and stored with the reservation, so that what was charged is what is drawn, whatever happened to
+the budgets since.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.errors import LedgerError
+from epsilons.guarantee import to_epsilon
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import Reservation, mark_text
-from epsilons.release.answer import Release
-from epsilons.release.sketch import Sketch
+from epsilons.ledger.values import ACTIVE, Allowance, Cohort, Reservation, mark_text, present
+from epsilons.mechanisms.base import Mechanism, create
+from epsilons.preferences import LADDER, MAX_LEVELS, Levels, name_grant
+from epsilons.release.answer import Account, Release
+from epsilons.statistics.base import Question
+
+#: The mechanism of a roster on which everyone is public.
+EXACT = "exact"
+
+
+@dataclass(frozen=True)
+class Spendable:
+    """What each cohort may be charged, as levels: `place[cohort]` is the level of everyone in that cohort.
+
+    `granted` is what each cohort once granted, `names` what the steward calls the grants.
+    """
+
+    levels: Levels
+    place: Mapping[int, int]
+    granted: Mapping[int, int | None]
+    names: Mapping[float, str]
+
+    @classmethod
+    def of(
+        cls, allowance: Allowance, cohorts: Sequence[Cohort], names: Mapping[float, str], rounded: float = 0.0
+    ) -> Spendable:
+        """Cohorts with the same allowance are one level; more than 256 allowances go down to the ladder."""
+        sizes = {cohort.id: cohort.people for cohort in cohorts}
+        granted = {cohort.id: cohort.granted for cohort in present(cohorts)}
+        nano: dict[int, int | None] = dict(allowance.nano) | dict.fromkeys(allowance.public)
+        if len(set(nano.values())) > MAX_LEVELS:
+            before = nano
+            nano = {cohort: None if part is None else _rung(part) for cohort, part in before.items()}
+            people = sum(sizes[cohort] for cohort in allowance.nano)
+            lost = sum(sizes[c] * (1 - (nano[c] or 0) / part) for c, part in allowance.nano.items())
+            rounded = lost / max(people, 1)
+        nano = {cohort: part for cohort, part in nano.items() if part != 0}
+        grants = sorted(set(nano.values()), key=_openness)
+        index = {grant: place for place, grant in enumerate(grants)}
+        place = {cohort: index[part] for cohort, part in nano.items()}
+        counts = [0] * len(grants)
+        for cohort, level in place.items():
+            counts[level] += sizes[cohort]
+        # Withdrawn people are no longer asked about; those who have nothing left still are.
+        roster = sum(cohort.people for cohort in cohorts if cohort.state == ACTIVE)
+        levels = Levels(tuple(grants), tuple(counts), {}, rounded, roster - sum(counts))
+        return cls._named(levels, place, granted, names)
+
+    @classmethod
+    def _named(
+        cls, levels: Levels, place: Mapping[int, int], granted: Mapping[int, int | None], names: Mapping[float, str]
+    ) -> Spendable:
+        """Levels are called as the grants that stand at them."""
+        standing: list[dict[int | None, None]] = [{} for _ in levels.grants]
+        for cohort, level in place.items():
+            standing[level][granted[cohort]] = None
+        called = {grant: name_grant(grant, names) for grant in dict.fromkeys(granted.values())}
+        shown = [" or ".join(dict.fromkeys([called[grant] for grant in grants])) for grants in standing]
+        epsilons = [to_epsilon(grant) for grant in levels.grants]
+        return cls(replace(levels, names=dict(zip(epsilons, shown, strict=True))), place, granted, names)
+
+    def to_plain(self) -> dict[str, Any]:
+        """For the ledger. Sizes too: the draw must be the one that was charged, whoever moves meanwhile."""
+        held: list[list[int]] = [[] for _ in self.levels.grants]
+        for cohort, level in self.place.items():
+            held[level].append(cohort)
+        return {
+            "levels": list(zip(self.levels.grants, self.levels.sizes, held, strict=True)),
+            "rounded": self.levels.rounding_loss,
+            "left_out": self.levels.left_out,
+            "others": sorted(set(self.granted) - set(self.place)),
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any], cohorts: Sequence[Cohort], names: Mapping[float, str]) -> Spendable:
+        """The inverse; a cohort's grant never changes."""
+        place = {cohort: level for level, (_, _, held) in enumerate(plain["levels"]) for cohort in held}
+        known = {cohort.id: cohort.granted for cohort in cohorts}
+        granted = {cohort: known[cohort] for cohort in (*place, *plain["others"])}
+        grants, sizes = tuple(row[0] for row in plain["levels"]), tuple(row[1] for row in plain["levels"])
+        levels = Levels(grants, sizes, {}, plain["rounded"], plain["left_out"])
+        return cls._named(levels, place, granted, names)
+
+    def places(self, cohorts: Sequence[int]) -> NDArray[np.int64]:
+        """The level of each of these cohorts, -1 for those that are not used."""
+        return np.array([self.place.get(cohort, -1) for cohort in cohorts], np.int64)
+
+    def paid(self, charges: Sequence[int | None]) -> dict[int, int]:
+        """{cohort: nano-epsilon} of a mechanism's charges per level; public people have no balance."""
+        levels = ((cohort, charges[level]) for cohort, level in self.place.items())
+        return {cohort: charge for cohort, charge in levels if charge}
+
+    def by_grant(self, charges: Sequence[int | None]) -> dict[int | None, int | None]:
+        """{grant: the most that anybody with this grant is charged}; None is public. Those left out pay nothing."""
+        most: dict[int | None, int | None] = {}
+        for cohort, granted in self.granted.items():
+            charge = charges[self.place[cohort]] if cohort in self.place else 0
+            if granted is None:
+                most[None] = None
+            else:
+                most[granted] = max(most.get(granted) or 0, charge or 0)
+        return {grant: most[grant] for grant in sorted(most, key=_openness)}
+
+
+def _rung(nano: int) -> int:
+    """The largest step of the fixed ladder that is not above; below all of them nothing is left to use."""
+    return max((rung for rung in LADDER if rung <= nano), default=0)
+
+
+def _openness(grant: int | None) -> tuple[bool, int]:
+    """Strict people first, public ones last."""
+    return grant is None, grant or 0
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """Mechanism, reason and levels: everything that a draw needs besides the data."""
+
+    mechanism: Mechanism | None
+    why: str
+    question: Question
+    spendable: Spendable
+
+    @cached_property
+    def charges(self) -> tuple[int | None, ...]:
+        """What each level pays; nobody pays where everyone is public."""
+        if self.mechanism is None:
+            return (None,) * len(self.spendable.levels.grants)
+        return self.mechanism.charge(self.question, self.spendable.levels)
+
+    def to_text(self, asked: str) -> str:
+        """For the ledger: the question in words, and the draw."""
+        chosen = self.mechanism
+        options = {} if chosen is None else {k: v for k, v in vars(chosen).items() if not k.startswith("_")}
+        name = EXACT if chosen is None else chosen.name
+        plan = {"mechanism": name, "options": options, "why": self.why, **self.spendable.to_plain()}
+        return json.dumps({"asked": asked, "plan": plan}, separators=(",", ":"))
+
+    @classmethod
+    def from_text(cls, text: str, question: Question, cohorts: Sequence[Cohort], names: Mapping[float, str]) -> Sketch:
+        """The inverse, for a question that is asked again after a crash."""
+        try:
+            plan = json.loads(text)["plan"]
+            chosen = (
+                None if plan["mechanism"] == EXACT else create(plan["mechanism"], question.statistic, **plan["options"])
+            )
+            return cls(chosen, plan["why"], question, Spendable.from_plain(plan, cohorts, names))
+        except (ValueError, KeyError, TypeError):
+            raise cannot_resume() from None
+
+    @cached_property
+    def account(self) -> Account:
+        """What people are charged, by what they granted, not by what was left to use."""
+        spent = self.spendable.by_grant(self.charges)
+        losses = tuple([(grant, None if grant is None else charge) for grant, charge in spent.items()])
+        return Account(losses, tuple([name_grant(grant, self.spendable.names) for grant in spent]))
+
+
+def asked_of(text: str) -> str:
+    """The question in words out of what the ledger keeps of it."""
+    try:
+        asked: Any = json.loads(text)["asked"]
+    except (ValueError, KeyError, TypeError):
+        return text
+    return str(asked)
+
+
+def cannot_resume() -> LedgerError:
+    """A stored plan that cannot be read."""
+    return LedgerError(
+        "A question that was charged cannot be taken up again.",
+        rule="Its plan is stored with the charge, by the release of epsilons that charged it.",
+        hint="fresh=True asks anew and pays",
+    )
+
+
+# Through the door ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -46,7 +231,7 @@ def pass_through(
     # Also what was just planned is taken from the ledger: a resumed question walks the same path as a fresh one.
     sketch = resume(held.description)
     ledger.mark_read(held.number)
-    release = _marked(sketch.granted(read(sketch)), _mark(ledger, held, request.individual))
+    release = _marked(read(sketch), _mark(ledger, held, request.individual))
     content = json.dumps(release.to_dict(), separators=(",", ":"), allow_nan=False).encode()
     return _parsed(ledger.store(held.number, content))
 

@@ -163,22 +163,22 @@ class Additive(Statistic):
 
     def facts(self, question: Question, people: int) -> Facts:
         """What is publicly known before an answer, at the question's guesses and for so many people."""
-        low, high = self.extremes()
+        parts, units, centre, (low, high) = self.parts, self.units, self.centre, self.extremes()
         return Facts(
-            moments=self.guess(question),
+            moments=self.moments(question.spread, question.density, question.location),
             low=low,
             high=high,
-            centre=self.centre,
-            origin=self.origin,
-            coin_origin=self.coin_origin,
-            divisor=self.divisor(people),
-            made_up=frozenset(rest for rest in Rest if self.makes_up_for(rest)),
-            units=self.units,
-            reaches=tuple(part.reach[question.neighbors] for part in self.parts),
-            shares=tuple(float(part.share) for part in self.parts),
+            centre=centre,
             max_error=self.max_error,
             clipped_rmse=self.clipped_rmse,
             expected_rows=1.0 if self.scope is None else max(self.scope.expected, 1e-9),
+            origin=self.origin,
+            coin_origin=self.coin_origin,
+            divisor=self.divisor(people),
+            made_up=frozenset([rest for rest in Rest if self.makes_up_for(rest)]),
+            units=units,
+            reaches=tuple([part.reach[question.neighbors] for part in parts]),
+            shares=tuple([float(part.share) for part in parts]),
         )
 
     def seen(self, question: Question, mean: float, doubt: float) -> Moments:
@@ -188,10 +188,11 @@ class Additive(Statistic):
 
     def noise_to_spread(self, question: Question) -> float:
         """2 r^2/sigma^2, with the public guess of the spread."""
-        low, high = self.extremes()
-        variance = max(self.guess(question).variance, 1e-12 * (high - low) ** 2)
+        (low, high), parts, units = self.extremes(), self.parts, self.units
+        guessed = self.moments(question.spread, question.density, question.location)
+        variance = max(guessed.variance, 1e-12 * (high - low) ** 2)
         noise = 0.0
-        for part, unit in zip(self.parts, self.units, strict=True):
+        for part, unit in zip(parts, units, strict=True):
             noise += (part.reach[question.neighbors] * unit / float(part.share)) ** 2
         return 2 * noise / variance
 

@@ -20,10 +20,10 @@ from sqlglot import exp
 from epsilons.engines.base import Column
 from epsilons.engines.trees import Predicate, both, cast, column, double, literal, present, table, whole
 from epsilons.errors import DataError, PlanError
+from epsilons.statistics.columns import as_double
 from epsilons.statistics.moments import STEPS, Grid
 from epsilons.statistics.queries import KEPT, Prepared
 from epsilons.statistics.regression import MAX_PEOPLE, LinearRegression, LogisticRegression, Regression
-from epsilons.statistics.steps import as_double
 
 #: Rows whose sums are exact in doubles, with a bit to spare.
 _PIECE = 1 << 20

@@ -23,11 +23,10 @@ from epsilons.engines.trees import Predicate, both, cast, column, double, presen
 from epsilons.errors import PlanError
 from epsilons.statistics.base import Statistic
 from epsilons.statistics.cells import LEVEL_BITS
+from epsilons.statistics.columns import MISSING, ROW_STEPS, Keys, as_double, bin_of, grid_cell, integers
 from epsilons.statistics.gridded import CellCounts, CellRows
 from epsilons.statistics.histogram import Histogram
-from epsilons.statistics.keys import Keys, integers
 from epsilons.statistics.order import Order
-from epsilons.statistics.steps import MISSING, ROW_STEPS, as_double, bin_of, grid_cell
 from epsilons.statistics.total import STEPS, Bounded
 
 #: More bins than this would make the query itself long.
@@ -201,9 +200,9 @@ def _ones(kind: Column | None) -> _Shape:
 def _steps(statistic: Bounded, kind: Column | None) -> _Shape:
     """Rows that have a value, each adding whole numbers to sums."""
     kind = _numbers(kind)
-    value = as_double(kind)
-    sums = tuple([ROW_STEPS[name](statistic.bounds, value) for name in statistic.adds if name != "rows"])
-    return _Shape(sums, present(kind), counts_rows="rows" in statistic.adds)
+    adds, value = statistic.adds, as_double(kind)
+    sums = tuple([ROW_STEPS[name](statistic.bounds, value) for name in adds if name != "rows"])
+    return _Shape(sums, present(kind), counts_rows="rows" in adds)
 
 
 def _check_bins(statistic: Histogram, kind: Column | None) -> Keys | None:

@@ -77,7 +77,7 @@ class Bounded(Additive):
     def extremes(self) -> tuple[float, float]:
         return self.bounds
 
-    @property
+    @cached_property
     def centre(self) -> float:  # type: ignore[override]
         return float(self.middle)
 
@@ -160,7 +160,7 @@ class Sum(Bounded):
     def units(self) -> tuple[float, ...]:  # type: ignore[override]
         return ((float(self.half) if self.scope is None else self.largest) / STEPS,)
 
-    @property
+    @cached_property
     def centre(self) -> float:  # type: ignore[override]
         return float(self.middle) if self.scope is None else 0.0
 
@@ -233,11 +233,11 @@ class Mean(Average, Bounded):
         deviation = (high - low) / 2 if spread is None else spread
         return Moments((low + high) / 2, deviation**2 / max(self.scope.fraction, 1e-9))
 
-    @property
+    @cached_property
     def max_error(self) -> float:  # type: ignore[override]
         return math.inf if self.scope is None else self.bounds[1] - self.bounds[0]
 
-    @property
+    @cached_property
     def clipped_rmse(self) -> float:  # type: ignore[override]
         return math.inf if self.scope is None else math.hypot((self.bounds[1] - self.bounds[0]) / 2, self.off)
 
@@ -257,6 +257,12 @@ def unit_scale(numbers: NDArray[Any], bounds: tuple[float, float]) -> NDArray[np
         scaled = (clipped - (low / 2 + high / 2)) / (high / 2 - low / 2)
     np.nan_to_num(scaled, copy=False, nan=0.0, posinf=1.0, neginf=-1.0)
     return np.clip(scaled, -1.0, 1.0)
+
+
+def end_steps(bounds: tuple[float, float]) -> tuple[float, float]:
+    """The bounds themselves on that scale: -1 and 1 but for rounding."""
+    centre, half = bounds[0] / 2 + bounds[1] / 2, bounds[1] / 2 - bounds[0] / 2
+    return max((bounds[0] - centre) / half, -1.0), min((bounds[1] - centre) / half, 1.0)
 
 
 def zero_steps(numbers: NDArray[Any], bounds: tuple[float, float]) -> Floats:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar
 
 from epsilons.statistics.additive import Average, Moments, Part, Sums
@@ -93,11 +94,11 @@ class Variance(Average, Bounded):
         expected = max(self.scope.expected, 1e-9)
         return tuple(size / expected for size in (*sizes, _ROW_WEIGHT * square))
 
-    @property
+    @cached_property
     def max_error(self) -> float:  # type: ignore[override]
         return float(self.half) ** 2
 
-    @property
+    @cached_property
     def centre(self) -> float:  # type: ignore[override]
         return float(self.half) ** 2 / 2
 

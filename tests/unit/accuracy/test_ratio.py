@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from epsilons.accuracy.intervals import chance_within, half_width
-from epsilons.accuracy.ratio import RatioBar
+from epsilons.accuracy.intervals import RatioBar, chance_within, half_width
 from epsilons.mechanisms.base import create
 from epsilons.preferences import Levels, roster_of
 from epsilons.release.answer import make_release

@@ -10,7 +10,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.dataset.batch import Batch
-from epsilons.dataset.spending import split
+from epsilons.dataset.splitting import split
 from small_tables import people_dataset
 
 REGION = {"region": ["north", "south"]}

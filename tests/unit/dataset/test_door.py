@@ -17,7 +17,7 @@ from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import BudgetExceeded, DataError, LedgerError
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import STORED, TOUCHED, StalePlanError, stale_plan
-from epsilons.release.sketch import asked_of
+from epsilons.release.door import asked_of
 from wages import dataset, wages
 
 SOURCE = Path(eps.__file__).parent

@@ -16,7 +16,7 @@ from epsilons.ledger.values import Allowance, Cohort
 from epsilons.mechanisms.base import create
 from epsilons.preferences import LADDER, Levels, roster_of
 from epsilons.release.answer import make_release
-from epsilons.release.sketch import Sketch, Spendable
+from epsilons.release.door import Sketch, Spendable
 from epsilons.statistics.additive import Additive, Average
 from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.count import Count

@@ -108,7 +108,7 @@ def test_a_question_is_known_by_its_digest(ledger: Ledger, bad: Any) -> None:
 @pytest.mark.parametrize("look_first", [True, False])
 def test_all_cohorts_or_none(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, look_first: bool) -> None:
     if not look_first:
-        monkeypatch.setattr("epsilons.ledger.reading.fits", lambda *_: True)
+        monkeypatch.setattr("epsilons.ledger.statements.fits", lambda *_: True)
     strict, fair, public = sorted(ledger.cohorts(), key=lambda c: c.granted or 10**20)
     for charges in (
         {fair.id: 1, strict.id: nano("0.1") + 1},
@@ -128,7 +128,7 @@ def test_a_plan_from_before_a_change_of_the_roster_is_refused(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, look_first: bool
 ) -> None:
     if not look_first:
-        monkeypatch.setattr("epsilons.ledger.reading.fits", lambda *_: True)
+        monkeypatch.setattr("epsilons.ledger.statements.fits", lambda *_: True)
     may = ledger.allowance(TENTH)
     ledger.withdraw([person("ann")])
     with pytest.raises(StalePlanError):
