@@ -10,7 +10,7 @@ from typing import Any
 
 from epsilons.arguments import ARRAYS
 from epsilons.arrays.asking import ask, make_plan
-from epsilons.calls import name_statistic, plan_signature, read_call
+from epsilons.calls import name_statistic, plan_signature, read_call, take_places
 from epsilons.planner.plan import Plan
 from epsilons.release import Release
 from epsilons.statistics.catalogue import CATALOGUE, Entry
@@ -24,7 +24,7 @@ def _function(entry: Entry) -> Callable[..., Release]:
     return question
 
 
-def plan(statistic: str, epsilons: Any = None, **arguments: Any) -> Plan:
+def plan(*given: Any, **named: Any) -> Plan:
     """What every mechanism would cost and how far it would err; free, since it needs no values.
 
     `arguments` are those of the statistic (bounds, q, step, edges, ...) and all its options. With `error` the plan is
@@ -40,7 +40,9 @@ def plan(statistic: str, epsilons: Any = None, **arguments: Any) -> Plan:
     >>> plan["sample"].ask([1, 0] * 500).mechanism
     'sample'
     """
-    return make_plan(statistic, epsilons, arguments)
+    hint = 'eps.plan("mean", epsilons, bounds=(0, 100))'
+    values = take_places("eps.plan", ("statistic", "epsilons"), ("statistic",), given, named, hint)
+    return make_plan(values.pop("statistic"), values.pop("epsilons", None), values)
 
 
 plan.__signature__ = plan_signature(ARRAYS, Plan)  # type: ignore[attr-defined]
