@@ -29,6 +29,9 @@ MEDIAN = {"minimum": 193, "threshold": 29.7, "sample": 12.8, "S-avg": 9.9, "expo
 
 
 def make(name: str) -> Mechanism:
+    """As the paper sets them: its thresholds are the largest epsilon, or for S-avg the mean."""
+    if name in ("sample", "threshold"):
+        return create(name, threshold="max")
     return create("sample", threshold="mean") if name == "S-avg" else create(name)
 
 

