@@ -10,7 +10,7 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +26,7 @@ PACKAGE = Path(eps.__file__).parent
 _HEAD = '"""{about} Written by `make signatures`: change the catalogue, not this file."""\n\n'
 _IMPORTS = "from collections.abc import Hashable, Mapping, Sequence\nfrom typing import Any, Literal\n\n"
 _MECHANISM = annotation_of(options_of(ARRAYS)["mechanism"])
-_STATISTIC = Literal[tuple(CATALOGUE)]
+_STATISTIC = Literal[tuple(CATALOGUE)] | str
 #: Long types that a stub names once.
 _NAMED = {_MECHANISM: "Mechanism", _STATISTIC: "Statistic"}
 
@@ -78,14 +78,17 @@ def stub(name: str, signature: inspect.Signature, indent: str = "") -> str:
 def mechanisms() -> str:
     """The names of all mechanisms, once."""
     names, _ = typing.get_args(_MECHANISM)
-    listed = "\n".join(f"        {quoted(name)}," for name in typing.get_args(names))
-    return f"Mechanism = (\n    Literal[\n{listed}\n    ]\n    | str\n)\n"
+    return _alias("Mechanism", typing.get_args(names))
 
 
 def statistics() -> str:
     """The names of all statistics, once."""
-    listed = "\n".join(f"    {quoted(name)}," for name in CATALOGUE)
-    return f"Statistic = Literal[\n{listed}\n]\n"
+    return _alias("Statistic", CATALOGUE)
+
+
+def _alias(name: str, names: Iterable[str]) -> str:
+    listed = "\n".join(f"        {quoted(one)}," for one in names)
+    return f"{name} = (\n    Literal[\n{listed}\n    ]\n    | str\n)\n"
 
 
 def function_stubs() -> str:
@@ -103,12 +106,14 @@ def method_stubs() -> str:
     """`dataset/methods.pyi`."""
     head = _HEAD.format(about="The statistics as methods.") + _IMPORTS
     head += "from epsilons.dataset.batch import Pending\nfrom epsilons.noise.entropy import Entropy\n"
-    head += "from epsilons.release import Release\n\n" + mechanisms() + "\n"
+    head += "from epsilons.planner.plan import Plan\nfrom epsilons.release import Release\n\n"
+    head += mechanisms() + statistics() + "\n"
     return head + "\n".join(_class(kind) for kind in (Questions, BatchQuestions))
 
 
 def _class(kind: type) -> str:
-    methods = "".join(stub(name, inspect.signature(getattr(kind, name)), "    ") for name in CATALOGUE)
+    names = [name for name in (*CATALOGUE, "plan") if hasattr(kind, name)]
+    methods = "".join(stub(name, inspect.signature(getattr(kind, name)), "    ") for name in names)
     return f"class {kind.__name__}:\n{methods}"
 
 

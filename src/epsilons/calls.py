@@ -69,7 +69,7 @@ def make_method(entry: Entry, front: str, owner: str, returns: Any) -> Callable[
 def plan_signature(front: str, returns: Any) -> inspect.Signature:
     """Of `plan`: the options of every statistic; the statistic's own arguments go by name."""
     names = tuple(CATALOGUE)
-    first = Argument("statistic", Literal[names], None, "What would be asked.", positional=True, required=True)
+    first = Argument("statistic", Literal[names] | str, None, "What would be asked.", positional=True, required=True)
     if front == ARRAYS:
         listed = [first, EPSILONS, *options_of(ARRAYS).values(), PLAN_ERROR, PLAN_PEOPLE]
         return make_signature(listed, returns, rest="arguments")

@@ -207,6 +207,8 @@ def test_a_mechanism_that_cannot_serve_lists_those_that_can(mechanism: str) -> N
         (lambda: eps.quantile(VALUES, EPSILONS), "eps.quantile needs 'q'.", "eps.quantile(values, epsilons, 0.9,"),
         (lambda: eps.linear_regression([[1]]), "eps.linear_regression needs 'y'.", "eps.linear_regression(X, y"),
         (lambda: eps.plan("median", EPSILONS, gama=3), "A median takes no 'gama'.", "gamma"),
+        (lambda: eps.plan(), "eps.plan needs 'statistic'.", 'eps.plan("mean", epsilons'),
+        (lambda: eps.plan("median", EPSILONS, BOUNDS), "eps.plan takes at most 2 arguments by place.", "eps.plan("),
     ],
 )  # fmt: skip
 def test_a_call_that_does_not_fit_names_the_function(call: Callable[[], Any], what: str, hint: str) -> None:

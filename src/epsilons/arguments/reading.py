@@ -190,6 +190,7 @@ class Shape:
     #: All of them in the order of the signature, and the names of those that go by place.
     all: Mapping[str, Argument]
     places: tuple[str, ...]
+    required: tuple[str, ...]
 
 
 @cache
@@ -199,30 +200,46 @@ def shape_of(entry: Described, front: str) -> Shape:
     own, options = entry.own(front), options_of(front)
     ordered = sorted({**leading, **own, **options}.values(), key=lambda argument: not argument.positional)
     places = tuple(argument.name for argument in ordered if argument.positional)
-    return Shape(leading, own, options, {argument.name: argument for argument in ordered}, places)
+    required = tuple(argument.name for argument in ordered if argument.required)
+    return Shape(leading, own, options, {argument.name: argument for argument in ordered}, places, required)
 
 
 def read_call(entry: Described, front: str, given: Sequence[Any], named: Mapping[str, Any]) -> Call:
     """Check a call against the signature of its front, and its options by themselves."""
-    shape, called = shape_of(entry, front), f"{_CALLED[front]}.{entry.name}"
-    if len(given) > len(shape.places):
-        raise PlanError(
-            f"{called} takes at most {len(shape.places)} arguments by place.",
-            rule=f"They are {', '.join(shape.places)}; the others go by name.",
-            hint=usage(entry, front),
-        )
-    values = dict(zip(shape.places, given, strict=False))
+    shape = shape_of(entry, front)
     for name in named:
         if name not in shape.all:
             shown = (known for known in shape.all if known not in shape.leading or known == _NAME.name)
             raise unknown_argument(entry.name, name, shown, front)
-        if name in values:
-            raise PlanError(f"{called} got {name!r} twice.", hint=usage(entry, front))
-    values |= named
-    for name in shape.places:
-        if shape.all[name].required and name not in values:
-            raise PlanError(f"{called} needs {name!r}.", hint=usage(entry, front))
+    called = f"{_CALLED[front]}.{entry.name}"
+    values = take_places(called, shape.places, shape.required, given, named, usage(entry, front))
     return fill_call(entry, front, values)
+
+
+def take_places(
+    called: str,
+    places: Sequence[str],
+    required: Sequence[str],
+    given: Sequence[Any],
+    named: Mapping[str, Any],
+    hint: str,
+) -> dict[str, Any]:
+    """All arguments by name: too many by place, one given twice and one that is missing are mistakes in the call."""
+    if len(given) > len(places):
+        raise PlanError(
+            f"{called} takes at most {len(places)} arguments by place.",
+            rule=f"They are {', '.join(places)}; the others go by name.",
+            hint=hint,
+        )
+    values = dict(zip(places, given, strict=False))
+    for name in values:
+        if name in named:
+            raise PlanError(f"{called} got {name!r} twice.", hint=hint)
+    values |= named
+    for name in required:
+        if name not in values:
+            raise PlanError(f"{called} needs {name!r}.", hint=hint)
+    return values
 
 
 def reads_call(entry: Described, front: str) -> Callable[..., Any]:

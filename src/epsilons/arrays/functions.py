@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from epsilons.arguments import ARRAYS
+from epsilons.arguments.reading import take_places
 from epsilons.arrays.asking import make_function, make_plan
 from epsilons.calls import plan_signature
 from epsilons.planner.plan import Plan
 from epsilons.statistics.catalogue import CATALOGUE
 
 
-def plan(statistic: str, epsilons: Any = None, **arguments: Any) -> Plan:
+def plan(*given: Any, **named: Any) -> Plan:
     """What every mechanism would cost and how far it would err; free, since it needs no values.
 
     `arguments` are those of the statistic (bounds, q, step, edges, ...) and all its options. With `error` the plan is
@@ -30,7 +31,9 @@ def plan(statistic: str, epsilons: Any = None, **arguments: Any) -> Plan:
     >>> plan["sample"].ask([1, 0] * 500).mechanism
     'sample'
     """
-    return make_plan(statistic, epsilons, arguments)
+    hint = 'eps.plan("mean", epsilons, bounds=(0, 100))'
+    values = take_places("eps.plan", ("statistic", "epsilons"), ("statistic",), given, named, hint)
+    return make_plan(values.pop("statistic"), values.pop("epsilons", None), values)
 
 
 plan.__signature__ = plan_signature(ARRAYS, Plan)  # type: ignore[attr-defined]

@@ -23,20 +23,23 @@ Mechanism = (
     ]
     | str
 )
-Statistic = Literal[
-    "count",
-    "sum",
-    "mean",
-    "variance",
-    "median",
-    "quantile",
-    "min",
-    "max",
-    "kth_largest",
-    "histogram",
-    "linear_regression",
-    "logistic_regression",
-]
+Statistic = (
+    Literal[
+        "count",
+        "sum",
+        "mean",
+        "variance",
+        "median",
+        "quantile",
+        "min",
+        "max",
+        "kth_largest",
+        "histogram",
+        "linear_regression",
+        "logistic_regression",
+    ]
+    | str
+)
 
 __all__ = [
     "count",

@@ -5,28 +5,51 @@ Type checkers read `methods.pyi`, which `make signatures` writes from the same c
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
 from epsilons.arguments import BATCHES, TABLES
-from epsilons.calls import make_method, name_statistic
+from epsilons.arguments.reading import Call, read_plan, take_places
+from epsilons.calls import make_method, name_statistic, plan_signature
+from epsilons.planner.plan import Plan
 from epsilons.release import Release
-from epsilons.statistics.catalogue import CATALOGUE
+from epsilons.statistics.catalogue import CATALOGUE, find_statistic
 from epsilons.statistics.entry import Entry
 
 
-class Questions:
+class Questions(ABC):
     """The statistics of a dataset: each goes through the one door."""
 
-    def _ask(self, call: Any) -> Any:
-        raise NotImplementedError
+    def plan(self, *given: Any, **named: Any) -> Plan:
+        """What every mechanism would cost and how far it would err, with what everybody has left. Free.
+
+        `arguments` are those of the statistic's method. `plan.ask()` asks the best row, `plan["sample"].ask()` any
+        other one: it gives what the row shows, or nothing if what people have left has changed since.
+        """
+        hint = 'people.plan("mean", "wage", bounds=(0, 100))'
+        values = take_places("people.plan", ("statistic", "column"), ("statistic",), given, named, hint)
+        statistic, column = values.pop("statistic"), values.pop("column", None)
+        return self._plan(read_plan(find_statistic(statistic), TABLES, values, column))
+
+    plan.__qualname__ = "Dataset.plan"
+    plan.__signature__ = plan_signature(TABLES, Plan)  # type: ignore[attr-defined]
+
+    @abstractmethod
+    def _ask(self, call: Call) -> Release:
+        """The answer to a call that was read."""
+
+    @abstractmethod
+    def _plan(self, call: Call) -> Plan:
+        """Its plan."""
 
 
-class BatchQuestions:
+class BatchQuestions(ABC):
     """The statistics of a batch, without share and error: each is noted down."""
 
+    @abstractmethod
     def _note(self, entry: Entry, given: Any, named: Any) -> Any:
-        raise NotImplementedError
+        """A question noted down, to be asked with the others."""
 
 
 def _noted(entry: Entry) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from epsilons.dataset.batch import Pending
 from epsilons.noise.entropy import Entropy
+from epsilons.planner.plan import Plan
 from epsilons.release import Release
 
 Mechanism = (
@@ -20,6 +21,23 @@ Mechanism = (
         "stretching",
         "threshold",
         "local-sensitivity",
+    ]
+    | str
+)
+Statistic = (
+    Literal[
+        "count",
+        "sum",
+        "mean",
+        "variance",
+        "median",
+        "quantile",
+        "min",
+        "max",
+        "kth_largest",
+        "histogram",
+        "linear_regression",
+        "logistic_regression",
     ]
     | str
 )
@@ -337,6 +355,32 @@ class Questions:
         analyst: str | None = None,
         entropy: Entropy | None = None,
     ) -> Release: ...
+    def plan(
+        self,
+        statistic: Statistic,
+        column: str | None = None,
+        *,
+        mechanism: Mechanism = "auto",
+        threshold: float | Literal["best", "max", "mean"] | None = None,
+        rescale: bool | None = None,
+        assume: Literal["unrelated", "nothing"] = "unrelated",
+        spread: float | None = None,
+        density: float | None = None,
+        location: float | None = None,
+        privacy: Literal["personalized", "individual", "group"] = "personalized",
+        scale: Literal["tight", "paper"] | None = None,
+        gamma: int | None = None,
+        inside: Literal["minimum", "threshold", "sample"] | None = None,
+        share: float | None = 0.1,
+        error: float | None = None,
+        where: str | None = None,
+        by: Mapping[str, Sequence[Hashable]] | None = None,
+        missing: Literal["exclude", "center"] | None = None,
+        fresh: bool = False,
+        analyst: str | None = None,
+        entropy: Entropy | None = None,
+        **arguments: Any,
+    ) -> Plan: ...
 
 class BatchQuestions:
     def count(

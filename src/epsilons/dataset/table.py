@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import Any
 
 from epsilons.arguments import DEFAULT_SHARE, TABLES, AskOptions, check_bounds
-from epsilons.arguments.reading import Call, read_plan
-from epsilons.calls import plan_signature, query_signature
+from epsilons.arguments.reading import Call
+from epsilons.calls import query_signature
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.applying import Applied, ApplyAttempt
 from epsilons.dataset.attempt import Attempt, NothingToPlanError, spendable_for
@@ -37,7 +37,6 @@ from epsilons.planner.rows import PlanRow
 from epsilons.preferences import Preferences
 from epsilons.release import Release
 from epsilons.release.door import asked_of
-from epsilons.statistics.catalogue import find_statistic
 from epsilons.statistics.queries import check_asked
 
 #: How often a plan is made anew because others were charged meanwhile.
@@ -129,16 +128,6 @@ class Dataset(Questions):
         return self._retry_while_stale(ApplyAttempt, asked)
 
     # Before spending ------------------------------------------------------------------------------------------------
-
-    def plan(self, statistic: str, column: str | None = None, **arguments: Any) -> Plan:
-        """What every mechanism would cost and how far it would err, with what everybody has left. Free.
-
-        `arguments` are those of the statistic's method. `plan.ask()` asks the best row, `plan["sample"].ask()` any
-        other one: it gives what the row shows, or nothing if what people have left has changed since.
-        """
-        return self._plan(read_plan(find_statistic(statistic), TABLES, arguments, column))
-
-    plan.__signature__ = plan_signature(TABLES, Plan)  # type: ignore[attr-defined]
 
     def key(self, column: str, word: str) -> Any:
         """A key written as a word, in the type of its column: groups of a column of numbers are numbers."""

@@ -200,11 +200,10 @@ def ask(question: Asked, population: Population, people: eps.Dataset, others: Co
     truth, plan = question.truth(population), question.plan(people)
     answers = []
     for row in plan.rows:
-        chosen: dict[str, Any] = {"threshold": "best"} if "threshold" in row.options else {}
         if row is plan.best:
             release = question.ask(people, "auto")
         else:
-            release = question.ask(others.dataset(row.mechanism), row.mechanism, **chosen)
+            release = question.ask(others.dataset(row.mechanism), row.mechanism)
         answers.append(Answer(release, row.used, row.reason, true_error(release.value, truth), _interval(release)))
     return Answered(question, truth, plan, tuple(answers))
 
