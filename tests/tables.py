@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from epsilons.arguments import TABLES
-from epsilons.calls import read_plan
+from epsilons.arguments.reading import read_plan
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.preparation import Preparation, prepare
 from epsilons.dataset.question import TableQuestion, Terms, parse_question

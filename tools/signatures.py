@@ -94,7 +94,9 @@ def function_stubs() -> str:
     head += "from epsilons.noise.entropy import Entropy\nfrom epsilons.planner.plan import Plan\n"
     head += "from epsilons.release import Release\n\n" + mechanisms() + statistics() + "\n"
     made: list[Callable[..., Any]] = [getattr(functions, name) for name in (*CATALOGUE, "plan")]
-    return head + "".join(stub(function.__name__, inspect.signature(function)) for function in made)
+    exported = "".join(f"    {quoted(name)},\n" for name in functions.__all__)
+    stubs = "".join(stub(function.__name__, inspect.signature(function)) for function in made)
+    return f"{head}__all__ = [\n{exported}]\n\n{stubs}"
 
 
 def method_stubs() -> str:

@@ -9,21 +9,8 @@
 from typing import TYPE_CHECKING, Any
 
 from epsilons import ledger, mechanisms
-from epsilons.arrays import (
-    count,
-    histogram,
-    kth_largest,
-    linear_regression,
-    logistic_regression,
-    max,
-    mean,
-    median,
-    min,
-    plan,
-    quantile,
-    sum,
-    variance,
-)
+from epsilons.arrays import functions
+from epsilons.arrays.functions import *  # noqa: F403 one for each statistic of the catalogue, and `plan`
 from epsilons.errors import (
     BudgetExceeded,
     DataError,
@@ -59,24 +46,12 @@ __all__ = [
     "Preferences",
     "ProtocolError",
     "Release",
-    "count",
-    "histogram",
     "individually",
-    "kth_largest",
     "ledger",
-    "linear_regression",
-    "logistic_regression",
-    "max",
-    "mean",
     "mechanisms",
-    "median",
-    "min",
     "personalize",
-    "plan",
-    "quantile",
-    "sum",
-    "variance",
 ]
+__all__ += functions.__all__
 
 
 def __getattr__(name: str) -> Any:

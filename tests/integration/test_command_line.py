@@ -341,7 +341,7 @@ def test_the_page_on_commands_runs_as_pasted(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(people_table(20_000), tmp_path / "wages.parquet")
     page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
     commands = [line for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) for line in lines_of(block)]
-    assert len(commands) == 9
+    assert len(commands) == 12
     for command in commands:
         done = run(tmp_path, *shlex.split(command)[1:])
         assert done.returncode == 0, (command, done.stderr)

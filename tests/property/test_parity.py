@@ -27,7 +27,8 @@ import epsilons as eps
 from epsilons.arguments import ARRAYS, BATCHES, OPTIONS, QUERIES, TABLES, options_of
 from epsilons.cli import app
 from epsilons.dataset.batch import Batch
-from epsilons.statistics.catalogue import CATALOGUE, Entry
+from epsilons.statistics.catalogue import CATALOGUE
+from epsilons.statistics.entry import Entry
 from epsilons.testing import seeded
 
 SHARE = 0.001

@@ -1,7 +1,8 @@
 """The one argument model: what questions take, and how each argument is checked.
 
 checks.py    numbers, names, truths: one check each, with one text
-options.py   the options that all statistics share, and `AskOptions`, which every front makes
+options.py   the options that all statistics share, as data
+reading.py   how a call is read: against what a statistic takes, to `AskOptions`
 """
 
 from epsilons.arguments.checks import (
@@ -42,10 +43,9 @@ from epsilons.arguments.options import (
     TABLES,
     WHOLE_SHARE,
     Argument,
-    AskOptions,
     options_of,
-    unknown_argument,
 )
+from epsilons.arguments.reading import AskOptions, Call, read_call, read_plan, unknown_argument
 
 __all__ = [
     "ARRAYS",
@@ -66,6 +66,7 @@ __all__ = [
     "WHOLE_SHARE",
     "Argument",
     "AskOptions",
+    "Call",
     "RandomBits",
     "check_bounds",
     "check_confidence",
@@ -85,5 +86,7 @@ __all__ = [
     "check_whole",
     "exact",
     "options_of",
+    "read_call",
+    "read_plan",
     "unknown_argument",
 ]

@@ -1,15 +1,13 @@
-"""The options that every question takes besides its own arguments, and how a front reads them.
+"""The options that every question takes besides its own arguments, as data.
 
-Arrays, tables, plans, batches, SQL, commands and estimators all take their options from `OPTIONS` and check them with
-`AskOptions.of`, so that a wrong value gets the same words everywhere, before anybody is charged.
+Arrays, tables, plans, batches, SQL, commands and estimators all take their options from `OPTIONS`, each of which knows
+its type, its default, its check and the fronts that take it; `reading.py` reads calls by them.
 """
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, get_args
 
@@ -30,7 +28,6 @@ from epsilons.arguments.checks import (
     check_threshold,
     check_truth,
 )
-from epsilons.errors import PlanError
 from epsilons.guarantee import NEIGHBORS
 
 #: A question's part of everybody's grant: of a table unless it says otherwise, and of arrays.
@@ -39,8 +36,6 @@ DEFAULT_SHARE, WHOLE_SHARE = 0.1, 1.0
 ARRAYS, TABLES, BATCHES, QUERIES = "arrays", "tables", "batches", "queries"
 _TABLES = frozenset({TABLES, BATCHES, QUERIES})
 _EVERYWHERE = _TABLES | {ARRAYS}
-#: In an error: whose option it is.
-_WHOSE = {ARRAYS: "functions on arrays", TABLES: "questions to a table"}
 
 
 @dataclass(frozen=True)
@@ -219,108 +214,3 @@ OPTIONS: tuple[Argument, ...] = (
 def options_of(front: str) -> Mapping[str, Argument]:
     """The options that a front takes, by name and in order."""
     return {option.name: option for option in OPTIONS if front in option.fronts}
-
-
-@dataclass(frozen=True, eq=False)
-class AskOptions:
-    """How a question is to be answered: what may be spent, by which mechanism, under which assumptions, of which rows.
-
-    `threshold`, `rescale`, `scale`, `gamma` and `inside` are None where the mechanism's own default is meant, so that a
-    question keeps its digest; the default threshold is "best" everywhere.
-    """
-
-    mechanism: str = "auto"
-    threshold: float | str | None = None
-    rescale: bool | None = None
-    neighbors: str = "absent"
-    assume: str = "unrelated"
-    spread: float | None = None
-    density: float | None = None
-    location: float | None = None
-    privacy: str = "personalized"
-    group_epsilons: Any = None
-    scale: str | None = None
-    gamma: int | None = None
-    inside: str | None = None
-    #: None where an error decides.
-    share: Fraction | None = Fraction(1)
-    error: float | None = None
-    where: Any = None
-    by: Any = None
-    missing: str | None = None
-    fresh: bool = False
-    #: Who asks: for quotas, which are for fairness only. The answer is the same whoever asks.
-    analyst: str | None = None
-    entropy: Any = None
-    #: Of several questions that share a budget: at most so much of what is left. It makes no other question.
-    part: Fraction = field(default=Fraction(1), kw_only=True)
-    #: For splitting a batch only: planned as if nothing had been spent, so that it is split alike whenever it is asked.
-    unspent: bool = field(default=False, kw_only=True)
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any], front: str) -> AskOptions:
-        """Check what a caller gave; options that were not given keep their defaults."""
-        known = options_of(front)
-        if given.get("share") is not None and given.get("error") is not None:
-            raise PlanError(
-                "Both a share and an error were given.",
-                rule="Either fixes the other.",
-                hint="share=0.1, or error=0.5 for the smallest share that reaches it",
-            )
-        checked = {}
-        for name, value in given.items():
-            if name != "share":
-                checked[name] = known[name].checked(value)
-        share = given.get("share")
-        if share is None and front != ARRAYS:
-            share = DEFAULT_SHARE
-        elif "share" not in given:
-            share = WHOLE_SHARE
-        made = cls(**checked, share=None if checked.get("error") is not None else check_share(share))
-        if made.privacy == "group" and front != ARRAYS:
-            raise PlanError(
-                "Groups have no budgets.",
-                rule="A ledger holds one grant for each person.",
-                hint='eps.median(values, privacy="group", group_epsilons=[...]) on arrays',
-            )
-        return made
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What goes to the mechanisms that take it."""
-        return {name: getattr(self, name) for name in ("threshold", "rescale", "scale", "gamma", "inside")}
-
-    def at(self, share: Fraction, part: Fraction = Fraction(1), *, unspent: bool = False) -> AskOptions:
-        """The same at a share, and at most a part of what is left."""
-        return replace(self, share=share, part=part, unspent=unspent)
-
-    def identity(self) -> dict[str, Any]:
-        """What of it makes another question, except the rows."""
-        given = {name: value for name, value in self.settings.items() if value is not None}
-        return {
-            "share": None if self.share is None else str(self.share),
-            "error": self.error,
-            "mechanism": self.mechanism,
-            "settings": {name: _plain(value) for name, value in given.items()},
-            "assume": self.assume,
-            "guesses": [self.spread, self.density, self.location],
-            "privacy": self.privacy,
-            "seeded": self.entropy is not None,
-        }
-
-
-def _plain(value: bool | float | str) -> bool | float | str:
-    """A setting in one spelling: 1 and 1.0 are the same gamma."""
-    return value if isinstance(value, (bool, str)) else float(value)
-
-
-def unknown_argument(what: str, given: str, known: Iterable[str], front: str) -> PlanError:
-    """Nobody takes it, or another front does."""
-    names = list(known)
-    near = difflib.get_close_matches(given, names, n=3)
-    whose = next((words for name, words in _WHOSE.items() if name != front and given in options_of(name)), None)
-    return PlanError(
-        f"A {what} takes no {given!r}.",
-        rule="" if whose is None or near else f"It is an option of {whose}.",
-        hint=" or ".join(near) if near else ", ".join(names),
-    )

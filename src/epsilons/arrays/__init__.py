@@ -7,35 +7,3 @@ all of it unless said otherwise.
     functions.py   the functions, made from the catalogue; functions.pyi shows them to type checkers
     asking.py      one question: check, choose a mechanism, draw; and its plan
 """
-
-from epsilons.arrays.functions import (
-    count,
-    histogram,
-    kth_largest,
-    linear_regression,
-    logistic_regression,
-    max,
-    mean,
-    median,
-    min,
-    plan,
-    quantile,
-    sum,
-    variance,
-)
-
-__all__ = [
-    "count",
-    "histogram",
-    "kth_largest",
-    "linear_regression",
-    "logistic_regression",
-    "max",
-    "mean",
-    "median",
-    "min",
-    "plan",
-    "quantile",
-    "sum",
-    "variance",
-]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from epsilons.arguments import ARRAYS, AskOptions
-from epsilons.calls import PLAN_ERROR, Call, read_plan
+from epsilons.arguments.reading import Call, read_call, read_plan
+from epsilons.calls import PLAN_ERROR, name_statistic
 from epsilons.errors import PlanError, PreferenceError
 from epsilons.guarantee import to_epsilon
-from epsilons.mechanisms.base import Settings
+from epsilons.mechanisms.base import Mechanism, Settings, take_named
 from epsilons.noise.entropy import system
 from epsilons.planner.choose import choose
 from epsilons.planner.plan import Plan, nobody_left, scale_question
@@ -20,11 +21,22 @@ from epsilons.planner.rows import PlanRow
 from epsilons.preferences import Levels, Roster, aligned_roster, roster_of
 from epsilons.release import Release, exact_release, make_release
 from epsilons.statistics.base import Question
-from epsilons.statistics.catalogue import EVERYONE, Entry, find_statistic
+from epsilons.statistics.catalogue import find_statistic
+from epsilons.statistics.entry import EVERYONE, Entry
 from epsilons.statistics.features import feature_names
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.regression import Regression
 from epsilons.statistics.rows import Rows
+
+
+def make_function(entry: Entry) -> Callable[..., Release]:
+    """The function on arrays that asks for a statistic of the catalogue."""
+
+    def question(*given: Any, **named: Any) -> Release:
+        return ask(read_call(entry, ARRAYS, given, named))
+
+    name_statistic(entry, ARRAYS, question, "", Release)
+    return question
 
 
 def ask(call: Call) -> Release:
@@ -65,20 +77,18 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
 
 def _answer(question: Question, values: Any, roster: Roster, options: AskOptions) -> Release:
     people, levels = ArrayPeople.of(values, roster), roster.levels
-    k = (getattr(question.statistic, "from_high", None) or 0) + 1
-    if k > levels.people:
-        raise PlanError(f"There is no k={k} among {levels.people} people.", hint="a smaller k")
+    question.statistic.check_people(levels)
     if levels.all_public:
         return exact_release(question, people)
     source = system() if options.entropy is None else options.entropy
     settings, share = Settings(**options.settings), options.share
     assert share is not None
     if share == 1:
-        chosen, why = choose(options.mechanism, question, levels, settings)
+        chosen, why = _take(options.mechanism, question, levels, settings)
         return make_release(chosen, question, people, source, why)
     question = scale_question(question, share)
     used = _use_share(people, share)
-    chosen, why = choose(options.mechanism, question, used.roster.levels, settings)
+    chosen, why = _take(options.mechanism, question, used.roster.levels, settings)
     return _by_grant(make_release(chosen, question, used, source, why), levels, share)
 
 
@@ -160,3 +170,8 @@ def _groups(options: AskOptions, epsilons: Any) -> tuple[int, ...]:
     if len(grants) == 0 or None in grants.levels.grants:
         raise PreferenceError("Group epsilons are finite numbers, at least one.", hint="group_epsilons=[1.0, 0.5]")
     return tuple(grants.levels.grants[code] or 0 for code in grants.codes)
+
+
+def _take(name: str, question: Question, levels: Levels, settings: Settings) -> tuple[Mechanism, str]:
+    """(mechanism, why); one that is asked for by name needs no planner."""
+    return (choose if name == "auto" else take_named)(name, question, levels, settings)

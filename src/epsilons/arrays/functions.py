@@ -5,23 +5,13 @@ Type checkers read `functions.pyi`, which `make signatures` writes from the same
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from epsilons.arguments import ARRAYS
-from epsilons.arrays.asking import ask, make_plan
-from epsilons.calls import name_statistic, plan_signature, read_call
+from epsilons.arrays.asking import make_function, make_plan
+from epsilons.calls import plan_signature
 from epsilons.planner.plan import Plan
-from epsilons.release import Release
-from epsilons.statistics.catalogue import CATALOGUE, Entry
-
-
-def _function(entry: Entry) -> Callable[..., Release]:
-    def question(*given: Any, **named: Any) -> Release:
-        return ask(read_call(entry, ARRAYS, given, named))
-
-    name_statistic(entry, ARRAYS, question, "", Release)
-    return question
+from epsilons.statistics.catalogue import CATALOGUE
 
 
 def plan(statistic: str, epsilons: Any = None, **arguments: Any) -> Plan:
@@ -44,5 +34,5 @@ def plan(statistic: str, epsilons: Any = None, **arguments: Any) -> Plan:
 
 
 plan.__signature__ = plan_signature(ARRAYS, Plan)  # type: ignore[attr-defined]
-globals().update({entry.name: _function(entry) for entry in CATALOGUE.values()})
-__all__ = [*sorted(CATALOGUE), "plan"]
+globals().update({entry.name: make_function(entry) for entry in CATALOGUE.values()})
+__all__ = sorted([*CATALOGUE, "plan"])

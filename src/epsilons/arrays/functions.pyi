@@ -38,6 +38,22 @@ Statistic = Literal[
     "logistic_regression",
 ]
 
+__all__ = [
+    "count",
+    "histogram",
+    "kth_largest",
+    "linear_regression",
+    "logistic_regression",
+    "max",
+    "mean",
+    "median",
+    "min",
+    "plan",
+    "quantile",
+    "sum",
+    "variance",
+]
+
 def count(
     values: Any,
     epsilons: Any = None,

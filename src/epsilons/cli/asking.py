@@ -13,7 +13,8 @@ from epsilons.cli.answering import asked_once, show_release
 from epsilons.cli.terminal import as_json, notes, print_json, results
 from epsilons.cli.wording import reworded
 from epsilons.errors import EpsilonsError, PlanError
-from epsilons.statistics.catalogue import CATALOGUE, Entry
+from epsilons.statistics.catalogue import CATALOGUE
+from epsilons.statistics.entry import Entry
 
 if TYPE_CHECKING:
     from epsilons.dataset import Dataset

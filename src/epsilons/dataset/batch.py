@@ -20,7 +20,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from epsilons.arguments import BATCHES, QUERIES, check_share, options_of, unknown_argument
-from epsilons.calls import Call, query_signature, read_call
+from epsilons.arguments.reading import Call, read_call
+from epsilons.calls import query_signature
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.description import Level
 from epsilons.dataset.methods import BatchQuestions
@@ -29,7 +30,8 @@ from epsilons.dataset.spending import NothingToPlanError, split
 from epsilons.display import html_table, show, text_table
 from epsilons.errors import PlanError
 from epsilons.release import Release
-from epsilons.statistics.catalogue import CATALOGUE, Entry, find_statistic
+from epsilons.statistics.catalogue import CATALOGUE, find_statistic
+from epsilons.statistics.entry import Entry
 
 if TYPE_CHECKING:
     from epsilons.dataset.table import Dataset

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from epsilons.arguments import BATCHES, TABLES
-from epsilons.calls import name_statistic, read_call
+from epsilons.calls import make_method, name_statistic
 from epsilons.release import Release
-from epsilons.statistics.catalogue import CATALOGUE, Entry
+from epsilons.statistics.catalogue import CATALOGUE
+from epsilons.statistics.entry import Entry
 
 
 class Questions:
@@ -28,14 +29,6 @@ class BatchQuestions:
         raise NotImplementedError
 
 
-def _method(entry: Entry) -> Callable[..., Any]:
-    def question(self: Questions, *given: Any, **named: Any) -> Any:
-        return self._ask(read_call(entry, TABLES, given, named))
-
-    name_statistic(entry, TABLES, question, "Dataset", Release)
-    return question
-
-
 def _noted(entry: Entry) -> Callable[..., Any]:
     def question(self: BatchQuestions, *given: Any, **named: Any) -> Any:
         return self._note(entry, given, named)
@@ -45,5 +38,5 @@ def _noted(entry: Entry) -> Callable[..., Any]:
 
 
 for _entry in CATALOGUE.values():
-    setattr(Questions, _entry.name, _method(_entry))
+    setattr(Questions, _entry.name, make_method(_entry, TABLES, "Dataset", Release))
     setattr(BatchQuestions, _entry.name, _noted(_entry))

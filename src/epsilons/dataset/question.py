@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from epsilons.arguments import AskOptions
-from epsilons.calls import Call
+from epsilons.arguments.reading import Call
 from epsilons.engines.base import NUMBER, Column, Schema
 from epsilons.engines.conditions import parse
 from epsilons.engines.trees import MismatchError, Predicate, canonical
 from epsilons.errors import DataError, PlanError
 from epsilons.noise.entropy import system
 from epsilons.statistics.base import Question, Scope, Statistic
-from epsilons.statistics.catalogue import RowScope
+from epsilons.statistics.entry import RowScope
 from epsilons.statistics.keys import Keys
 
 LEFT_OUT = "Missing values are left out; how many there are is private, and paid for where an answer divides by it."

@@ -15,7 +15,8 @@ from types import TracebackType
 from typing import Any
 
 from epsilons.arguments import DEFAULT_SHARE, TABLES, AskOptions, check_bounds
-from epsilons.calls import Call, plan_signature, query_signature, read_plan
+from epsilons.arguments.reading import Call, read_plan
+from epsilons.calls import plan_signature, query_signature
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.applying import Applied, ApplyAttempt
 from epsilons.dataset.attempt import Attempt, spendable_for

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from epsilons.arrays import linear_regression
+from epsilons.arrays.functions import linear_regression
 from epsilons.estimators.base import PersonalizedModel, make_init
 from epsilons.noise.entropy import Entropy
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from epsilons.arrays import logistic_regression
+from epsilons.arrays.functions import logistic_regression
 from epsilons.estimators.base import PersonalizedModel, make_init
 from epsilons.noise.entropy import Entropy
 from epsilons.statistics.features import check_classes

@@ -341,3 +341,20 @@ def serving(question: Question, levels: Levels, settings: Settings) -> list[Mech
     if not found:
         raise PlanError(f'Nothing gives privacy="{question.privacy}" for a {question.statistic.name}.')
     return found
+
+
+def take_named(name: str, question: Question, levels: Levels, settings: Settings) -> tuple[Mechanism, str]:
+    """(the mechanism of that name, why it was taken), if it can serve the question."""
+    mechanism = create(name, question.statistic, **settings.given())
+    if question.privacy != "personalized" and name not in registered(question.privacy):
+        refusal: str | None = f'it gives personalized privacy, not privacy="{question.privacy}"'
+    else:
+        refusal = mechanism.refuses(question, levels)
+    if refusal is None:
+        return mechanism, f"Asked for by name: {mechanism.explain(question, levels)}."
+    others = [create(other, question.statistic) for other in registered(question.privacy)]
+    able = sorted(other.name for other in others if other.refuses(question, levels) is None)
+    raise PlanError(
+        f"{name!r} cannot serve a {question.statistic.name}: {refusal}.",
+        hint=f'one of {", ".join(able)}, or "auto"' if able else 'privacy="personalized"',
+    )

@@ -6,8 +6,7 @@ import math
 from functools import lru_cache
 
 from epsilons.arguments import ASSUMPTIONS
-from epsilons.errors import PlanError
-from epsilons.mechanisms.base import Mechanism, Settings, create, registered, serving
+from epsilons.mechanisms.base import Mechanism, Settings, serving, take_named
 from epsilons.planner.rows import PlanRow, make_row
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
@@ -59,20 +58,7 @@ def choose(name: str, question: Question, levels: Levels, settings: Settings = D
     """(mechanism, why): the one asked for if it can serve, or the best of all for "auto"."""
     if name == "auto":
         return _best(question, levels, settings)
-    mechanism = create(name, question.statistic, **settings.given())
-    if question.privacy != "personalized" and name not in registered(question.privacy):
-        refusal: str | None = f'it gives personalized privacy, not privacy="{question.privacy}"'
-    else:
-        refusal = mechanism.refuses(question, levels)
-    if refusal is not None:
-        able = [
-            n for n in registered(question.privacy) if create(n, question.statistic).refuses(question, levels) is None
-        ]
-        raise PlanError(
-            f"{name!r} cannot serve a {question.statistic.name}: {refusal}.",
-            hint=f'one of {", ".join(sorted(able))}, or "auto"' if able else 'privacy="personalized"',
-        )
-    return mechanism, f"Asked for by name: {mechanism.explain(question, levels)}."
+    return take_named(name, question, levels, settings)
 
 
 def _why(error: float, best: Mechanism, question: Question, levels: Levels) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments import Argument, check_name
 from epsilons.errors import PlanError
 from epsilons.preferences import count_codes
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, whole_or_float
-from epsilons.statistics.base import Scope
+from epsilons.statistics.base import Scope, Statistic
+from epsilons.statistics.entry import ON_TABLES, Entry, RowScope
 from epsilons.statistics.people import CHUNK, as_numbers
 
 
@@ -81,3 +84,42 @@ class Count(Counting):
 
     def describe(self) -> str:
         return "count of ones" if self.scope is None else f"count of {self.of}"
+
+
+# In the catalogue ---------------------------------------------------------------------------------------------------
+
+
+def _count(given: Mapping[str, Any], over: RowScope) -> Statistic:
+    of = "people" if given.get("of") is None else given["of"]
+    return Count() if over.column and over.fixed else Count(over.scope, of)
+
+
+COUNT = Entry(
+    name="count",
+    build=_count,
+    arguments=(
+        Argument(
+            "of",
+            Literal["people", "rows"] | None,
+            None,
+            "What is counted.",
+            lambda given: check_name("of", given, ("people", "rows")),
+            fronts=ON_TABLES,
+        ),
+    ),
+    column="optional",
+    words=True,
+    doc="How many people have a 1; whatever is not exactly 1 counts as 0.",
+    table_doc='How many people, or rows (`of="rows"`), meet the condition; of a column, those whose value is 1.',
+    examples="""\
+>>> import epsilons as eps
+>>> answer = eps.count([1, 0, 1, 1], [0.5, 1, 2, eps.PUBLIC], mechanism="exponential")
+>>> 0 <= answer.value <= 4
+True
+""",
+    help="How many people, or rows, meet a condition; of a column, those whose value is 1.",
+    command='epsilons count people.toml --where "age >= 65" --share 0.05',
+    sql=("Count",),
+)
+
+ENTRIES = (COUNT,)

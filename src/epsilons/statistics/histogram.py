@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import check_name, check_real
+from epsilons.arguments import Argument, check_name, check_real
 from epsilons.errors import PlanError
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spelled, whole_or_float
-from epsilons.statistics.base import Scope
+from epsilons.statistics.base import Scope, Statistic
+from epsilons.statistics.entry import Entry, RowScope
 from epsilons.statistics.people import CHUNK, as_doubles, as_numbers
 
 MAX_CELLS = 100_000
@@ -201,3 +202,34 @@ def _listed(given: Any, what: str, hint: str) -> tuple[Any, ...] | None:
     except TypeError:
         pass
     raise PlanError(f"{what} are not a list.", rule="Bins are public facts, listed by the caller.", hint=hint)
+
+
+# In the catalogue ---------------------------------------------------------------------------------------------------
+
+
+def _histogram(given: Mapping[str, Any], over: RowScope) -> Statistic:
+    return Histogram.of(given["edges"], given["categories"], given["outside"], None if over.fixed else over.scope)
+
+
+HISTOGRAM = Entry(
+    name="histogram",
+    build=_histogram,
+    arguments=(
+        Argument("edges", Sequence[float] | None, None, "Bins [a, b), [b, c), ..."),
+        Argument("categories", Sequence[Hashable] | None, None, "Categories, instead of bins."),
+        Argument("outside", Literal["drop", "clip"], "drop", "What becomes of values outside the edges."),
+    ),
+    words=True,
+    doc='People per bin [edge, next edge), or per category; outside is dropped, or clipped with `outside="clip"`.',
+    table_doc='Rows per bin [edge, next edge), or per category; outside is dropped, or clipped with `outside="clip"`.',
+    examples="""\
+>>> import epsilons as eps
+>>> answer = eps.histogram(["a", "b", "a"], [1, 1, 2], categories=["a", "b"])
+>>> list(answer.value)
+['a', 'b']
+""",
+    help="How many rows fall into each bin or category.",
+    command="epsilons histogram people.toml wage --edges 0,10,20,50,100 --share 0.05",
+)
+
+ENTRIES = (HISTOGRAM,)

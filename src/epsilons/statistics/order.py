@@ -11,7 +11,8 @@ With weights an answer is a weighted quantile (`WeightCost`), or the value at a 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import check_bounds, check_rank, check_real, check_step, exact
+from epsilons.arguments import Argument, check_bounds, check_rank, check_real, check_step, exact
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO
 from epsilons.noise.entropy import Entropy
@@ -27,6 +28,7 @@ from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels, count_codes
 from epsilons.statistics.base import Answer, Floats, Scope, Statistic, Weighting
 from epsilons.statistics.cells import LEVEL_BITS, SortedCells
+from epsilons.statistics.entry import BOUNDS, STEP, Build, Entry, RowScope
 from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
 from epsilons.statistics.people import CHUNK, as_doubles, as_numbers
 
@@ -269,3 +271,73 @@ def maximum(bounds: Any, step: float | None = None) -> Order:
 def kth_largest(k: int, bounds: Any, step: float | None = None) -> Order:
     """The k-th largest value; k=1 is the maximum."""
     return Order(bounds, step, from_high=check_rank(k) - 1, label="kth_largest")
+
+
+# In the catalogue ---------------------------------------------------------------------------------------------------
+
+
+def _ordered(make: Callable[[Mapping[str, Any]], Order]) -> Build:
+    def build(given: Mapping[str, Any], over: RowScope) -> Statistic:
+        made = make(given)
+        return made if over.complete else replace(made, scope=over.scope)
+
+    return build
+
+
+MEDIAN = Entry(
+    name="median",
+    build=_ordered(lambda given: median(given["bounds"], given["step"])),
+    arguments=(BOUNDS, STEP),
+    doc="The median, on a public grid of possible answers (65,536 steps unless `step` is given).",
+    table_doc="The median, on a public grid of possible answers (65,536 steps unless `step` is given).",
+    help="The median of a column, on a public grid of answers.",
+    command="epsilons median people.toml wage --bounds 0,100 --share 0.05",
+    sql=("Median",),
+)
+
+
+QUANTILE = Entry(
+    name="quantile",
+    build=_ordered(lambda given: quantile(given["q"], given["bounds"], given["step"])),
+    arguments=(
+        Argument("q", float, None, "The part of the values below it.", positional=True, required=True),
+        BOUNDS,
+        STEP,
+    ),
+    doc="The value below which a fraction `q` of the people lie, on a public grid of possible answers.",
+    table_doc="The value below which a fraction `q` lies, on a public grid of possible answers.",
+    help="The value below which a part Q of the values lies.",
+    command="epsilons quantile people.toml wage 0.9 --bounds 0,100 --share 0.05",
+    sql=("Quantile", "ApproxQuantile", "PercentileCont", "PercentileDisc"),
+)
+
+
+MIN = Entry(
+    name="min",
+    build=_ordered(lambda given: minimum(given["bounds"], given["step"])),
+    arguments=(BOUNDS, STEP),
+    doc="The smallest value, on a public grid of possible answers.",
+    table_doc="The smallest value, on a public grid of possible answers.",
+    help="The smallest value of a column, on a public grid of answers.",
+    command="epsilons min people.toml wage --bounds 0,100 --share 0.05",
+    sql=("Min",),
+)
+
+
+MAX = Entry(
+    name="max",
+    build=_ordered(lambda given: maximum(given["bounds"], given["step"])),
+    arguments=(BOUNDS, STEP),
+    doc="The largest value, on a public grid of possible answers.",
+    table_doc="The largest value, on a public grid of possible answers.",
+    help="The largest value of a column, on a public grid of answers.",
+    command="epsilons max people.toml wage --bounds 0,100 --share 0.05",
+    sql=("Max",),
+)
+
+ENTRIES = (
+    MEDIAN,
+    QUANTILE,
+    MIN,
+    MAX,
+)

@@ -15,6 +15,7 @@ sections 4 and 5). What is released are the coefficients of the distinct monomia
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
@@ -23,13 +24,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import check_bounds
+from epsilons.arguments import Argument, check_bounds
 from epsilons.errors import PlanError
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Average, Moments, Part, Sums, spelled
-from epsilons.statistics.base import Question, Rest, Scope, Weighting, equivalent_scale
+from epsilons.statistics.base import Question, Rest, Scope, Statistic, Weighting, equivalent_scale
+from epsilons.statistics.entry import ON_ARRAYS, ON_TABLES, Bounds, Entry, RowScope
 from epsilons.statistics.features import check_classes, check_names, check_target, feature_bounds
 from epsilons.statistics.moments import STEPS, Grid, product_sums
 from epsilons.statistics.people import as_doubles, as_numbers
@@ -300,3 +302,90 @@ def _is(entry: Any, label: Any) -> bool:
         return bool(entry == label)
     except Exception:  # an object's own message would carry its value
         return False
+
+
+# In the catalogue ---------------------------------------------------------------------------------------------------
+
+
+def _several(over: RowScope) -> Scope | None:
+    """A model divides by no number of rows: only several rows per person matter."""
+    return Scope(over.scope.rows) if over.scope.rows > 1 else None
+
+
+def _linear(given: Mapping[str, Any], over: RowScope) -> Statistic:
+    """On tables the bounds of all columns are found by name before."""
+    if "bounds_X" in given:
+        return LinearRegression.of(given["bounds_X"], given["bounds_y"], given["features"])
+    return LinearRegression(given["features"], given["bounds"], given["target"], scope=_several(over))
+
+
+def _logistic(given: Mapping[str, Any], over: RowScope) -> Statistic:
+    if "bounds_X" in given:
+        return LogisticRegression.of(given["bounds_X"], given["classes"], given["features"])
+    return LogisticRegression(given["features"], given["bounds"], given["classes"], scope=_several(over))
+
+
+_BOUNDS_X = Argument(
+    "bounds_X", Any, None, "Public bounds of the features: two numbers, or two lists.", fronts=ON_ARRAYS
+)
+_NAMES = Argument("features", Sequence[str] | None, None, "The features' names.", fronts=ON_ARRAYS)
+_COLUMNS = Argument(
+    "features", Sequence[str], None, "The columns of the features.", positional=True, required=True, fronts=ON_TABLES
+)
+_BY_COLUMN = Argument(
+    "bounds", Mapping[str, tuple[float, float]] | None, None, "Public bounds of the columns.", fronts=ON_TABLES
+)
+_CLASSES = Argument("classes", Sequence[Any], (0, 1), "The two public classes; the second is the one predicted.")
+
+LINEAR_REGRESSION = Entry(
+    name="linear_regression",
+    build=_linear,
+    arguments=(
+        _COLUMNS,
+        _BOUNDS_X,
+        Argument("bounds_y", Bounds, None, "Public bounds of the target.", fronts=ON_ARRAYS),
+        _NAMES,
+        _BY_COLUMN,
+    ),
+    model=True,
+    doc="""\
+Least squares with an intercept. Values beyond the public bounds go to the bound; incomplete people add nothing.
+
+The row `X[i]` and the target `y[i]` belong to a person whose epsilon is `epsilons[i]`. `bounds_X` is a pair of numbers
+for all features, or of lists with an entry per feature. `features` names them. The answer is a dict from "intercept"
+and the features' names to coefficients in the units of the data.""",
+    table_doc="Least squares of a column on others, with an intercept; `bounds` are public bounds of these columns.",
+    examples="""\
+>>> import epsilons as eps
+>>> age, wage = [[25], [35], [45], [55]], [20, 28, 36, 44]
+>>> answer = eps.linear_regression(age, wage, eps.PUBLIC, bounds_X=(15, 65), bounds_y=(0, 100), features=["age"])
+>>> {name: round(value, 1) + 0.0 for name, value in answer.value.items()}
+{'intercept': 0.0, 'age': 0.8}
+""",
+    help="Least squares of a column on others, with an intercept.",
+    command="epsilons linear-regression people.toml wage age --bounds wage=0,100 --bounds age=15,90 --share 0.05",
+)
+
+LOGISTIC_REGRESSION = Entry(
+    name="logistic_regression",
+    build=_logistic,
+    arguments=(_COLUMNS, _BOUNDS_X, _CLASSES, _NAMES, _BY_COLUMN),
+    model=True,
+    words=True,
+    doc="Log-odds of the second of two public classes; whoever is of neither class adds nothing.",
+    table_doc="Log-odds of the second of two public classes of a column, linear in other columns.",
+    examples="""\
+>>> import epsilons as eps
+>>> hours, passed = [[1], [2], [3], [4]] * 100, ["no", "no", "yes", "yes"] * 100
+>>> answer = eps.logistic_regression(hours, passed, 1.0, bounds_X=(0, 5), classes=("no", "yes"), features=["hours"])
+>>> list(answer.value)
+['intercept', 'hours']
+""",
+    help="Log-odds of the second of two classes of a column, linear in other columns.",
+    command="epsilons logistic-regression people.toml union age --bounds age=15,90 --classes no,yes --share 0.05",
+)
+
+ENTRIES = (
+    LINEAR_REGRESSION,
+    LOGISTIC_REGRESSION,
+)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from epsilons.arguments import check_bounds
 from epsilons.statistics.additive import Additive, Average, Moments, Part, Sums, doubt
-from epsilons.statistics.base import Floats, Question, Scope
+from epsilons.statistics.base import Floats, Question, Scope, Statistic
+from epsilons.statistics.entry import BOUNDS, Entry, RowScope
 from epsilons.statistics.people import CHUNK, as_doubles, as_numbers, sum_by_level
 
 #: Steps of the grid from the centre of the bounds to a bound.
@@ -291,3 +292,51 @@ _ROW_STEPS: dict[str, Callable[[_Rows], Floats]] = {
     "zero": lambda rows: np.where(rows.missing, 0.0, zero_steps(rows.numbers, rows.bounds)),
     "rows": lambda rows: (~rows.missing).astype(np.float64),
 }
+
+
+# In the catalogue ---------------------------------------------------------------------------------------------------
+
+
+def _sum(given: Mapping[str, Any], over: RowScope) -> Statistic:
+    return Sum(given["bounds"], None if over.complete else over.scope)
+
+
+def _mean(given: Mapping[str, Any], over: RowScope) -> Statistic:
+    if over.complete:
+        return Mean(given["bounds"])
+    return Mean.over(over.scope, given["bounds"], over.neighbors, over.location)
+
+
+SUM = Entry(
+    name="sum",
+    build=_sum,
+    arguments=(BOUNDS,),
+    doc="The sum of values clipped to public bounds; a missing value counts as their centre.",
+    table_doc="The sum of values clipped to public bounds.",
+    help="The sum of a column, its values clipped to public bounds.",
+    command="epsilons sum people.toml wage --bounds 0,100 --share 0.05",
+    sql=("Sum",),
+)
+
+
+MEAN = Entry(
+    name="mean",
+    build=_mean,
+    arguments=(BOUNDS,),
+    doc="The mean of values clipped to public bounds; a missing value counts as their centre.",
+    table_doc="The mean of values clipped to public bounds.",
+    examples="""\
+>>> import epsilons as eps
+>>> answer = eps.mean([20, 30, 40], [0.5, 1, 1], bounds=(0, 100), mechanism="minimum")
+>>> answer.charges
+{0.5: 0.5, 1.0: 0.5}
+""",
+    help="The mean of a column, its values clipped to public bounds.",
+    command="epsilons mean people.toml wage --bounds 0,100 --by region=north,south --share 0.05",
+    sql=("Avg",),
+)
+
+ENTRIES = (
+    SUM,
+    MEAN,
+)

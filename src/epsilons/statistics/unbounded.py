@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import LARGEST, check_rank, check_unbounded_step, exact
+from epsilons.arguments import LARGEST, Argument, check_rank, check_unbounded_step, exact
 from epsilons.errors import PlanError
 from epsilons.noise.entropy import Entropy
 from epsilons.statistics.base import Answer, Floats, Question, Statistic, Weighting
+from epsilons.statistics.entry import BOUNDS, STEP, Entry, RowScope
 from epsilons.statistics.local import Local, Ranked, rank_reaches
+from epsilons.statistics.order import kth_largest
 from epsilons.statistics.people import People, array_people, as_doubles, as_numbers
 
 #: Without bounds there is no range to divide: answers fall on multiples of a millionth unless `step` is given.
@@ -114,3 +117,29 @@ def _finite(values: NDArray[Any]) -> NDArray[np.float64]:
     """Everybody's value as a finite number, whatever it was."""
     numbers = np.nan_to_num(as_doubles(as_numbers(values)), nan=0.0, posinf=LARGEST, neginf=-LARGEST)
     return np.clip(numbers, -LARGEST, LARGEST)
+
+
+# In the catalogue ---------------------------------------------------------------------------------------------------
+
+
+def _kth_largest(given: Mapping[str, Any], over: RowScope) -> Statistic:
+    if over.unbounded and given["bounds"] is None:
+        return UnboundedOrder(given["k"], given["step"])
+    made = kth_largest(given["k"], given["bounds"], given["step"])
+    return made if over.complete else replace(made, scope=over.scope)
+
+
+KTH_LARGEST = Entry(
+    name="kth_largest",
+    build=_kth_largest,
+    arguments=(Argument("k", int, 2, "Which of the largest values; 1 is the maximum.", positional=True), BOUNDS, STEP),
+    doc="""\
+The k-th largest value (k=1 is the maximum), on a public grid of possible answers.
+
+With individual or group privacy, k=2 and more need no bounds.""",
+    table_doc="The k-th largest value (k=1 is the maximum), on a public grid of possible answers.",
+    help="The k-th largest value of a column, on a public grid of answers.",
+    command="epsilons kth-largest people.toml wage 3 --bounds 0,100 --share 0.05",
+)
+
+ENTRIES = (KTH_LARGEST,)

@@ -9,11 +9,14 @@ With a scope the number of rows is private: it is released as well, and both sum
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from epsilons.statistics.additive import Average, Moments, Part, Sums
+from epsilons.statistics.base import Statistic
+from epsilons.statistics.entry import BOUNDS, Entry, RowScope
 from epsilons.statistics.total import STEPS, Bounded
 
 HALF = Fraction(1, 2)
@@ -97,3 +100,24 @@ class Variance(Average, Bounded):
     @property
     def centre(self) -> float:  # type: ignore[override]
         return float(self.half) ** 2 / 2
+
+
+# In the catalogue ---------------------------------------------------------------------------------------------------
+
+
+def _variance(given: Mapping[str, Any], over: RowScope) -> Statistic:
+    return Variance(given["bounds"], None if over.complete else over.scope)
+
+
+VARIANCE = Entry(
+    name="variance",
+    build=_variance,
+    arguments=(BOUNDS,),
+    doc="The variance (divided by n) of values clipped to public bounds.",
+    table_doc="The variance (divided by the number of values) of values clipped to public bounds.",
+    help="The variance of a column, its values clipped to public bounds.",
+    command="epsilons variance people.toml wage --bounds 0,100 --share 0.05",
+    sql=("VariancePop",),
+)
+
+ENTRIES = (VARIANCE,)

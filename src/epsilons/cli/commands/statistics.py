@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from epsilons.cli import asking
-from epsilons.statistics.catalogue import CATALOGUE, Entry
+from epsilons.statistics.catalogue import CATALOGUE
+from epsilons.statistics.entry import Entry
 
 
 def _command(entry: Entry) -> click.Command:

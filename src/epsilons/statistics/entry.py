@@ -1,0 +1,68 @@
+"""What the catalogue says of a statistic: how fronts call it, how arguments make it, and what is said about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from epsilons.arguments import ARRAYS, BATCHES, TABLES, Argument
+from epsilons.statistics.base import Scope, Statistic
+
+
+@dataclass(frozen=True)
+class RowScope:
+    """Which rows a statistic is taken over. As it stands: everyone, one row each, nothing missing, as on arrays."""
+
+    scope: Scope = field(default_factory=Scope)
+    #: One row of everybody: no condition, no groups.
+    fixed: bool = True
+    #: And no value is left out, so that the number of values is public.
+    complete: bool = True
+    #: Whether values are looked at, or rows alone are counted.
+    column: bool = True
+    neighbors: str = "absent"
+    location: float | None = None
+    #: Whether an answer without bounds is possible: on arrays, with individual or group privacy.
+    unbounded: bool = False
+
+
+#: Everyone of an array.
+EVERYONE = RowScope()
+Build = Callable[[Mapping[str, Any], RowScope], Statistic]
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One statistic, as all fronts know it."""
+
+    name: str
+    build: Build
+    #: Its own arguments; each says on which fronts it is taken.
+    arguments: tuple[Argument, ...]
+    #: What the function on arrays says of itself, and what the method of a table does.
+    doc: str
+    table_doc: str
+    #: Examples for the docstring of the function.
+    examples: str = ""
+    #: The command: its summary, and an example that works as pasted.
+    help: str = ""
+    command: str = ""
+    #: The aggregates of SQL that mean it, by sqlglot's names.
+    sql: tuple[str, ...] = ()
+    #: "required" or "optional": whether it is taken of a column.
+    column: Literal["required", "optional"] = "required"
+    #: Whether it is a model of a target by features, rather than a number of one column.
+    model: bool = False
+    #: Whether it works on words too.
+    words: bool = False
+
+    def own(self, front: str) -> dict[str, Argument]:
+        """Its own arguments on a front, by name."""
+        return {argument.name: argument for argument in self.arguments if front in argument.fronts}
+
+
+ON_ARRAYS, ON_TABLES = frozenset({ARRAYS}), frozenset({TABLES, BATCHES})
+Bounds = tuple[float, float] | None
+BOUNDS = Argument("bounds", Bounds, None, "Public bounds of the values: (low, high).")
+STEP = Argument("step", float | None, None, "Distance between possible answers (65,536 steps unless given).")
