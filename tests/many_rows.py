@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.noise.bernoulli import keep_people
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, Roster
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
-from epsilons.statistics.people import keep_people
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 
@@ -67,7 +67,7 @@ class ManyRows:
     cells = sampled_cells = grouped_cells  # type: ignore[assignment]
 
     def _sample(self, chances: Sequence[int], entropy: Entropy) -> ManyRows:
-        kept = keep_people(self.roster, chances, entropy)[self.person]
+        kept = keep_people(entropy, self.roster.codes, chances)[self.person]
         return replace(self, person=self.person[kept], group=self.group[kept], value=self.value[kept])
 
     def truth(self, statistic: Any) -> list[float]:

@@ -470,7 +470,7 @@ def test_threads_do_not_disturb_each_other() -> None:
         for k in range(6):
             entropy = seeded(100 * seed + k)
             found.append(eps.median(values, epsilons, bounds=(0, 10), mechanism="exponential", entropy=entropy).value)
-            found.append(eps.count(values > 5, epsilons, mechanism="sample", entropy=entropy).value)
+            found.append(eps.count(values > 5, epsilons, mechanism="sample", threshold="max", entropy=entropy).value)
             found.append(eps.mean(values, epsilons, bounds=(0, 10), mechanism="weighted", entropy=entropy).value)
         return found
 
