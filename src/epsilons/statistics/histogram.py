@@ -64,8 +64,9 @@ class Histogram(Counting):
         return cls(_listed(edges, "Edges", _EDGES), _listed(categories, "Categories", _NAMES), outside, scope)
 
     def identity(self) -> str:
-        bins = spelled("Histogram", edges=self.edges, categories=self.categories, outside=self.outside)
-        return bins if self.scope is None else f"FilteredHistogram(scope={self.scope!r}, bins={bins})"
+        name = type(self).__name__
+        bins = spelled(name, edges=self.edges, categories=self.categories, outside=self.outside)
+        return bins if self.scope is None else f"Filtered{name}(scope={self.scope!r}, bins={bins})"
 
     @property
     def one_each(self) -> bool:
@@ -122,7 +123,7 @@ class Histogram(Counting):
         return self.categories or ()
 
     @property
-    def keys(self) -> tuple[Hashable, ...]:
+    def keys(self) -> tuple[Hashable, ...] | None:
         """The bins; with groups (group, bin)."""
         if self.scope is None or self.scope.groups is None:
             return self.bin_keys
@@ -159,7 +160,7 @@ class Histogram(Counting):
         return cell
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
-        return dict(zip(self.keys, (whole_or_float(count) for count in sums[0]), strict=True))
+        return dict(zip(self.keys or (), (whole_or_float(count) for count in sums[0]), strict=True))
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """Of one bin, when people spread over the bins in whatever way."""
