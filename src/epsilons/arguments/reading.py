@@ -191,6 +191,8 @@ class Shape:
     all: Mapping[str, Argument]
     places: tuple[str, ...]
     required: tuple[str, ...]
+    #: A call that works.
+    usage: str
 
 
 @cache
@@ -201,7 +203,8 @@ def shape_of(entry: Described, front: str) -> Shape:
     ordered = sorted({**leading, **own, **options}.values(), key=lambda argument: not argument.positional)
     places = tuple(argument.name for argument in ordered if argument.positional)
     required = tuple(argument.name for argument in ordered if argument.required)
-    return Shape(leading, own, options, {argument.name: argument for argument in ordered}, places, required)
+    named = {argument.name: argument for argument in ordered}
+    return Shape(leading, own, options, named, places, required, usage(entry, front))
 
 
 def read_call(entry: Described, front: str, given: Sequence[Any], named: Mapping[str, Any]) -> Call:
@@ -212,7 +215,7 @@ def read_call(entry: Described, front: str, given: Sequence[Any], named: Mapping
             shown = (known for known in shape.all if known not in shape.leading or known == _NAME.name)
             raise unknown_argument(entry.name, name, shown, front)
     called = f"{_CALLED[front]}.{entry.name}"
-    values = take_places(called, shape.places, shape.required, given, named, usage(entry, front))
+    values = take_places(called, shape.places, shape.required, given, named, shape.usage)
     return fill_call(entry, front, values)
 
 
