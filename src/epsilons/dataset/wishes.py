@@ -21,7 +21,6 @@ from epsilons.arguments import check_real
 from epsilons.engines.base import NUMBER, SOURCE, TEXT, Column, Engine
 from epsilons.engines.trees import both, cast, column, literal, missing, table, whole
 from epsilons.errors import DataError, PreferenceError
-from epsilons.guarantee import to_epsilon
 from epsilons.preferences import Preferences, Roster, roster_of, to_nano
 
 if TYPE_CHECKING:
@@ -311,8 +310,3 @@ def grants_of(epsilons: NDArray[np.float64]) -> NDArray[np.int64]:
     distinct, codes = np.unique(epsilons, return_inverse=True)
     nano = [to_nano(float(epsilon)) for epsilon in distinct]
     return np.array([PUBLIC_CODE if one is None else one for one in nano], np.int64)[codes]
-
-
-def names_by_grant(preferences: Preferences, grants: list[int | None]) -> dict[float, str]:
-    """What the steward calls the grants."""
-    return {to_epsilon(g): preferences.names[to_epsilon(g)] for g in grants if to_epsilon(g) in preferences.names}
