@@ -168,23 +168,23 @@ class Weighing(Mechanism):
 def weighting_of(mechanism: Weighing, question: Question, levels: Levels) -> Weighting:
     """Its weights, remembered: a release asks several times."""
     known, key = levels.worked_out, ("weighting", mechanism, question)
-    if key not in known:
-        weighed = mechanism.weigh(question, levels)
+    weighting: Weighting | None = known.get(key)
+    if weighting is None:
+        weighting = mechanism.weigh(question, levels)
         if len(known) > _MOST_WORKED_OUT:  # every question comes by here: forget rather than grow without end
             known.clear()
-        known[key] = weighed
-    weighting: Weighting = known[key]
+        known[key] = weighting
     return weighting
 
 
 def _predicted(mechanism: Weighing, question: Question, levels: Levels) -> float | None:
     """The predicted error, remembered: whoever plans and whoever releases ask for the same number."""
     known, key = levels.worked_out, ("predicted", mechanism, question)
-    if key not in known:
+    found: tuple[float | None] | None = known.get(key)
+    if found is None:
         weighting = weighting_of(mechanism, question, levels)
-        known[key] = FAMILIES[question.statistic.family].predict(question, levels, weighting)
-    error: float | None = known[key]
-    return error
+        known[key] = found = (FAMILIES[question.statistic.family].predict(question, levels, weighting),)
+    return found[0]
 
 
 # One threshold for everyone ----------------------------------------------------------------------------------------
@@ -239,9 +239,9 @@ def resolve_threshold(threshold: Any, levels: Levels, best: Callable[[], int]) -
 def _best(mechanism: Thresholded, question: Question, levels: Levels) -> int:
     """The best threshold, remembered."""
     known, key = levels.worked_out, ("threshold", mechanism, question)
-    if key not in known:
-        known[key] = _find_best(mechanism, question, levels)
-    found: int = known[key]
+    found: int | None = known.get(key)
+    if found is None:
+        known[key] = found = _find_best(mechanism, question, levels)
     return found
 
 

@@ -33,11 +33,11 @@ def rank_mechanisms(question: Question, levels: Levels, settings: Settings = DEF
 def _best(question: Question, levels: Levels, settings: Settings) -> tuple[Mechanism, str]:
     """The first row of the plan and why, without the charges and words of all the others."""
     known, key = levels.worked_out, ("best", question, settings)
-    if key not in known:
+    found: tuple[Mechanism, str] | None = known.get(key)
+    if found is None:
         judged = [(_judge(mechanism, question, levels), mechanism) for mechanism in serving(question, levels, settings)]
         error, best = min(judged, key=lambda one: _place(one[0], one[1].name, question))
-        known[key] = best, _why(error, best, question, levels)
-    found: tuple[Mechanism, str] = known[key]
+        known[key] = found = best, _why(error, best, question, levels)
     return found
 
 

@@ -77,8 +77,8 @@ class Levels:
     def worked_out(self) -> dict[Any, Any]:
         """What was worked out from these public facts, kept with them: weights, predicted errors, the best mechanism.
 
-        The same for equal levels, so that a question that is taken up again, or asked again, finds it. Whoever fills it
-        sees to it that it does not grow without end.
+        The same for equal levels, so that a question that is taken up again, or asked again, finds it; so nothing in it
+        may depend on what levels are called. Threads share it: take what `get` gives, it may be forgotten meanwhile.
         """
         return _worked_out(self)
 
