@@ -167,7 +167,7 @@ def make_pair(bench: Bench, random: np.random.Generator) -> Pair:
         if asked["statistic"] == "count" and "of" not in asked and random.random() < 0.5:
             asked["of"] = "people"
         meaning = question_of(terms, **asked)
-        question = Question(meaning.statistic, relation)
+        question = Question(meaning.question.statistic, relation)
         levels = roster_of(list(grants.values())).levels
         makers = [at_max(name, question.statistic) for name in sorted(registered())]
         serving = [mechanism for mechanism in makers if mechanism.refuses(question, levels) is None]

@@ -200,8 +200,8 @@ def test_people_without_a_row_who_are_forgotten_are_caught() -> None:
     others = ({"id": "b", "x": 0.0, **nothing}, {"id": "c", "x": 4.0, **nothing})
     with_a = ({"id": "a", "x": 0.0, **nothing}, *others)
     grants = {"a": 0.1, "b": 1.5, "c": 1.5}
-    question = Question(meaning.statistic)
-    pair = Pair(create("exponential", meaning.statistic), question, meaning, 1, grants, "a", with_a, others)
+    question = Question(meaning.question.statistic)
+    pair = Pair(create("exponential", meaning.question.statistic), question, meaning, 1, grants, "a", with_a, others)
     hold(check_costs, pair, bench)
     with patch.object(TablePeople, "grouped_cells", forgetful), pytest.raises(AssertionError):
         hold(check_costs, pair, bench)

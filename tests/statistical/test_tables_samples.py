@@ -115,7 +115,7 @@ QUESTIONS: dict[str, tuple[int, dict[str, Any]]] = {
 def test_samples_have_the_law_of_their_definition(bench: Bench, name: str) -> None:
     rows, wording = QUESTIONS[name]
     meaning = asked(bench, rows, **wording)
-    statistic = meaning.statistic
+    statistic = meaning.question.statistic
     assert isinstance(statistic, Additive)
     assert (isinstance(statistic, Counting) and statistic.one_each) is (name == "thinned")
     people, slow = opened(bench, rows, meaning)
@@ -142,7 +142,7 @@ def planted(bug: str) -> Callable[..., NDArray[np.bool_]]:
 @pytest.mark.parametrize("bug", ["a third of the chances missing", "one coin for all", "the same key every time"])
 def test_a_wrong_sample_is_rejected(bench: Bench, bug: str) -> None:
     meaning = asked(bench, 2, **QUESTIONS["coins"][1])
-    statistic = meaning.statistic
+    statistic = meaning.question.statistic
     assert isinstance(statistic, Additive)
     people, slow = opened(bench, 2, meaning)
     with patch.object(table_people, "keep_digests", planted(bug)):
@@ -169,14 +169,14 @@ def test_draws_from_a_table_have_the_exact_law_of_the_array(bench: Bench, name: 
     """Through `draw`, as a release does it. A count's law is listed out to where nothing is expected."""
     chosen, wording = DRAWN[name]
     meaning = asked(bench, 1, **wording)
-    mechanism = at_max(chosen, meaning.statistic)
+    mechanism = at_max(chosen, meaning.question.statistic)
     grants = {f"p{place}": epsilon for place, epsilon in enumerate(EPSILONS)}
     nothing = {"k": 1, "g": None, "b": None, "f": None}
     records = [{"id": f"p{place}", "x": x, **nothing} for place, x in enumerate(VALUES) if not math.isnan(x)]
     people = bench.people(records, grants, 1, meaning)
-    question, entropy = Question(meaning.statistic), seeded(17)
+    question, entropy = Question(meaning.question.statistic), seeded(17)
     values = np.array(VALUES)
-    if not isinstance(meaning.statistic, Order):
+    if not isinstance(meaning.question.statistic, Order):
         values = np.where(values >= 1, 1.0, np.nan)
     array = ArrayPeople.of(values, roster_of(EPSILONS))
     outcomes, logs = mechanism.distribution(question, array)

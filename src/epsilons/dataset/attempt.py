@@ -88,6 +88,8 @@ class Attempt:
         """From public facts: how much everybody may be charged, and the mechanism that uses it."""
         options = self.asked.options
         _, spendable = spendable_for(self.asked.question, options, self.cohorts(), self.registry)
+        if self.asked.question.statistic.scope is None:
+            self.asked.question.statistic.check_people(spendable.levels)
         if self.planned is not None and self.planned.levels != spendable.levels:
             raise PlanError(
                 "What people have left has changed since this plan was made.",

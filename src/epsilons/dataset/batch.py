@@ -6,12 +6,13 @@
         print(ask.plan())
     print(wage.value, old.value)
 
-Everybody's share is split (see `spending.split`) by the grants alone, so that the same batch is known again later.
+Everybody's share is split (see `splitting.split`) by the grants alone, so that the same batch is known again later.
 Where less than the share is left, what is left is split alike: no question takes what another was promised.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -219,9 +220,13 @@ class Batch(BatchQuestions):
         groups = () if call.entry.name == "histogram" else tuple(call.options.by or ())
         pending = Pending(self._called(call.data["name"], words), words, ask, groups)
         # The same question is asked once; a fresh one is never the same.
-        same = len(self._asked) if call.options.fresh else _repr(call)
+        same = len(self._asked) if call.options.fresh else self._identity(call)
         self._asked.setdefault(same, _Question(predict, [])).wanted.append(pending)
         return pending
+
+    def _identity(self, call: Call) -> str:
+        """The same for the same question, however its arguments are spelled."""
+        return json.dumps([self._people._parse(call).identity(), call.options.identity()], sort_keys=True)
 
     def _called(self, name: str | None, words: str) -> str:
         """A name of its own for every question: answers are found by it."""
@@ -312,10 +317,6 @@ class _Question:
     def error(self, share: Fraction) -> float:
         """By the grants alone: whatever was spent since, the same batch is split in the same way, and known again."""
         return self.predict(share, True).error
-
-
-def _repr(call: Call) -> str:
-    return repr((call.entry.name, call.column, call.own, call.options))
 
 
 def _in_words(call: Call) -> str:

@@ -25,7 +25,8 @@ class Questions(ABC):
         """What every mechanism would cost and how far it would err, with what everybody has left. Free.
 
         `arguments` are those of the statistic's method. `plan.ask()` asks the best row, `plan["sample"].ask()` any
-        other one: it gives what the row shows, or nothing if what people have left has changed since.
+        other one: it gives what the row shows, or nothing if what people have left has changed since. A question that
+        was answered before gets that answer, at no charge.
         """
         hint = 'people.plan("mean", "wage", bounds=(0, 100))'
         values = take_places("people.plan", ("statistic", "column"), ("statistic",), given, named, hint)

@@ -91,7 +91,7 @@ def parse_question(call: Call, terms: Terms) -> TableQuestion:
     column = None if call.column is None else terms.schema.askable(call.column).name
     if column is None and entry.column == "required":
         raise PlanError(f"A {entry.name} needs a column.", hint=f'people.{entry.name}("wage", ...)')
-    if column is not None and not entry.words:
+    if column is not None and not entry.text:
         terms.schema.number(column)
     missing, note = _missing(call, column, terms)
     fixed = where is None and by is None and terms.rows == 1
@@ -132,7 +132,7 @@ def _made(
 def _missing(call: Call, column: str | None, terms: Terms) -> tuple[str, str]:
     """(what happens to missing values, in words for the release)."""
     options, name = call.options, call.entry.name
-    if call.entry.words:
+    if call.entry.missing == "not counted":
         if options.missing == "center":
             raise PlanError(f"A {name} has no centre.", rule=NOT_COUNTED, hint="leave missing= out")
         return "count", NOT_COUNTED
@@ -155,11 +155,13 @@ def _missing(call: Call, column: str | None, terms: Terms) -> tuple[str, str]:
 def _parse_model(call: Call, terms: Terms) -> TableQuestion:
     """A model of a column by others: bounds of all of them are found by name."""
     own, options, schema = call.own, call.options, terms.schema
+    if options.missing == "center":
+        raise PlanError(f"A {call.entry.name} has no centre.", rule=INCOMPLETE, hint="leave missing= out")
     names = _features(call.column, own["features"], terms)
-    aim = schema.askable(call.column) if call.entry.words else schema.number(call.column)
+    aim = schema.askable(call.column) if call.entry.text else schema.number(call.column)
     known = _bounds(own["bounds"], terms)
     found: dict[str, Any] = {"features": names, "bounds": tuple(_pair(name, known) for name in names)}
-    found["target"] = None if call.entry.words else _pair(aim.name, known)
+    found["target"] = None if call.entry.text else _pair(aim.name, known)
     statistic = call.entry.build({**own, **found}, RowScope(Scope(terms.rows)))
     for label in getattr(statistic, "classes", ()):
         _check_label(label, aim)

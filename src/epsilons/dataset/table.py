@@ -289,7 +289,8 @@ class Dataset(Questions):
 
         def ask_row(row: PlanRow, mechanism: str) -> Release:
             """The row as it was shown, if what people have left is still the same."""
-            return self._ask(replace(call, options=row.options_of(options, mechanism)), plan)
+            pinned = replace(row.options_of(options, mechanism), share=row.share, error=None)
+            return self._ask(replace(call, options=pinned), plan)
 
         settings = Settings(**options.settings)
         plan = Plan.make(asked.question, spendable.levels, Fraction(1), settings, options.mechanism, ask_row)

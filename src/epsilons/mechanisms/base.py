@@ -103,7 +103,7 @@ class Mechanism(ABC):
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> float | None:
         """The expected error once an answer is out: what its noisy sums say about the values is public by then."""
-        return self.predict_error(question, levels)
+        return predicted_error(self, question, levels)
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
         """An error bar for each number of the answer; None where nobody can honestly give one."""
@@ -141,13 +141,14 @@ class Weighing(Mechanism):
         return weighting_of(self, question, levels).used(levels)
 
     def predict_error(self, question: Question, levels: Levels) -> float | None:
-        return _predicted(self, question, levels)
+        weighting = weighting_of(self, question, levels)
+        return FAMILIES[question.statistic.family].predict(question, levels, weighting)
 
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         return FAMILIES[question.statistic.family].worst(question, levels, weighting_of(self, question, levels))
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> float | None:
-        weighting, predicted = weighting_of(self, question, levels), _predicted(self, question, levels)
+        weighting, predicted = weighting_of(self, question, levels), predicted_error(self, question, levels)
         return FAMILIES[question.statistic.family].state(question, levels, weighting, answer, predicted)
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
@@ -171,20 +172,35 @@ def weighting_of(mechanism: Weighing, question: Question, levels: Levels) -> Wei
     weighting: Weighting | None = known.get(key)
     if weighting is None:
         weighting = mechanism.weigh(question, levels)
-        if len(known) > _MOST_WORKED_OUT:  # every question comes by here: forget rather than grow without end
-            known.clear()
-        known[key] = weighting
+        remember(known, key, weighting)
     return weighting
 
 
-def _predicted(mechanism: Weighing, question: Question, levels: Levels) -> float | None:
+def predicted_error(mechanism: Mechanism, question: Question, levels: Levels) -> float | None:
     """The predicted error, remembered: whoever plans and whoever releases ask for the same number."""
     known, key = levels.worked_out, ("predicted", mechanism, question)
     found: tuple[float | None] | None = known.get(key)
     if found is None:
-        weighting = weighting_of(mechanism, question, levels)
-        known[key] = found = (FAMILIES[question.statistic.family].predict(question, levels, weighting),)
+        found = (mechanism.predict_error(question, levels),)
+        remember(known, key, found)
     return found[0]
+
+
+def worst_error(mechanism: Mechanism, question: Question, levels: Levels) -> float | None:
+    """The worst error, remembered likewise."""
+    known, key = levels.worked_out, ("worst", mechanism, question)
+    found: tuple[float | None] | None = known.get(key)
+    if found is None:
+        found = (mechanism.worst_error(question, levels),)
+        remember(known, key, found)
+    return found[0]
+
+
+def remember(known: dict[Any, Any], key: Any, found: Any) -> None:
+    """Forget rather than grow without end; threads share what is known, so nobody reads back what they put in."""
+    if len(known) > _MOST_WORKED_OUT:
+        known.clear()
+    known[key] = found
 
 
 # One threshold for everyone ----------------------------------------------------------------------------------------
@@ -241,7 +257,8 @@ def _best(mechanism: Thresholded, question: Question, levels: Levels) -> int:
     known, key = levels.worked_out, ("threshold", mechanism, question)
     found: int | None = known.get(key)
     if found is None:
-        known[key] = found = _find_best(mechanism, question, levels)
+        found = _find_best(mechanism, question, levels)
+        remember(known, key, found)
     return found
 
 
@@ -275,12 +292,26 @@ _REGISTRY: dict[str, list[type[Mechanism]]] = {}
 def register(mechanism: type[Mechanism]) -> type[Mechanism]:
     """Make a mechanism known by its name; its file needs nothing else.
 
-    A class of the same file and name adds families of statistics; one from elsewhere takes the place of the others.
+    Classes of one file may share a name if they serve different statistics; defined again, a class takes its own place.
+    The name of a mechanism of another file is taken.
     """
-    beside = [kind for kind in _REGISTRY.get(mechanism.name, ()) if kind.__module__ == mechanism.__module__]
-    others = [kind for kind in beside if kind.__qualname__ != mechanism.__qualname__]
-    _REGISTRY[mechanism.name] = [*others, mechanism]
+    kinds = _REGISTRY.get(mechanism.name, [])
+    if any(kind.__module__ != mechanism.__module__ for kind in kinds):
+        raise PlanError(
+            f"There is a mechanism {mechanism.name!r} already.",
+            rule="What a name promises must not change under those who ask for it.",
+            hint=f'name = "{mechanism.name}-2"',
+        )
+    apart = [kind for kind in kinds if not _overlap(kind, mechanism)]
+    _REGISTRY[mechanism.name] = [*apart, mechanism]
     return mechanism
+
+
+def _overlap(one: type[Mechanism], other: type[Mechanism]) -> bool:
+    """Whether two classes could serve the same statistic."""
+    if not set(one.families) & set(other.families):
+        return False
+    return one.statistics is None or other.statistics is None or bool(set(one.statistics) & set(other.statistics))
 
 
 def registered(privacy: str = "personalized") -> dict[str, type[Mechanism]]:
@@ -330,7 +361,7 @@ def options_of(kind: type[Mechanism]) -> set[str]:
 
 
 def serving(question: Question, levels: Levels, settings: Settings) -> list[Mechanism]:
-    """Every mechanism that can serve, with its threshold chosen from public facts where it has one."""
+    """Every mechanism that can serve, with the options that it takes."""
     found, given = [], settings.given()
     for name in registered(question.privacy):
         kind = kind_for(name, question.statistic)
@@ -338,8 +369,6 @@ def serving(question: Question, levels: Levels, settings: Settings) -> list[Mech
             continue
         taken = options_of(kind)
         options = {key: value for key, value in given.items() if key in taken}
-        if "threshold" in taken:
-            options.setdefault("threshold", "best")
         mechanism = create(name, question.statistic, **options)
         if mechanism.refuses(question, levels) is None:
             found.append(mechanism)

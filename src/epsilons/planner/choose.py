@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 
 from epsilons.arguments import ASSUMPTIONS
-from epsilons.mechanisms.base import Mechanism, Settings, serving, take_named
+from epsilons.mechanisms.base import Mechanism, Settings, predicted_error, remember, serving, take_named, worst_error
 from epsilons.planner.rows import PlanRow, make_row
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
@@ -37,7 +37,8 @@ def _best(question: Question, levels: Levels, settings: Settings) -> tuple[Mecha
     if found is None:
         judged = [(_judge(mechanism, question, levels), mechanism) for mechanism in serving(question, levels, settings)]
         error, best = min(judged, key=lambda one: _place(one[0], one[1].name, question))
-        known[key] = found = best, _why(error, best, question, levels)
+        found = best, _why(error, best, question, levels)
+        remember(known, key, found)
     return found
 
 
@@ -49,8 +50,8 @@ def _place(error: float, name: str, question: Question) -> tuple[float, int, str
 
 def _judge(mechanism: Mechanism, question: Question, levels: Levels) -> float:
     """The same as a row's `judged_by`."""
-    predict = mechanism.worst_error if question.assume == "nothing" else mechanism.predict_error
-    error = predict(question, levels)
+    judge = worst_error if question.assume == "nothing" else predicted_error
+    error = judge(mechanism, question, levels)
     return math.inf if error is None else error
 
 

@@ -58,6 +58,7 @@ class Plan:
         front: Front | None = None,
     ) -> Plan:
         """Predict every mechanism's error at a share of every grant; a mechanism asked for must be able to serve."""
+        question.statistic.check_people(levels)
         spendable = levels.scaled(share) if share < 1 else levels
         if spendable.all_public:
             raise nobody_left(share)
@@ -97,6 +98,10 @@ class Plan:
         The answer comes from the mechanism that the plan was asked for, or from the best one, as its row shows.
         """
         return ask_row(self.chosen(self.mechanism), self.mechanism, self.front, data)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Elsewhere it can be looked at, not asked: the front that made it stays here."""
+        return {**self.__dict__, "front": None}
 
     def at(self, share: Fraction) -> Plan:
         """The same question at another share."""

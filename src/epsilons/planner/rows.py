@@ -10,7 +10,7 @@ from typing import Any
 
 from epsilons.arguments import ASSUMPTIONS, AskOptions
 from epsilons.errors import PlanError
-from epsilons.mechanisms.base import Mechanism, charge_table, options_of
+from epsilons.mechanisms.base import Mechanism, charge_table, options_of, predicted_error, worst_error
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 
@@ -35,6 +35,10 @@ class PlanRow:
     #: At which share of every grant, and how the front that made the plan asks this row.
     share: Fraction = field(default=Fraction(1), compare=False)
     front: Front | None = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Elsewhere it can be looked at, not asked: the front that made it stays here."""
+        return {**self.__dict__, "front": None}
 
     def options_of(self, options: AskOptions, mechanism: str) -> AskOptions:
         """The options of a question that asks for this row: by its name without what other mechanisms take."""
@@ -71,8 +75,8 @@ def make_row(mechanism: Mechanism, question: Question, levels: Levels) -> PlanRo
     charges = mechanism.charge(question, levels)
     return PlanRow(
         mechanism=mechanism.name,
-        error=mechanism.predict_error(question, levels),
-        worst_error=mechanism.worst_error(question, levels),
+        error=predicted_error(mechanism, question, levels),
+        worst_error=worst_error(mechanism, question, levels),
         used=mechanism.used(question, levels),
         charges=charge_table(levels, charges),
         assumption=ASSUMPTIONS[mechanism.assumption],

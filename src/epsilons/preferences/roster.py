@@ -69,6 +69,10 @@ class Levels:
         # Of whole numbers alone, whose hashes are the same in every process: it may be pickled along.
         return hash((tuple(grant or 0 for grant in self.grants), self.sizes, self.left_out))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was worked out, which others' questions may have left there."""
+        return {name: value for name, value in self.__dict__.items() if name != "worked_out"}
+
     def __hash__(self) -> int:
         """Worked out once: planning looks up what it remembers of a roster hundreds of times."""
         return self._hash

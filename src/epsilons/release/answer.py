@@ -25,7 +25,7 @@ from epsilons.guarantee import (
     Guarantee,
     to_epsilon,
 )
-from epsilons.mechanisms.base import Charges, Mechanism
+from epsilons.mechanisms.base import Charges, Mechanism, worst_error
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
@@ -224,7 +224,7 @@ def make_release(
     charges, names = account.tables()
     answer = mechanism.draw(question, people, entropy)
     by_worst = question.assume == "nothing"
-    error = mechanism.worst_error(question, levels) if by_worst else mechanism.stated_error(question, levels, answer)
+    error = worst_error(mechanism, question, levels) if by_worst else mechanism.stated_error(question, levels, answer)
     models = mechanism.error_bars(question, levels, answer)
     assumption = "nothing" if by_worst or mechanism.assumption == "nothing" else question.assume
     return Release(

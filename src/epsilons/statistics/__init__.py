@@ -1,1 +1,1 @@
-"""What can be asked: one file per statistic, each with the summary it needs and its sensitivity."""
+"""What can be asked: a file for each statistic or family, one catalogue; `base.py` says what a question is made of."""

@@ -198,7 +198,7 @@ class Additive(Statistic):
 
     def identity(self) -> str:
         held = {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
-        scope = held.pop("scope")
+        scope = held.pop("scope", None)
         if scope is not None:
             return spelled(f"Filtered{type(self).__name__}", scope=scope, **held)
         return spelled(type(self).__name__, **{name: value for name, value in held.items() if name not in self.scoped})

@@ -142,7 +142,7 @@ class Statistic(ABC):
     name: ClassVar[str]
     #: Which kind of arithmetic it is: mechanisms say which families they serve, `accuracy` has a file for each.
     family: str
-    #: Which summary of people's values it is made from: ones, bins, steps, cells or products.
+    #: Which summary of people's values it is made from: ones, people, bins, steps, cells, products, or values.
     summary: str
     #: Set where nobody may know how many values there are: with a condition, groups, several rows, values left out.
     scope: Scope | None = None

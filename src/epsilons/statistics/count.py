@@ -108,7 +108,8 @@ COUNT = Entry(
         ),
     ),
     column="optional",
-    words=True,
+    text=True,
+    missing="not counted",
     doc="How many people have a 1; whatever is not exactly 1 counts as 0.",
     table_doc='How many people, or rows (`of="rows"`), meet the condition; of a column, those whose value is 1.',
     examples="""\

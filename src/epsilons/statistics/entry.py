@@ -54,8 +54,10 @@ class Entry:
     column: Literal["required", "optional"] = "required"
     #: Whether it is a model of a target by features, rather than a number of one column.
     model: bool = False
-    #: Whether it works on words too.
-    words: bool = False
+    #: Whether its column may hold words.
+    text: bool = False
+    #: What becomes of somebody whose value is missing: not counted, or left out (at the centre, if asked for).
+    missing: Literal["left out", "not counted"] = "left out"
 
     def own(self, front: str) -> dict[str, Argument]:
         """Its own arguments on a front, by name."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any, ClassVar, Literal
@@ -65,7 +65,8 @@ class Histogram(Counting):
 
     def identity(self) -> str:
         name = type(self).__name__
-        bins = spelled(name, edges=self.edges, categories=self.categories, outside=self.outside)
+        held = {field.name: getattr(self, field.name) for field in fields(self) if field.init and field.name != "scope"}
+        bins = spelled(name, **held)
         return bins if self.scope is None else f"Filtered{name}(scope={self.scope!r}, bins={bins})"
 
     @property
@@ -220,7 +221,8 @@ HISTOGRAM = Entry(
         Argument("categories", Sequence[Hashable] | None, None, "Categories, instead of bins."),
         Argument("outside", Literal["drop", "clip"], "drop", "What becomes of values outside the edges."),
     ),
-    words=True,
+    text=True,
+    missing="not counted",
     doc='People per bin [edge, next edge), or per category; outside is dropped, or clipped with `outside="clip"`.',
     table_doc='Rows per bin [edge, next edge), or per category; outside is dropped, or clipped with `outside="clip"`.',
     examples="""\

@@ -74,7 +74,9 @@ class ArrayPeople:
     @classmethod
     def of(cls, values: Any, roster: Roster) -> ArrayPeople:
         """Check shapes (never values) and put values and roster together."""
-        if hasattr(values, "features"):  # rows of a model
+        from epsilons.statistics.rows import Rows  # which is made of arrays as they are made here
+
+        if isinstance(values, Rows):
             check_length(len(values), len(roster))
             return cls(values, roster)
         return cls(check_values(values, len(roster)), roster)

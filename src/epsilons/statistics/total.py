@@ -290,7 +290,7 @@ class _Rows:
         return absent
 
 
-#: What a row of a column may add to a sum, as whole numbers; a missing value adds nothing. `steps.ROW_STEPS` has the
+#: What a row of a column may add to a sum, as whole numbers; a missing value adds nothing. `columns.ROW_STEPS` has the
 #: same words for engines.
 _ROW_STEPS: dict[str, Callable[[_Rows], Floats]] = {
     "centred": lambda rows: np.floor(rows.scaled * STEPS + 0.5),

@@ -101,7 +101,7 @@ def test_summaries_are_those_of_the_definition(bench: Bench, question: dict[str,
         meaning = asked(bench, 3, **question, where=where, by=None if groups is None else {"g": groups})
         people = bench.people(records, grants, 3, meaning)
         slow = defined(records, grants, question.get("column"), WHERE[where], groups)
-        statistic = meaning.statistic
+        statistic = meaning.question.statistic
         if isinstance(statistic, Order):
             for mine, yours in zip(people.grouped_cells(statistic), slow.grouped_cells(statistic), strict=True):
                 np.testing.assert_array_equal(mine.keys, yours.keys)
@@ -145,7 +145,7 @@ def both(bench: Bench, name: str, neighbors: str = "absent") -> tuple[Question, 
     records = [{"id": f"p{place}", "x": x, **nothing} for place, x in enumerate(VALUES)]
     # Whoever is on the roster without a row is missing like whoever has no value.
     table = bench.people([r for r in records if not math.isnan(r["x"])], grants, 1, meaning)
-    return Question(meaning.statistic, neighbors), table, ArrayPeople.of(VALUES, roster_of(EPSILONS))
+    return Question(meaning.question.statistic, neighbors), table, ArrayPeople.of(VALUES, roster_of(EPSILONS))
 
 
 @pytest.mark.parametrize("name", ARRAYS)
@@ -183,7 +183,7 @@ def test_a_distribution_of_other_values_would_be_noticed(bench: Bench) -> None:
 def test_a_call_on_one_row_each_is_the_arrays_statistic(bench: Bench, name: str) -> None:
     wording, expected = ARRAYS[name]
     meaning = question_of(bench.terms(), **wording)
-    found = meaning.statistic
+    found = meaning.question.statistic
     assert isinstance(found, Additive)
     assert found.scope is not None
     assert replace(found, scope=Scope()) == expected  # type: ignore[type-var]
@@ -198,7 +198,7 @@ def test_a_persons_rows_stay_or_go_together(bench: Bench) -> None:
     nothing = {"x": 1.0, "k": 1, "g": None, "b": None, "f": None}
     records = [{"id": name, **nothing} for name in ("ann", "ann", "ann", "bob", "bob")]
     people = bench.people(records, {"ann": 1.0, "bob": 1.0}, 3, meaning)
-    statistic = meaning.statistic
+    statistic = meaning.question.statistic
     assert isinstance(statistic, Additive)
     seen = {int(people.sampled_tally(statistic, [2**63], seeded(seed))[0].sum()) for seed in range(60)}
     assert seen == {0, 2, 3, 5}
@@ -212,7 +212,7 @@ def test_sampled_summaries_ignore_people_who_are_not_used(bench: Bench) -> None:
     people = bench.people(records, {"ann": 0.5, "bob": 1.0}, 1, meaning)
     levels = roster_of([1.0]).levels
     only_bob = replace(people, levels=replace(levels, left_out=1), places=np.array([-1, 0]))
-    statistic = meaning.statistic
+    statistic = meaning.question.statistic
     assert isinstance(statistic, Additive)
     assert only_bob.tally(statistic)[0].tolist() == [[2**30]]
     assert only_bob.sampled_tally(statistic, [2**64], seeded(1))[0].tolist() == [[2**30]]

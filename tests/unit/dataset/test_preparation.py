@@ -282,12 +282,15 @@ def summaries(people: eps.Dataset) -> str:
     ):
         meaning = question_of(people._terms, **wording)
         asked = TablePeople(preparation, meaning.column, meaning.where, meaning.by, levels, places)
-        if isinstance(meaning.statistic, Order):
+        if isinstance(meaning.question.statistic, Order):
             found.append(
-                [[cells.keys.tolist(), cells.totals.tolist()] for cells in asked.grouped_cells(meaning.statistic)]
+                [
+                    [cells.keys.tolist(), cells.totals.tolist()]
+                    for cells in asked.grouped_cells(meaning.question.statistic)
+                ]
             )
         else:
-            found.append([part.tolist() for part in asked.tally(meaning.statistic)])  # type: ignore[arg-type]
+            found.append([part.tolist() for part in asked.tally(meaning.question.statistic)])  # type: ignore[arg-type]
     return json.dumps(found)
 
 
