@@ -197,6 +197,13 @@ def check_truth(option: str, given: Any) -> bool:
     return bool(given)
 
 
+def check_analyst(analyst: Any) -> str:
+    """Who asks, by a name."""
+    if not isinstance(analyst, str) or not analyst.strip():
+        raise PlanError(f"analyst={analyst!r} is not allowed.", rule="Analysts go by name.", hint='analyst="ann"')
+    return analyst
+
+
 def check_mechanism(mechanism: Any) -> str:
     """A name; which names there are is the mechanisms' affair."""
     if not isinstance(mechanism, str):

@@ -91,11 +91,7 @@ class AskOptions:
         """Check what a caller gave; options that were not given keep their defaults."""
         known = options_of(front)
         if given.get("share") is not None and given.get("error") is not None:
-            raise PlanError(
-                "Both a share and an error were given.",
-                rule="Either fixes the other.",
-                hint="share=0.1, or error=0.5 for the smallest share that reaches it",
-            )
+            raise both_given()
         checked = {}
         for name, value in given.items():
             if name != "share":
@@ -105,6 +101,8 @@ class AskOptions:
             share = DEFAULT_SHARE
         elif "share" not in given:
             share = WHOLE_SHARE
+        if checked.get("threshold") == "best":  # the default, spelled out: the same question
+            checked["threshold"] = None
         made = cls(**checked, share=None if checked.get("error") is not None else check_share(share))
         if made.privacy == "group" and front != ARRAYS:
             raise PlanError(
@@ -288,6 +286,15 @@ def read_plan(entry: Described, front: str, named: Mapping[str, Any], column: An
             raise unknown_argument(entry.name, name, takes, front)
     about = {} if front == ARRAYS else {"target" if entry.model else "column": column}
     return fill_call(entry, front, {**about, **named})
+
+
+def both_given() -> PlanError:
+    """A share and an error, of which either fixes the other."""
+    return PlanError(
+        "Both a share and an error were given.",
+        rule="Either fixes the other.",
+        hint="share=0.1, or error=0.5 for the smallest share that reaches it",
+    )
 
 
 def unknown_argument(what: str, given: str, known: Iterable[str], front: str) -> PlanError:

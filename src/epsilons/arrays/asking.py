@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from epsilons.arguments import ARRAYS, AskOptions
-from epsilons.arguments.reading import Call, read_call, read_plan
+from epsilons.arguments import ARRAYS, AskOptions, check_whole
+from epsilons.arguments.reading import Call, both_given, read_call, read_plan, take_places
 from epsilons.calls import PLAN_ERROR, name_statistic
 from epsilons.errors import PlanError, PreferenceError
 from epsilons.guarantee import to_epsilon
@@ -55,17 +55,24 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
     given = dict(arguments)
     error, people = given.pop("error", None), given.pop("people", None)
     entry = find_statistic(statistic)
+    if error is not None and given.get("share") is not None:
+        raise both_given()
+    people = None if people is None else _check_people(people)
     call = read_plan(entry, ARRAYS, given)
     options = call.options
     groups = _groups(options, epsilons)
     question = _question(entry, call.own, options, groups)
     roster = roster_of(_granted(epsilons, groups), people=people)
+    if people is not None and people != len(roster):
+        raise PlanError(
+            f"{people} people and {len(roster)} epsilons.", hint="leave people= out, or one epsilon for all"
+        )
     if roster.levels.all_public:
         raise PlanError("There is nothing to plan.", rule="Everyone is public (or nobody is there): answers are exact.")
 
-    def ask_row(row: PlanRow, mechanism: str, *data: Any) -> Release:
+    def ask_row(row: PlanRow, mechanism: str, data: Sequence[Any], named: Mapping[str, Any]) -> Release:
         """The row as it was shown, with the values of the people it was planned for."""
-        values, own = _values(entry, _data_of(entry, data), call.own)
+        values, own = _values(entry, _data_of(entry, data, named), call.own)
         asked = _question(entry, own, options, groups)
         _check_shape(asked, question)
         return _answer(asked, values, roster, replace(row.options_of(options, mechanism), share=row.share))
@@ -121,13 +128,15 @@ def _values(entry: Entry, data: Mapping[str, Any], own: Mapping[str, Any]) -> tu
     return rows, {**own, "features": feature_names(data["X"], own["features"], rows.features.shape[1])}
 
 
-def _data_of(entry: Entry, data: tuple[Any, ...]) -> dict[str, Any]:
+def _data_of(entry: Entry, data: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """What a plan is asked with: the values, or a model's X and y; all else was planned."""
     wanted = ("X", "y") if entry.model else ("values",)
-    if len(data) != len(wanted):
-        raise PlanError(
-            f"A plan of a {entry.name} is asked with {' and '.join(wanted)}.", hint=f"plan.ask({', '.join(wanted)})"
-        )
-    return dict(zip(wanted, data, strict=True))
+    hint = f"plan.ask({', '.join(wanted)})"
+    found = take_places("plan.ask", wanted, wanted, data, named, hint)
+    strange = [name for name in found if name not in wanted]
+    if strange:
+        raise PlanError(f"plan.ask takes no {strange[0]!r}.", rule="It asks what was planned.", hint=hint)
+    return found
 
 
 def _check_shape(asked: Question, planned: Question) -> None:
@@ -172,3 +181,12 @@ def _groups(options: AskOptions, epsilons: Any) -> tuple[int, ...]:
 def _take(name: str, question: Question, levels: Levels, settings: Settings) -> tuple[Mechanism, str]:
     """(mechanism, why); one that is asked for by name needs no planner."""
     return (choose if name == "auto" else take_named)(name, question, levels, settings)
+
+
+def _check_people(people: Any) -> int:
+    try:
+        return check_whole(people)
+    except TypeError:
+        raise PlanError(
+            f"people={people!r} is not allowed.", rule="A whole number from 1.", hint="people=1000"
+        ) from None

@@ -287,8 +287,14 @@ class Dataset(Questions):
         if spendable.levels.all_public:
             raise NothingToPlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
 
-        def ask_row(row: PlanRow, mechanism: str) -> Release:
+        def ask_row(row: PlanRow, mechanism: str, data: Sequence[Any], named: Mapping[str, Any]) -> Release:
             """The row as it was shown, if what people have left is still the same."""
+            if data or named:
+                raise PlanError(
+                    "A plan of a table is asked as it is.",
+                    rule="The table has the values, and the plan the options.",
+                    hint="plan.ask()",
+                )
             pinned = replace(row.options_of(options, mechanism), share=row.share, error=None)
             return self._ask(replace(call, options=pinned), plan)
 

@@ -166,13 +166,16 @@ class Weighing(Mechanism):
         return question.statistic.distribution(question, weighting_of(self, question, people.levels), people)
 
 
+# What is worked out about a roster is kept with its levels, which threads share: whoever puts something in does not
+# read it back, since another may have forgotten it. Every release asks for one of the errors, so these mind the size.
+
+
 def weighting_of(mechanism: Weighing, question: Question, levels: Levels) -> Weighting:
     """Its weights, remembered: a release asks several times."""
     known, key = levels.worked_out, ("weighting", mechanism, question)
     weighting: Weighting | None = known.get(key)
     if weighting is None:
-        weighting = mechanism.weigh(question, levels)
-        remember(known, key, weighting)
+        known[key] = weighting = mechanism.weigh(question, levels)
     return weighting
 
 
@@ -181,8 +184,9 @@ def predicted_error(mechanism: Mechanism, question: Question, levels: Levels) ->
     known, key = levels.worked_out, ("predicted", mechanism, question)
     found: tuple[float | None] | None = known.get(key)
     if found is None:
-        found = (mechanism.predict_error(question, levels),)
-        remember(known, key, found)
+        if len(known) > _MOST_WORKED_OUT:
+            known.clear()
+        known[key] = found = (mechanism.predict_error(question, levels),)
     return found[0]
 
 
@@ -191,16 +195,10 @@ def worst_error(mechanism: Mechanism, question: Question, levels: Levels) -> flo
     known, key = levels.worked_out, ("worst", mechanism, question)
     found: tuple[float | None] | None = known.get(key)
     if found is None:
-        found = (mechanism.worst_error(question, levels),)
-        remember(known, key, found)
+        if len(known) > _MOST_WORKED_OUT:
+            known.clear()
+        known[key] = found = (mechanism.worst_error(question, levels),)
     return found[0]
-
-
-def remember(known: dict[Any, Any], key: Any, found: Any) -> None:
-    """Forget rather than grow without end; threads share what is known, so nobody reads back what they put in."""
-    if len(known) > _MOST_WORKED_OUT:
-        known.clear()
-    known[key] = found
 
 
 # One threshold for everyone ----------------------------------------------------------------------------------------
@@ -257,8 +255,7 @@ def _best(mechanism: Thresholded, question: Question, levels: Levels) -> int:
     known, key = levels.worked_out, ("threshold", mechanism, question)
     found: int | None = known.get(key)
     if found is None:
-        found = _find_best(mechanism, question, levels)
-        remember(known, key, found)
+        known[key] = found = _find_best(mechanism, question, levels)
     return found
 
 

@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 
 from epsilons.arguments import ASSUMPTIONS
-from epsilons.mechanisms.base import Mechanism, Settings, predicted_error, remember, serving, take_named, worst_error
+from epsilons.mechanisms.base import Mechanism, Settings, predicted_error, serving, take_named, worst_error
 from epsilons.planner.rows import PlanRow, make_row
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
@@ -37,8 +37,7 @@ def _best(question: Question, levels: Levels, settings: Settings) -> tuple[Mecha
     if found is None:
         judged = [(_judge(mechanism, question, levels), mechanism) for mechanism in serving(question, levels, settings)]
         error, best = min(judged, key=lambda one: _place(one[0], one[1].name, question))
-        found = best, _why(error, best, question, levels)
-        remember(known, key, found)
+        known[key] = found = best, _why(error, best, question, levels)
     return found
 
 

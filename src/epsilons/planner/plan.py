@@ -92,12 +92,12 @@ class Plan:
         """The row of a mechanism: `plan["sample"].error`, `plan["sample"].ask(values)`."""
         return self.chosen(mechanism)
 
-    def ask(self, *data: Any) -> Any:
+    def ask(self, *data: Any, **named: Any) -> Any:
         """Ask what was planned: `plan.ask(values)` on arrays, `plan.ask()` on tables.
 
         The answer comes from the mechanism that the plan was asked for, or from the best one, as its row shows.
         """
-        return ask_row(self.chosen(self.mechanism), self.mechanism, self.front, data)
+        return ask_row(self.chosen(self.mechanism), self.mechanism, self.front, data, named)
 
     def __getstate__(self) -> dict[str, Any]:
         """Elsewhere it can be looked at, not asked: the front that made it stays here."""

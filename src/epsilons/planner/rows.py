@@ -47,9 +47,9 @@ class PlanRow:
         others: dict[str, Any] = {name: None for name in options.settings if name not in options_of(type(self.chosen))}
         return replace(options, mechanism=mechanism, **others)
 
-    def ask(self, *data: Any) -> Any:
+    def ask(self, *data: Any, **named: Any) -> Any:
         """Ask this mechanism, and get what the row shows: `row.ask(values)` on arrays, `row.ask()` on tables."""
-        return ask_row(self, self.mechanism, self.front, data)
+        return ask_row(self, self.mechanism, self.front, data, named)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON; public people pay nothing and are left out of the charges."""
@@ -86,7 +86,7 @@ def make_row(mechanism: Mechanism, question: Question, levels: Levels) -> PlanRo
     )
 
 
-def ask_row(row: PlanRow, mechanism: str, front: Front | None, data: tuple[Any, ...]) -> Any:
+def ask_row(row: PlanRow, mechanism: str, front: Front | None, data: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
     """Hand a row back to the front that planned it."""
     if front is None:
         raise PlanError(
@@ -94,4 +94,4 @@ def ask_row(row: PlanRow, mechanism: str, front: Front | None, data: tuple[Any, 
             rule="It is about people or shares as they might be.",
             hint="plan what is to be asked, then plan.ask()",
         )
-    return front(row, mechanism, *data)
+    return front(row, mechanism, data, named)

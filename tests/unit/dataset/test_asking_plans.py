@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 from typing import Any
 
 import pytest
@@ -20,18 +21,19 @@ def arguments_of(name: str) -> tuple[str | None, dict[str, Any]]:
     """(a column, the public facts that a statistic needs on tables)."""
     entry = CATALOGUE[name]
     if entry.model:
-        classes = {"classes": ("yes", "no")} if entry.words else {}
-        return "union" if entry.words else "wage", {"features": ["age"], "bounds": BOUNDS, **classes}
+        classes = {"classes": ("yes", "no")} if entry.text else {}
+        return "union" if entry.text else "wage", {"features": ["age"], "bounds": BOUNDS, **classes}
     known: dict[str, Any] = {"bounds": (0, 100), "q": 0.7, "edges": [0, 20, 100]}
     return "wage", {key: value for key, value in known.items() if key in entry.own(TABLES)}
 
 
-#: Models have no groups, and what works on words has no centre.
+#: Models have no groups, and neither they nor counts have a centre.
 SERVED = [
     (entry.name, rows)
     for entry in CATALOGUE.values()
     for rows in ROWS
-    if not (entry.model and "by" in rows) and not (entry.words and "missing" in rows)
+    if not (entry.model and "by" in rows)
+    and not ((entry.model or entry.missing == "not counted") and "missing" in rows)
 ]
 
 
@@ -122,3 +124,37 @@ def test_a_wrong_option_charges_nobody() -> None:
         with pytest.raises(eps.PlanError, match="rescale='no' is not allowed"):
             people.sum("wage", bounds=(0, 100), mechanism="sample", rescale="no")
         assert people.history() == ()
+
+
+def test_every_row_of_a_plan_by_error_can_be_asked() -> None:
+    with dataset() as people:
+        plan = people.plan("mean", "wage", bounds=(0, 100), error=40)
+        for row in plan.rows:
+            release = plan[row.mechanism].ask()
+            assert (release.mechanism, release.error, release.charges) == (row.mechanism, row.error, row.charges)
+
+
+def test_a_plan_of_a_table_takes_no_values() -> None:
+    with dataset() as people, pytest.raises(eps.PlanError, match="is asked as it is"):
+        people.plan("count").ask([1, 2, 3])
+
+
+def test_a_plan_elsewhere_can_be_looked_at_but_not_asked() -> None:
+    with dataset() as people:
+        plan = people.plan("count")
+        copied = pickle.loads(pickle.dumps(plan))
+        assert copied.rows == plan.rows
+        with pytest.raises(eps.PlanError, match="cannot be asked"):
+            copied.ask()
+
+
+def test_the_best_threshold_spelled_out_is_the_same_question() -> None:
+    with dataset() as people:
+        first = people.mean("wage", bounds=(0, 100), mechanism="sample", threshold="best")
+        assert people.mean("wage", bounds=(0, 100), mechanism="sample") == first
+        assert len(people.history()) == 1
+
+
+def test_a_model_has_no_centre_for_what_is_missing() -> None:
+    with dataset() as people, pytest.raises(eps.PlanError, match="has no centre"):
+        people.linear_regression("wage", ["age"], bounds=BOUNDS, missing="center")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
 
+import numpy as np
 import pytest
 
 import epsilons as eps
@@ -255,3 +256,23 @@ def test_a_share_of_less_than_a_nano_epsilon_is_called_too_small() -> None:
         assert people.history() == ()
         # The search for the smallest share that reaches an error passes through such shares.
         assert people.count(error=1e6).error <= 1e6
+
+
+def test_the_same_question_is_known_however_it_is_spelled() -> None:
+    with people_dataset() as people:
+        ask = people.batch(share=0.2)
+        for bounds in ((0, 100), [0.0, 100.0], np.array([0, 100])):
+            ask.mean("wage", bounds=bounds)
+        assert ask.split() == [Fraction(1, 5)]
+
+
+def test_questions_that_print_alike_are_told_apart() -> None:
+    """numpy leaves out the middle of long arrays; a batch that went by what they print charged twice its share."""
+    one, other = np.linspace(0, 100, 1002), np.linspace(0, 100, 1002)
+    other[500] += 0.01
+    with people_dataset() as people:
+        ask = people.batch(share=0.2)
+        ask.histogram("wage", edges=one)
+        ask.histogram("wage", edges=other)
+        assert sum(ask.split()) == Fraction(1, 5)
+        assert len(ask.split()) == 2

@@ -304,8 +304,13 @@ def test_a_plan_at_another_share_is_asked_at_that_share() -> None:
     [
         (lambda: eps.plan("count", SMALL).what_if({0.1: (0.5, 1)}).ask(VALUES), "This plan cannot be asked."),
         (lambda: eps.plan("count", SMALL)["nothing"], "'nothing' cannot serve this question."),
-        (lambda: eps.plan("count", SMALL).ask(), "A plan of a count is asked with values."),
-        (lambda: eps.plan("count", SMALL).ask(VALUES, VALUES), "A plan of a count is asked with values."),
+        (lambda: eps.plan("count", SMALL).ask(), "plan.ask needs 'values'."),
+        (lambda: eps.plan("count", SMALL).ask(VALUES, VALUES), "plan.ask takes at most 1 arguments by place."),
+        (lambda: eps.plan("count", SMALL).ask(VALUES, share=0.1), "plan.ask takes no 'share'."),
+        (lambda: eps.plan("count", SMALL, share=0.5, error=9), "Both a share and an error were given."),
+        (lambda: eps.plan("count", 0.5, people="65"), "people='65' is not allowed."),
+        (lambda: eps.plan("count", SMALL, people=3), "3 people and 65 epsilons."),
+        (lambda: eps.plan("kth_largest", SMALL, k=99, bounds=(0, 1)), "There is no k=99 among 65 people."),
         (lambda: eps.plan("count", SMALL).ask(VALUES[1:]), "64 values and 65 epsilons."),
         (
             lambda: eps.plan("linear_regression", SMALL, bounds_X=(0, 1), bounds_y=(0, 1)).ask(
