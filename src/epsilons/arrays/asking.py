@@ -10,7 +10,7 @@ from typing import Any
 
 from epsilons.arguments import ARRAYS, AskOptions, check_whole
 from epsilons.arguments.reading import Call, both_given, read_call, read_plan, take_places
-from epsilons.calls import PLAN_ERROR, name_statistic
+from epsilons.calls import name_statistic
 from epsilons.errors import PlanError, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Charges, Mechanism, Settings, take_named
@@ -80,7 +80,7 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
     assert options.share is not None
     settings = Settings(**options.settings)
     made = Plan.make(question, roster.levels, options.share, settings, options.mechanism, ask_row)
-    return made if error is None else made.reaching(PLAN_ERROR.checked(error))
+    return made if error is None else made.reaching(error)
 
 
 def _answer(question: Question, values: Any, roster: Roster, options: AskOptions) -> Release:
