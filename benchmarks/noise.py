@@ -10,8 +10,9 @@ import numpy as np
 from timing import Group, Row, Size, again, time_by_turns
 
 from epsilons.noise.bernoulli import bernoulli, binomial
-from epsilons.noise.entropy import keep_chance, system
+from epsilons.noise.entropy import system
 from epsilons.noise.laplace import discrete_laplace_many
+from epsilons.noise.weighing import keep_chance
 
 #: Sample's coin for somebody who granted .2 at a threshold of 1.
 _CHANCE = keep_chance(200_000_000, 1_000_000_000)

@@ -16,7 +16,8 @@ from epsilons.errors import DataError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
 from epsilons.mechanisms.base import resolve_threshold
 from epsilons.noise.bernoulli import keep_people
-from epsilons.noise.entropy import ALWAYS, Entropy, keep_chance, system
+from epsilons.noise.entropy import ALWAYS, Entropy, system
+from epsilons.noise.weighing import keep_chance
 from epsilons.preferences import Levels, Preferences, Roster, aligned_roster, roster_of
 from epsilons.release import Release, algorithm_release
 

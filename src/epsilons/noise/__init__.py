@@ -19,9 +19,10 @@ Importing this room loads numpy only: `flint` and `cryptography` are imported by
 """
 
 from epsilons.noise.bernoulli import bernoulli, binomial
-from epsilons.noise.entropy import Entropy, floor_dyadic, keep_chance, system
+from epsilons.noise.entropy import Entropy, floor_dyadic, system
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.noise.segments import Block, SegmentSampler
+from epsilons.noise.weighing import keep_chance
 
 __all__ = [
     "Block",

@@ -171,20 +171,3 @@ def floor_dyadic(value: "Callable[[], arb]", bits: int = 64) -> int:
             return whole
         precision *= 2
     raise ArithmeticError("a number could not be told from a multiple of 2^-bits; is it exactly one?")
-
-
-def keep_chance(epsilon_nano: int, threshold_nano: int) -> int:
-    """Chance, out of 2^64, that Sample keeps a person of epsilon e at threshold t.
-
-    (exp(e) - 1) / (exp(t) - 1) for e < t, else 1 (Jorgensen et al. 2015, Definition 9), rounded down: a
-    person is never kept more often than their epsilon allows. For e >= t the result is 2^64, which does not
-    fit a word; `bernoulli` and `binomial` take it as certainty.
-    """
-    if epsilon_nano < 0 or threshold_nano <= 0:
-        raise ValueError("an epsilon is not negative and a threshold is positive")
-    if epsilon_nano >= threshold_nano:
-        return ALWAYS
-    if epsilon_nano == 0:
-        return 0
-    epsilon, threshold = Fraction(epsilon_nano, NANO), Fraction(threshold_nano, NANO)
-    return floor_dyadic(lambda: as_ball(epsilon).expm1() / as_ball(threshold).expm1())

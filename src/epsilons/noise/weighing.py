@@ -1,4 +1,4 @@
-"""Masses of runs of outcomes as integers with a known slack.
+"""Masses of runs of outcomes as integers with a known slack; and the chance of staying in a sample.
 
 The mass of a run is exp(-cost u) times n (flat), or times (1 - q^n)/(1 - q) with q = exp(-slope u): the
 costs rise by `slope` from one outcome to the next, and the weights fall by q. Each mass is scaled by
@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from epsilons.noise.entropy import as_ball, certain_floor, floor_dyadic, working_precision
+from epsilons.noise.entropy import ALWAYS, NANO, as_ball, certain_floor, floor_dyadic, working_precision
 
 if TYPE_CHECKING:
     from flint import arb
@@ -92,3 +92,20 @@ class Scales:
 def _cumulative(before: list[int], new: list[int]) -> list[int]:
     start = before[-1] if before else 0
     return list(accumulate(new, initial=start))[1:]
+
+
+def keep_chance(epsilon_nano: int, threshold_nano: int) -> int:
+    """Chance, out of 2^64, that Sample keeps a person of epsilon e at threshold t.
+
+    (exp(e) - 1) / (exp(t) - 1) for e < t, else 1 (Jorgensen et al. 2015, Definition 9), rounded down: a
+    person is never kept more often than their epsilon allows. For e >= t the result is 2^64, which does not
+    fit a word; `bernoulli` and `binomial` take it as certainty.
+    """
+    if epsilon_nano < 0 or threshold_nano <= 0:
+        raise ValueError("an epsilon is not negative and a threshold is positive")
+    if epsilon_nano >= threshold_nano:
+        return ALWAYS
+    if epsilon_nano == 0:
+        return 0
+    epsilon, threshold = Fraction(epsilon_nano, NANO), Fraction(threshold_nano, NANO)
+    return floor_dyadic(lambda: as_ball(epsilon).expm1() / as_ball(threshold).expm1())

@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from epsilons.arguments import ASSUMPTIONS, PRIVACIES, AskOptions, check_guess, check_name
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
-from epsilons.noise.entropy import ALWAYS, Entropy, keep_chance
+from epsilons.noise.entropy import ALWAYS, Entropy
+from epsilons.noise.weighing import keep_chance
 from epsilons.preferences import Levels
 
 if TYPE_CHECKING:
