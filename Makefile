@@ -7,7 +7,7 @@ py := .venv/bin/python
 ready := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types signatures imports bench walk bench-ledger bench-local bench-models bench-tables java bench-spark bench-collect bench-peers soak docs clean
+.PHONY: help venv demo test lint format types signatures imports bench walk recorded bench-ledger bench-local bench-models bench-tables java bench-spark bench-collect bench-peers soak docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
@@ -61,7 +61,7 @@ imports: $(ready)  ## import-linter: imports between rooms only go down
 	$(py) .venv/bin/lint-imports --no-logo
 
 java:  ## install what the tests of Spark need, if it is missing and apt may be used
-	@sh tests/install_java.sh
+	@sh tests/support/install_java.sh
 
 bench: $(ready)  ## run the benchmarks
 	$(py) benchmarks/run.py $(ARGS)
@@ -94,6 +94,9 @@ bench-collect: $(ready)  ## shares, proofs and HTTP of aggregators (ARGS=--write
 
 bench-peers: $(ready)  ## measure the peers beside epsilons, each in an environment of its own (half an hour or more)
 	$(py) benchmarks/peers/run.py $(ARGS)
+
+recorded: $(ready)  ## compare with the recorded answers (ARGS='--renew FINDING PATTERN' records a change that is meant)
+	@PYTHONPATH=tests $(py) -m recorded.record $(ARGS)
 
 soak: $(ready)  ## the long tests
 	$(py) -m pytest -m soak --hypothesis-profile=soak -q $(ARGS)

@@ -33,7 +33,7 @@ from epsilons.ledger.ledger import Ledger
 ROOT = Path(__file__).parents[1]
 # The tests know how to start a server.
 sys.path.append(str(ROOT / "tests"))
-from ledger_servers import fresh, running  # noqa: E402
+from support.ledger_servers import fresh, running  # noqa: E402
 
 PAGE = ROOT / "docs" / "ledger.md"
 START, END = "<!-- results: written by `make bench-ledger ARGS=--write` -->", "<!-- end of results -->"

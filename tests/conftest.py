@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-import ledger_servers
-import spark_session
+from support import ledger_servers, spark_session
 
 # Heads of ledgers are kept in the user's state directory; no test may write into the real one.
 _state = tempfile.TemporaryDirectory(prefix="epsilons-state-")

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import ledger_servers
-from collections_world import World, dump, paper_survey, sqlite_urls, survey
 from epsilons.errors import ProtocolError
 from epsilons.local.sealing import KEY_BYTES, OpeningKey
 from epsilons.storage.base import FAULT as VARIABLE
+from support import ledger_servers
+from support.collections_world import World, dump, paper_survey, sqlite_urls, survey
 
 #: One step of an aggregator in a process of its own; what it returns is written to stdout.
 STEP = """

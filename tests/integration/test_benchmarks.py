@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import epsilons as eps
-from ledger_servers import MISSING
+from support.ledger_servers import MISSING
 
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "benchmarks" / "run.py"

@@ -18,7 +18,7 @@ import pyarrow.parquet
 import pytest
 
 from epsilons.cli import app
-from small_tables import people_table
+from support.small_tables import people_table
 
 LEVELS = ("--level", "strict=0.05", "--level", "standard=0.2", "--level", "open=1", "--level", "public=public")
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from epsilons.storage.base import FAULT as VARIABLE
-from wages import dataset
+from support.wages import dataset
 
 PROGRAM = """
 import json, os, sys
 sys.path.insert(0, {tests!r})
-from wages import dataset
+from support.wages import dataset
 people = dataset(ledger={address!r}, version="1")
 os.environ.update({environment!r})
 release = people.mean("wage", bounds=(0, 100), where="age >= 30", share=0.1)

@@ -21,9 +21,9 @@ import epsilons.ledger
 from epsilons.guarantee import NANO
 from epsilons.ledger import Recount, StalePlanError
 from epsilons.ledger.ledger import PLACES, Ledger
-from ledger_clients import digest, run
-from ledger_recount import balances
-from ledger_servers import fresh
+from support.ledger_clients import digest, run
+from support.ledger_recount import balances
+from support.ledger_servers import fresh
 
 Told = list[list[dict[str, Any]]]
 

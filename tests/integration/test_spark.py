@@ -30,9 +30,9 @@ from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.queries import Keys, Prepared, cells, count_people, tally
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
-from hostile import FLOATS, INTS
-from spark_questions import NAMED, NAMES, PEOPLE, QUESTIONS, TABLE, answers, asked, salted
-from spark_session import missing
+from support.hostile import FLOATS, INTS
+from support.spark_questions import NAMED, NAMES, PEOPLE, QUESTIONS, TABLE, answers, asked, salted
+from support.spark_session import missing
 
 if reason := missing():
     pytest.skip(reason, allow_module_level=True)

@@ -19,8 +19,8 @@ import epsilons as eps
 from epsilons.engines.base import SOURCE, open_table
 from epsilons.engines.conditions import parse
 from epsilons.errors import DataError, PreferenceError
-from spark_questions import QUESTIONS, TABLE, answers
-from spark_session import missing
+from support.spark_questions import QUESTIONS, TABLE, answers
+from support.spark_session import missing
 
 if reason := missing():
     pytest.skip(reason, allow_module_level=True)
@@ -140,8 +140,13 @@ def test_preferences_of_a_wrong_column_are_not_quoted(spark: Any) -> None:
 
 def test_a_stopped_session_charges_nobody(tmp_path: Path) -> None:
     """A process has one Spark, so the one that is stopped has its own."""
-    program = str(Path(__file__).parents[1] / "spark_stopped.py")
-    done = subprocess.run([sys.executable, program, str(tmp_path)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-m", "support.spark_stopped", str(tmp_path)],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert set(found["said"]) == {"question", "roster", "plan", "opening"}
@@ -261,8 +266,13 @@ def test_a_task_that_is_tried_again_changes_nothing(
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="executors are found by way of /proc")
 def test_a_lost_executor_changes_nothing(spark: Any, tmp_path: Path) -> None:
     """The only one, killed in the midst of preparation and again in the midst of a summary."""
-    program = str(Path(__file__).parents[1] / "spark_losses.py")
-    done = subprocess.run([sys.executable, program, str(tmp_path)], capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-m", "support.spark_losses", str(tmp_path)],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["killed in preparation"]

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collections_world import NO_NOISE, World, cheat, options, sqlite_urls
 from epsilons.errors import ProtocolError
 from epsilons.local import Coordinator, Publication, SamplingPrivacy, Survey
 from epsilons.local.aggregator import Aggregator
 from epsilons.local.aggregator.refusals import OutOfOrderError
 from epsilons.local.reports import STORED, Report
+from support.collections_world import NO_NOISE, World, cheat, options, sqlite_urls
 
 #: Processes end here, not machines: a file system in memory will do, and does not keep everybody waiting.
 MEMORY = Path("/dev/shm")

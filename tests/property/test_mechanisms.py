@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import epsilons as eps
-from brute_force import exponential_pmf, quantile_score, rank_cost
 from epsilons.audit import ABSENT
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import create, registered, weighting_of
@@ -19,7 +18,8 @@ from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
-from small_worlds import WORLDS, at_max, audit_exactly
+from support.brute_force import exponential_pmf, quantile_score, rank_cost
+from support.small_worlds import WORLDS, at_max, audit_exactly
 
 #: Whole milli-epsilons, so that sums of a few are exact to far below the tolerance.
 EPSILONS = st.one_of(st.integers(1, 3000).map(lambda k: k / 1000), st.sampled_from([0.5, 1.0, math.inf]))

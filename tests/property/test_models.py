@@ -13,7 +13,7 @@ import epsilons as eps
 from epsilons.statistics.regression import LinearRegression, LogisticRegression
 from epsilons.statistics.rows import Rows
 from epsilons.testing import seeded
-from hostile import FLOATS, INTS, OBJECTS
+from support.hostile import FLOATS, INTS, OBJECTS
 
 POOL: list[Any] = [*FLOATS, *INTS, *OBJECTS]
 ENTRIES = st.integers(0, len(POOL) - 1).map(POOL.__getitem__)  # one of them may not even be hashed

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-import planted
 from epsilons.mechanisms.base import Mechanism, Weighing, weighting_of
 from epsilons.mechanisms.minimum import Minimum
 from epsilons.mechanisms.sample import Sample
@@ -27,8 +26,9 @@ from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
 from epsilons.statistics.total import Sum
 from epsilons.testing import seeded
-from frozen import Meter, recorded_costs
-from hostile import Neighbours, neighbours
+from support import planted
+from support.frozen import Meter, recorded_costs
+from support.hostile import Neighbours, neighbours
 
 #: The quick run, and the long one.
 QUICK, LONG = 300, 10_000

@@ -18,7 +18,7 @@ import pytest
 import epsilons as eps
 from epsilons.mechanisms.base import registered
 from epsilons.testing import seeded
-from tables import IDS, SCHEMA, hostile_record
+from support.tables import IDS, SCHEMA, hostile_record
 
 COLUMNS = ["x", "k", "g", "b", "f", "id", "X", "nothing", "", 7, None, "x; --"]
 BOUNDS = [

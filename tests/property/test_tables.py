@@ -28,8 +28,8 @@ from epsilons.statistics.base import Question
 from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.order import Order
 from epsilons.testing import seeded
-from frozen import Meter, recorded_costs
-from tables import Bench, Pair, make_pair, question_of
+from support.frozen import Meter, recorded_costs
+from support.tables import Bench, Pair, make_pair, question_of
 
 QUICK, LONG = 50, 2_500
 

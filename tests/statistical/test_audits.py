@@ -30,8 +30,8 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
-from planted import PLANTS, Claim, Plant, SampleTwice
-from small_worlds import Pair, at_max, charged
+from support.planted import PLANTS, Claim, Plant, SampleTwice
+from support.small_worlds import Pair, at_max, charged
 
 pytestmark = pytest.mark.statistical
 

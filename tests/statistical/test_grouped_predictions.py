@@ -20,7 +20,7 @@ from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
-from small_worlds import at_max
+from support.small_worlds import at_max
 
 pytestmark = pytest.mark.statistical
 

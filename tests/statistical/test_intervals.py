@@ -18,8 +18,8 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
-from settings import PaperOne
-from small_worlds import at_max
+from support.settings import PaperOne
+from support.small_worlds import at_max
 
 pytestmark = pytest.mark.statistical
 

@@ -18,8 +18,8 @@ from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
-from settings import Setting, count_settings, measured, median_settings, paper_four_settings
-from small_worlds import at_max
+from support.settings import Setting, count_settings, measured, median_settings, paper_four_settings
+from support.small_worlds import at_max
 
 pytestmark = pytest.mark.statistical
 

@@ -14,8 +14,8 @@ from epsilons.mechanisms.minimum import Minimum
 from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic, Weighting
 from epsilons.statistics.count import Count
-from settings import PaperOne, Setting, _with, measured
-from small_worlds import at_max
+from support.settings import PaperOne, Setting, _with, measured
+from support.small_worlds import at_max
 
 pytestmark = pytest.mark.statistical
 

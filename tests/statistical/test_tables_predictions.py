@@ -19,8 +19,8 @@ from epsilons.statistics.base import Question, Scope, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
-from many_rows import ManyRows, populate
-from small_worlds import at_max
+from support.many_rows import ManyRows, populate
+from support.small_worlds import at_max
 
 pytestmark = pytest.mark.statistical
 

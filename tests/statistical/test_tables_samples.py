@@ -28,9 +28,9 @@ from epsilons.statistics.base import Question
 from epsilons.statistics.order import Order
 from epsilons.statistics.people import ArrayPeople
 from epsilons.testing import seeded
-from rows import RowPeople, samples
-from small_worlds import at_max
-from tables import Bench, question_of
+from support.rows import RowPeople, samples
+from support.small_worlds import at_max
+from support.tables import Bench, question_of
 
 pytestmark = pytest.mark.statistical
 

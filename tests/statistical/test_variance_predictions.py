@@ -16,7 +16,7 @@ from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.variance import Variance
 from epsilons.testing import seeded
-from small_worlds import at_max
+from support.small_worlds import at_max
 
 pytestmark = pytest.mark.statistical
 

@@ -11,7 +11,7 @@ import pytest
 import epsilons as eps
 from epsilons.ledger.ledger import Ledger
 from epsilons.plots import new_axes, plot_plan, plot_spending
-from ledgers import key, nano, person
+from support.ledgers import key, nano, person
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

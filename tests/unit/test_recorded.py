@@ -1,6 +1,6 @@
 """What the package answers, charges and refuses is what was recorded; how it does so may change.
 
-A difference that is meant is recorded with the name of its finding: `python tests/recorded.py --renew FINDING PATTERN`.
+A difference that is meant is recorded with the name of its finding: `make recorded ARGS='--renew FINDING PATTERN'`.
 """
 
 import copy
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import recorded
-from recorded_outcomes import Outcome
+from recorded import record as recorded
+from recorded.outcomes import Outcome
 
 LINES = recorded.lines()
 

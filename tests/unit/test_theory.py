@@ -15,7 +15,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy import optimize
 
-from brute_force import Worlds, at_rank, best_weights, ones, quantile_score, rank_cost, weighted_objective
 from epsilons.accuracy.count import CountBar
 from epsilons.accuracy.intervals import ErrorModel
 from epsilons.guarantee import NANO
@@ -31,8 +30,9 @@ from epsilons.statistics.base import Answer, Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
-from settings import PaperOne
-from small_worlds import at_max
+from support.brute_force import Worlds, at_rank, best_weights, ones, quantile_score, rank_cost, weighted_objective
+from support.settings import PaperOne
+from support.small_worlds import at_max
 
 PUBLIC = math.inf
 Floats = NDArray[np.float64]

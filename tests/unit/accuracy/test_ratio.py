@@ -17,7 +17,7 @@ from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean
 from epsilons.testing import seeded
-from small_worlds import at_max
+from support.small_worlds import at_max
 
 #: Sum of (x - 50) is 200 over 20 rows: a mean of 60.
 BAR = RatioBar((0.0, 100.0), 200.0, 20.0, sum_scale=5.0, rows_scale=0.2, luck=0.0, population=0.0, grid=0.0)

@@ -18,9 +18,9 @@ from epsilons.cli import app
 from epsilons.cli.commands.ledger import command
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
-from ledger_recount import balances
-from ledger_servers import fresh
-from ledgers import key, nano
+from support.ledger_recount import balances
+from support.ledger_servers import fresh
+from support.ledgers import key, nano
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])

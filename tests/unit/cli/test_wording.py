@@ -14,7 +14,7 @@ import pytest
 from epsilons import errors
 from epsilons.cli import app
 from epsilons.cli.wording import reworded
-from small_tables import people_table
+from support.small_tables import people_table
 
 FILE = """
 source = "wages.parquet"

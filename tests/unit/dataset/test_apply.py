@@ -12,7 +12,7 @@ from epsilons.dataset.applying import FAILED
 from epsilons.noise.entropy import system
 from epsilons.noise.laplace import discrete_laplace
 from epsilons.testing import seeded
-from small_tables import people_dataset, people_table
+from support.small_tables import people_dataset, people_table
 
 
 def noisy_length(data: Any, epsilon: float) -> int:

@@ -11,7 +11,7 @@ import pytest
 import epsilons as eps
 from epsilons.arguments import ASSUMPTIONS, TABLES
 from epsilons.statistics.catalogue import CATALOGUE
-from wages import dataset
+from support.wages import dataset
 
 BOUNDS = {"wage": (0, 100), "age": (0, 100)}
 ROWS: list[dict[str, Any]] = [{}, {"where": "age >= 40"}, {"by": {"region": ["north", "south"]}}, {"missing": "center"}]

@@ -12,7 +12,7 @@ import pytest
 import epsilons as eps
 from epsilons.dataset.batch import Batch
 from epsilons.dataset.splitting import split
-from small_tables import people_dataset
+from support.small_tables import people_dataset
 
 REGION = {"region": ["north", "south"]}
 

@@ -9,7 +9,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.dataset.declared import arguments_of
-from small_tables import people_table
+from support.small_tables import people_table
 
 WHOLE = """
 source = "data/wages.parquet"

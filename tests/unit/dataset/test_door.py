@@ -18,7 +18,7 @@ from epsilons.errors import BudgetExceeded, DataError, LedgerError
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import STORED, TOUCHED, StalePlanError, stale_plan
 from epsilons.release.door import asked_of
-from wages import dataset, wages
+from support.wages import dataset, wages
 
 SOURCE = Path(eps.__file__).parent
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import epsilons as eps
-from small_tables import people_dataset, people_table
+from support.small_tables import people_dataset, people_table
 
 
 def test_a_table_of_strangers_is_refused(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from epsilons.statistics.model_queries import moments
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
 from epsilons.statistics.rows import Rows
 from epsilons.testing import seeded
-from hostile import FLOATS
+from support.hostile import FLOATS
 
 BOUNDS = {"x": (0.0, 10.0), "z": (-3.0, 0.7), "y": (0.0, 100.0)}
 

@@ -25,9 +25,9 @@ from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from epsilons.testing import seeded
-from rows import MISSING, RowPeople, Rows
-from small_worlds import at_max
-from tables import Bench, Record, hostile_record, question_of
+from support.rows import MISSING, RowPeople, Rows
+from support.small_worlds import at_max
+from support.tables import Bench, Record, hostile_record, question_of
 
 GROUPS = ["a", "b", "é"]
 

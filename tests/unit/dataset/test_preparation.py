@@ -20,8 +20,8 @@ import epsilons as eps
 from epsilons.dataset.preparation import COHORT, PERSON
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError, LedgerError
-from tables import Bench, hostile_record, question_of
-from wages import dataset, wages
+from support.tables import Bench, hostile_record, question_of
+from support.wages import dataset, wages
 
 
 def kept(bench: Bench, records: list[dict[str, Any]], rows: int, grants: dict[str, float]) -> Counter[tuple[Any, ...]]:

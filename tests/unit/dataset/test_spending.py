@@ -23,8 +23,8 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
-from small_worlds import at_max
-from wages import dataset, wages
+from support.small_worlds import at_max
+from support.wages import dataset, wages
 
 ALL = {0.5: 0.5, 1.0: 1.0, 4.0: 4.0}
 

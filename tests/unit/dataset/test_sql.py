@@ -8,7 +8,7 @@ import pytest
 import epsilons as eps
 from epsilons.dataset.sql import read_query
 from epsilons.testing import seeded
-from small_tables import people_dataset, people_table
+from support.small_tables import people_dataset, people_table
 
 
 @pytest.fixture(scope="module")

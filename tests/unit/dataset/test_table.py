@@ -15,7 +15,7 @@ import epsilons as eps
 from epsilons.dataset.question import AT_CENTRE, COMPLETE, LEFT_OUT, NOT_COUNTED
 from epsilons.errors import DataError, LedgerError, PlanError
 from epsilons.mechanisms.base import registered
-from wages import dataset, wages
+from support.wages import dataset, wages
 
 #: Grants so large that answers are exact for our purposes.
 PLENTY = 1e5

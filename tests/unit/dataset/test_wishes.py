@@ -13,7 +13,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.errors import DataError, PreferenceError
-from wages import dataset
+from support.wages import dataset
 
 LEVELS = {"strict": 0.05, "standard": 0.2, "open": 1.0, "public": eps.PUBLIC}
 

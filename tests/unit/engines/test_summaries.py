@@ -26,7 +26,7 @@ from epsilons.statistics.queries import Keys, Prepared, Tally, cells, check_room
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.unbounded import UnboundedOrder
 from epsilons.statistics.variance import Variance
-from hostile import FLOATS, INTS
+from support.hostile import FLOATS, INTS
 
 LEVELS = 3
 #: Bounds whose centre or half width rounds, so that a bound may land past 1; bounds far apart and close together.

@@ -11,8 +11,8 @@ import pytest
 
 import epsilons.ledger
 from epsilons.ledger.ledger import Ledger
-from ledger_servers import fresh
-from ledgers import Ask, key
+from support.ledger_servers import fresh
+from support.ledgers import Ask, key
 
 
 @pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])

@@ -11,7 +11,7 @@ import pytest
 from epsilons.errors import BudgetExceeded, PreferenceError
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import Enrolment
-from ledgers import Ask, key, nano, person
+from support.ledgers import Ask, key, nano, person
 
 ANN, BOB, CY = person("ann"), person("bob"), person("cy")
 

@@ -15,7 +15,7 @@ import epsilons.ledger
 from epsilons.errors import BudgetExceeded, EpsilonsError, LedgerError, PlanError
 from epsilons.ledger import StalePlanError
 from epsilons.ledger.ledger import Ledger
-from ledgers import Ask, key, nano, person
+from support.ledgers import Ask, key, nano, person
 
 TENTH = Fraction(1, 10)
 

@@ -14,11 +14,11 @@ from epsilons.errors import LedgerError
 from epsilons.ledger import tables
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.opening import find_database
-from ledger_recount import balances
-from ledger_servers import fresh
-from ledgers import key, nano, person
+from support.ledger_recount import balances
+from support.ledger_servers import fresh
+from support.ledgers import key, nano, person
 
-OLD = json.loads((Path(__file__).parents[2] / "ledger_format_1.json").read_text())
+OLD = json.loads((Path(__file__).parents[2] / "support" / "ledger_format_1.json").read_text())
 
 
 @pytest.mark.parametrize(

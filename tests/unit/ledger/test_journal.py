@@ -17,10 +17,10 @@ import epsilons.ledger
 from epsilons.errors import BudgetExceeded, LedgerError
 from epsilons.ledger import tables
 from epsilons.ledger.ledger import Ledger
-from ledger_copies import Copy, copied, flip_a_bit, put_back
-from ledger_recount import balances
-from ledger_servers import fresh
-from ledgers import key, nano, person
+from support.ledger_copies import Copy, copied, flip_a_bit, put_back
+from support.ledger_recount import balances
+from support.ledger_servers import fresh
+from support.ledgers import key, nano, person
 
 
 class Place:

@@ -25,8 +25,8 @@ from hypothesis.stateful import (
 
 import epsilons.ledger
 from epsilons.ledger.ledger import Ledger
-from ledger_model import GRANTS, PEOPLE, SHARES, STEPS, Model
-from ledger_servers import fresh
+from support.ledger_model import GRANTS, PEOPLE, SHARES, STEPS, Model
+from support.ledger_servers import fresh
 
 some_people = st.lists(st.sampled_from(PEOPLE), min_size=1, max_size=6, unique=True)
 grant = st.sampled_from(GRANTS)

@@ -10,7 +10,7 @@ import pytest
 from epsilons.errors import LedgerError
 from epsilons.ledger import Quota, QuotaError
 from epsilons.ledger.ledger import Ledger
-from ledgers import key, nano, person
+from support.ledgers import key, nano, person
 
 
 @pytest.fixture(autouse=True)

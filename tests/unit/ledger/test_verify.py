@@ -19,9 +19,9 @@ from epsilons.errors import LedgerError
 from epsilons.ledger import recount, tables
 from epsilons.ledger.journal import START, canonical, chain
 from epsilons.ledger.ledger import Ledger
-from ledger_recount import balances
-from ledger_servers import fresh
-from ledgers import key, nano, person
+from support.ledger_recount import balances
+from support.ledger_servers import fresh
+from support.ledgers import key, nano, person
 
 TABLES = tables.metadata.sorted_tables
 COLUMNS = [(table, column.name) for table in TABLES for column in table.columns]

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-import ledger_servers
-from collections_world import World, cheat, dump, paper_survey, seal, sqlite_urls, survey
 from epsilons.errors import ProtocolError
 from epsilons.local.aggregator import Aggregator, Store
 from epsilons.local.aggregator.refusals import MalformedError, OutOfOrderError, UnknownCollectionError
 from epsilons.local.reports import CLOSED, REPLAYED, STORED, UNKNOWN_OWNER, UNREADABLE, Report, join_ids, split_ids
 from epsilons.local.sealing import OpeningKey
+from support import ledger_servers
+from support.collections_world import World, cheat, dump, paper_survey, seal, sqlite_urls, survey
 
 Make = Callable[..., World]
 

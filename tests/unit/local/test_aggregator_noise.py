@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from collections_world import World, sqlite_urls, survey
 from epsilons.guarantee import NANO
 from epsilons.local.aggregator import Aggregator
 from epsilons.local.collection import Collection, noise_variance
@@ -20,6 +19,7 @@ from epsilons.local.field import Words, to_integers, to_words
 from epsilons.local.reports import join_ids, split_ids
 from epsilons.noise import Entropy, discrete_laplace_many
 from epsilons.testing import seeded
+from support.collections_world import World, sqlite_urls, survey
 
 OPTIONS = 1_500
 EPSILON = 0.7

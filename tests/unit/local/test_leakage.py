@@ -8,9 +8,9 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-import local_truth as truth
 from epsilons.errors import PlanError
 from epsilons.local import RandomizedResponse, ResponseProtocol, SamplingDeniability, SamplingOnly, SamplingPrivacy
+from support import local_truth as truth
 
 PROTOCOLS: list[ResponseProtocol] = [
     RandomizedResponse(truth=0.8, yes=0.2),

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from collections_world import evaluate, histogram_p_value, slow_vector
 from epsilons.local.field import P, Words, add, sub, to_words
 from epsilons.local.onehot import Query, Shape
 from epsilons.local.shares import uniform_words
 from epsilons.testing import seeded
+from support.collections_world import evaluate, histogram_p_value, slow_vector
 
 SHAPES = [Shape(2), Shape(3), Shape(12), Shape(29)]
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collections_world import World, paper_survey, sqlite_urls, survey
 from epsilons.errors import PlanError, ProtocolError
 from epsilons.local import Collection, Place, Publication
 from epsilons.local.collection import noise_variance
@@ -20,6 +19,7 @@ from epsilons.local.publication import Batch
 from epsilons.local.sealing import OpeningKey
 from epsilons.noise import discrete_laplace_many
 from epsilons.testing import seeded
+from support.collections_world import World, paper_survey, sqlite_urls, survey
 
 PLACES = tuple(Place(f"http://aggregator-{n}", str(OpeningKey.fresh().public)) for n in range(3))
 LEVELS = {"strict": 0.2, "open": 1.0}

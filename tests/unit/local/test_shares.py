@@ -9,7 +9,6 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy.stats import chi2_contingency
 
-from collections_world import histogram_p_value
 from epsilons.local import shares
 from epsilons.local.field import P, Words, add, to_words
 from epsilons.local.onehot import Shape
@@ -17,6 +16,7 @@ from epsilons.local.sealing import OpeningKey, SealingKey, fingerprint, keep_sec
 from epsilons.local.shares import expand, explicit_place, read_share, split, uniform_words
 from epsilons.noise import Entropy
 from epsilons.testing import seeded
+from support.collections_world import histogram_p_value
 
 COLLECTION = bytes(range(32))
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from collections_world import survey
 from epsilons.errors import ProtocolError
 from epsilons.local import Collection, HttpAggregator, OwnerClient, Place
 from epsilons.local import transport as module
 from epsilons.local.sealing import OpeningKey
+from support.collections_world import survey
 
 COLLECTION = Collection.start(survey(2), [Place(f"http://a{n}", str(OpeningKey.fresh().public)) for n in range(2)])
 REPORTS = OwnerClient(COLLECTION).reports([1, 2])[0][0]

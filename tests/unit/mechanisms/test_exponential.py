@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import epsilons as eps
-from brute_force import Worlds, at_rank, exponential_pmf, ones, rank_cost
+from support.brute_force import Worlds, at_rank, exponential_pmf, ones, rank_cost
 
 PUBLIC = math.inf
 #: n people: all alike, all different, ties among them, extremes, public people in several places.

@@ -24,8 +24,8 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
-from rows import RowPeople, Rows, all_rows, samples
-from small_worlds import NEIGHBORS, at_max, audit_exactly
+from support.rows import RowPeople, Rows, all_rows, samples
+from support.small_worlds import NEIGHBORS, at_max, audit_exactly
 
 WEIGHING = ["minimum", "robust", "sample", "stretching", "threshold", "weighted"]
 BOUNDS = (-1.0, 2.0)

@@ -35,7 +35,7 @@ from epsilons.statistics.total import STEPS, Mean, Sum
 from epsilons.statistics.unbounded import UnboundedOrder
 from epsilons.statistics.variance import Variance
 from epsilons.testing import seeded
-from replacing import Table, at_rank, middle_sum, replaced
+from support.replacing import Table, at_rank, middle_sum, replaced
 
 PUBLIC, NAN, INF = eps.PUBLIC, math.nan, math.inf
 GRID = (0, 1, 2, 3)

@@ -18,7 +18,7 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
 from epsilons.testing import seeded
-from small_worlds import NEIGHBORS, ROSTERS, WORLDS, audit_exactly, laws, served_pairs, serving, variants
+from support.small_worlds import NEIGHBORS, ROSTERS, WORLDS, audit_exactly, laws, served_pairs, serving, variants
 
 MECHANISMS = sorted(registered())
 WEIGHING = [name for name in MECHANISMS if issubclass(registered()[name], Weighing)]

@@ -13,7 +13,7 @@ from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question
 from epsilons.statistics.people import ArrayPeople
-from small_worlds import GRID, WORLDS, laws, served_pairs
+from support.small_worlds import GRID, WORLDS, laws, served_pairs
 
 NAN = math.nan
 ADDITIVE = [pair for pair in served_pairs() if pair[1] in ("count", "sum", "mean", "variance", "histogram")]

@@ -23,7 +23,7 @@ from epsilons.statistics.additive import Part, weighted_sums
 from epsilons.statistics.base import Question, Rest, Weighting, proportional
 from epsilons.statistics.moments import STEPS
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
-from small_worlds import at_max
+from support.small_worlds import at_max
 
 LINEAR = LinearRegression(("a", "b"), ((-1.0, 1.0),) * 2, (-1.0, 1.0))
 LOGISTIC = LogisticRegression(("a", "b"), ((-1.0, 1.0),) * 2, (-1, 1))

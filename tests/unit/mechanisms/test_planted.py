@@ -14,8 +14,8 @@ from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question
 from epsilons.statistics.people import ArrayPeople
-from planted import ALIKE, BITS, COUNT, MIXED, PLANTS, Plant, SampleTwice, Tampered, TamperedCount
-from small_worlds import audit_exactly
+from support.planted import ALIKE, BITS, COUNT, MIXED, PLANTS, Plant, SampleTwice, Tampered, TamperedCount
+from support.small_worlds import audit_exactly
 
 
 @pytest.mark.parametrize("plant", PLANTS, ids=str)

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from brute_force import best_robust, robust_objective
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import weighting_of
 from epsilons.mechanisms.robust import Robust
@@ -15,6 +14,7 @@ from epsilons.preferences import roster_of
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
+from support.brute_force import best_robust, robust_objective
 
 ROSTERS = [
     (1.0,) * 3,

@@ -29,7 +29,7 @@ from epsilons.statistics.order import Order
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.smooth import RELATIVE_ERROR
 from epsilons.testing import seeded
-from small_worlds import audit_exactly
+from support.small_worlds import audit_exactly
 
 PUBLIC = math.inf
 RELATIONS = ("absent", "replace")

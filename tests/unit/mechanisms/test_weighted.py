@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import epsilons as eps
-from brute_force import best_weights, exponential_pmf, quantile_score, weighted_objective
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Weighing, weighting_of
 from epsilons.mechanisms.weighted import Weighted, saturation
@@ -19,7 +18,8 @@ from epsilons.statistics import order
 from epsilons.statistics.base import FINE, Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
-from small_worlds import at_max
+from support.brute_force import best_weights, exponential_pmf, quantile_score, weighted_objective
+from support.small_worlds import at_max
 
 PUBLIC = math.inf
 ROSTERS: list[tuple[float, ...]] = [

@@ -9,7 +9,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.mechanisms.base import registered
-from wages import dataset
+from support.wages import dataset
 
 EPSILONS = [0.123, 0.456, 0.789] * 40
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from collections_world import World, dump, paper_survey, sqlite_urls, survey
 from epsilons.local.reports import write_reports
 from epsilons.service import aggregator as routes
 from epsilons.service.aggregator import ROUTES, AggregatorApp
+from support.collections_world import World, dump, paper_survey, sqlite_urls, survey
 
 TOKEN = "5" * 64
 

@@ -21,8 +21,8 @@ from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
-from rows import MISSING, RowPeople, all_rows, contribution, distances, vectors
-from small_worlds import at_max
+from support.rows import MISSING, RowPeople, all_rows, contribution, distances, vectors
+from support.small_worlds import at_max
 
 NEIGHBORS = ("absent", "replace")
 GROUPS: dict[int, tuple[str, ...] | None] = {0: None, 1: ("a",), 2: ("a", "b"), 3: ("a", "b", "c")}

@@ -21,7 +21,7 @@ from epsilons.statistics.order import Order
 from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import STEPS, Sum
 from epsilons.statistics.unbounded import DEFAULT_STEP, UnboundedOrder
-from replacing import Statistic, Table, at_rank, middle_sum, replaced
+from support.replacing import Statistic, Table, at_rank, middle_sum, replaced
 
 GRID = (0, 1, 2, 3)
 #: Uneven gaps, for data that do not reach the ends; records are replaced by all eight points.

@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from brute_force import exponential_pmf, rank_cost
 from epsilons.guarantee import NANO
 from epsilons.noise.segments import SegmentSampler
 from epsilons.statistics import order
@@ -16,7 +15,8 @@ from epsilons.statistics import outward as room
 from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
-from listing import naive_costs, random_people, runs_of
+from support.brute_force import exponential_pmf, rank_cost
+from support.listing import naive_costs, random_people, runs_of
 
 PUBLIC = math.inf
 

@@ -15,8 +15,8 @@ from epsilons.ledger import tables
 from epsilons.ledger.opening import OWNER
 from epsilons.storage import postgres
 from epsilons.storage.postgres import Postgres
-from ledger_servers import fresh
-from ledgers import key, nano, person
+from support.ledger_servers import fresh
+from support.ledgers import key, nano, person
 
 pytestmark = pytest.mark.integration
 

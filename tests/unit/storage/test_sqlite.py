@@ -14,7 +14,7 @@ import epsilons.ledger
 from epsilons.errors import LedgerError
 from epsilons.ledger.opening import OWNER
 from epsilons.storage.sqlite import Sqlite
-from ledgers import nano, person
+from support.ledgers import nano, person
 
 
 def test_a_commit_waits_for_the_disk(tmp_path: Path) -> None:

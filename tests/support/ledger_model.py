@@ -14,7 +14,7 @@ import pytest
 
 from epsilons.errors import BudgetExceeded, LedgerError
 from epsilons.ledger.ledger import Ledger
-from ledgers import key, person
+from support.ledgers import key, person
 
 PEOPLE = [person(str(n)) for n in range(8)]
 PUBLIC = None

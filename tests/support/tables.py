@@ -24,8 +24,8 @@ from epsilons.preferences import roster_of
 from epsilons.statistics.base import Question
 from epsilons.statistics.catalogue import find_statistic
 from epsilons.statistics.queries import check_asked
-from hostile import FLOATS, INTS
-from small_worlds import at_max
+from support.hostile import FLOATS, INTS
+from support.small_worlds import at_max
 
 SCHEMA = pa.schema(
     {"id": pa.string(), "x": pa.float64(), "k": pa.int64(), "g": pa.string(), "b": pa.bool_(), "f": pa.float32()}

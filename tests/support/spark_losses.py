@@ -1,6 +1,7 @@
 """A cluster on this machine whose executor is killed while it works; prints what was answered before and after.
 
-Run as a program: `python tests/spark_losses.py FOLDER`. A process has one Spark, so this one has its own.
+Run as a program: `PYTHONPATH=tests python -m support.spark_losses FOLDER`.
+A process has one Spark, so this one has its own.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pyarrow as pa
 
 import epsilons as eps
 from epsilons.testing import seeded
-from spark_session import start
+from support.spark_session import start
 
 PEOPLE, FILES = 3_000, 8
 #: A lost executor is noticed at once, and what it held is not waited for.

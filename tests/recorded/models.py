@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from recorded_arrays import N, numbers, rosters, values_of
-from recorded_outcomes import Case, Outcome, attempt, entropy_of, release_outcome, rounded
+from recorded.arrays import N, numbers, rosters, values_of
+from recorded.outcomes import Case, Outcome, attempt, entropy_of, release_outcome, rounded
 
 NEW = [[1, 2], [20, 0.5], [100, -3], [math.nan, 3], [math.inf, -math.inf]]
 

@@ -1,6 +1,7 @@
 """A Spark session that is stopped under a dataset, and a new one; prints what was said and what was charged.
 
-Run as a program: `python tests/spark_stopped.py FOLDER`. A process has one Spark, so this one has its own.
+Run as a program: `PYTHONPATH=tests python -m support.spark_stopped FOLDER`.
+A process has one Spark, so this one has its own.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import epsilons as eps
-from spark_session import start
+from support.spark_session import start
 
 
 def said(work: Callable[[], object]) -> str:

@@ -3,8 +3,8 @@
 The cases are built from the public names alone, so that whatever lies beneath may be moved. What each of them gave is
 kept in `recorded.jsonl`, one line per case; `tests/unit/test_recorded.py` compares. A line changes only on purpose:
 
-    python tests/recorded.py                             # says which cases differ, changes nothing
-    python tests/recorded.py --renew FINDING [PATTERN]   # records those again, and says in each why it changed
+    make recorded                                   # says which cases differ, changes nothing
+    make recorded ARGS='--renew FINDING [PATTERN]'  # records those again, and says in each why it changed
 
 FINDING is the number or name of what was found; PATTERN a regular expression that the names of the cases must match.
 """
@@ -21,12 +21,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import recorded_arrays
-import recorded_commands
-import recorded_models
-import recorded_tables
-from recorded_outcomes import Case, Outcome
-from recorded_world import world
+from recorded import arrays, commands, models, tables
+from recorded.outcomes import Case, Outcome
+from recorded.world import world
 
 FILE = Path(__file__).with_name("recorded.jsonl")
 Line = dict[str, Any]
@@ -36,7 +33,7 @@ Line = dict[str, Any]
 def cases() -> dict[str, Case]:
     """{name: case}, in the order of the file."""
     found: dict[str, Case] = {}
-    for module in (recorded_arrays, recorded_models, recorded_tables, recorded_commands):
+    for module in (arrays, models, tables, commands):
         for case in module.cases():
             if case.name in found:
                 raise ValueError(f"two cases are called {case.name!r}")

@@ -11,7 +11,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.testing import seeded
-from hostile import FLOATS
+from support.hostile import FLOATS
 
 PEOPLE = 120
 _random = np.random.default_rng(11)

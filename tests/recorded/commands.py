@@ -17,9 +17,9 @@ from typing import Any
 import pyarrow.parquet
 
 from epsilons.cli.app import main
-from recorded_outcomes import Case, Outcome, attempt, digest, rounded
-from recorded_tables import rows
-from recorded_world import World, fixed_randomness
+from recorded.outcomes import Case, Outcome, attempt, digest, rounded
+from recorded.tables import rows
+from recorded.world import World, fixed_randomness
 
 _TOP = 'source = "people.parquet"\nperson = "id"\nversion = "1"\nthreads = 1\ncomplete = ["age"]\n'
 _BOUNDS = "\n[bounds]\nwage = [0, 100]\nage = [0, 100]\n"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import epsilons as eps
-from recorded_outcomes import (
+from recorded.outcomes import (
     Case,
     Outcome,
     attempt,

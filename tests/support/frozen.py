@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import ClassVar
 from unittest.mock import patch
 
-import planted
 from epsilons.mechanisms import exponential, mixed
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import Block, SegmentSampler
 from epsilons.statistics import order
-from listing import runs_of
+from support import planted
+from support.listing import runs_of
 
 
 class Meter(Entropy):

@@ -44,7 +44,7 @@ from epsilons.statistics.people import ArrayPeople, People
 from epsilons.statistics.total import STEPS, Sum, unit_scale
 from epsilons.statistics.variance import Variance
 from epsilons.testing import seeded
-from small_worlds import Pair, audit_exactly, charged
+from support.small_worlds import Pair, audit_exactly, charged
 
 Law = tuple[NDArray[Any], NDArray[np.float64]]
 

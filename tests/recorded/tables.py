@@ -16,7 +16,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 import epsilons as eps
-from recorded_outcomes import (
+from recorded.outcomes import (
     Case,
     Outcome,
     attempt,
@@ -27,7 +27,7 @@ from recorded_outcomes import (
     rounded,
     short,
 )
-from recorded_world import World
+from recorded.world import World
 
 LEVELS = {"strict": 400, "standard": 1500, "open": 6000, "public": eps.PUBLIC}
 #: Of so little everyone has two thousand questions, each at an epsilon from 0.2 to 3: none hangs on those before it.

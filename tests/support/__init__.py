@@ -1,0 +1,12 @@
+"""What tests share; nothing here is a test.
+
+| for | files |
+|---|---|
+| the definitions, slow and obvious | `brute_force`, `rows`, `replacing`, `listing`, `local_truth` |
+| inputs | `small_worlds` (every loss can be computed), `small_tables`, `tables`, `many_rows`, `wages`, `hostile` |
+| settings of the papers | `settings` |
+| bugs on purpose, and frozen noise | `planted`, `frozen` |
+| ledgers | `ledgers`, `ledger_model`, `ledger_recount`, `ledger_copies`, `ledger_clients`, `ledger_servers` |
+| Spark | `spark_session`, `spark_questions`, `spark_losses`, `spark_stopped` |
+| collections | `collections_world` |
+"""
