@@ -20,12 +20,12 @@ import numpy as np
 from report import facts
 from rich.console import Console
 
-from epsilons.local import Collection, Coordinator, HttpAggregator, OwnerClient, Place, Survey
-from epsilons.local.aggregator import Aggregator, Store
-from epsilons.local.field import total
-from epsilons.local.reports import Report, write_reports
-from epsilons.local.sealing import ID_BYTES, OpeningKey, purpose
-from epsilons.local.shares import explicit_place, split, uniform_words
+from epsilons.collection import Aggregator, Collection, Coordinator, HttpAggregator, OwnerClient, Place, Store
+from epsilons.collection.field import total
+from epsilons.collection.reports import Report, write_reports
+from epsilons.collection.sealing import ID_BYTES, OpeningKey, purpose
+from epsilons.collection.shares import explicit_place, split, uniform_words
+from epsilons.local import Survey
 from epsilons.noise import system
 
 PAGE = Path(__file__).parents[1] / "docs" / "aggregators.md"

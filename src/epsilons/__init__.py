@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from epsilons import ledger, mechanisms
 from epsilons.arrays import functions
 from epsilons.arrays.functions import *  # noqa: F403 one for each statistic of the catalogue, and `plan`
+from epsilons.arrays.individual import individually
+from epsilons.arrays.personalize import personalize
 from epsilons.errors import (
     BudgetExceeded,
     DataError,
@@ -21,8 +23,6 @@ from epsilons.errors import (
     ProtocolError,
 )
 from epsilons.guarantee import Guarantee
-from epsilons.individual import individually
-from epsilons.personalizing import personalize
 from epsilons.planner.plan import Plan
 from epsilons.preferences import PUBLIC, Preferences
 from epsilons.release import Release

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Literal
 
-from epsilons.arguments import ARRAYS, QUERIES, TABLES, Argument, check_error, options_of
+from epsilons.arguments import ARRAYS, QUERIES, TABLES, Parameter, check_error, options_of
 from epsilons.arguments.reading import EPSILONS, reads_call, shape_of
 from epsilons.mechanisms.base import registered
 from epsilons.noise.entropy import Entropy
@@ -19,12 +19,12 @@ from epsilons.statistics.entry import Entry
 
 _BY_PLACE, _BY_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
 #: What plans on arrays take besides.
-PLAN_ERROR = Argument("error", float | None, None, "Instead of a share: the smallest that reaches it.", check_error)
-PLAN_PEOPLE = Argument("people", int | None, None, "How many people there are, if one epsilon serves for all.")
+PLAN_ERROR = Parameter("error", float | None, None, "Instead of a share: the smallest that reaches it.", check_error)
+PLAN_PEOPLE = Parameter("people", int | None, None, "How many people there are, if one epsilon serves for all.")
 
 
 def make_signature(
-    arguments: Sequence[Argument], returns: Any, *, bound: bool = False, rest: str = ""
+    arguments: Sequence[Parameter], returns: Any, *, bound: bool = False, rest: str = ""
 ) -> inspect.Signature:
     """A signature that shows every argument with its type and default; `rest` names further keywords."""
     parameters = [inspect.Parameter("self", _BY_PLACE)] if bound else []
@@ -37,7 +37,7 @@ def make_signature(
     return inspect.Signature(parameters, return_annotation=returns)
 
 
-def annotation_of(argument: Argument) -> Any:
+def annotation_of(argument: Parameter) -> Any:
     """An argument's type; the names of mechanisms and the class of entropy belong to rooms above the arguments."""
     if argument.name == "mechanism":
         names = ("auto", *registered(), *registered("individual"))
@@ -69,11 +69,11 @@ def make_method(entry: Entry, front: str, owner: str, returns: Any) -> Callable[
 def plan_signature(front: str, returns: Any) -> inspect.Signature:
     """Of `plan`: the options of every statistic; the statistic's own arguments go by name."""
     names = tuple(CATALOGUE)
-    first = Argument("statistic", Literal[names] | str, None, "What would be asked.", positional=True, required=True)
+    first = Parameter("statistic", Literal[names] | str, None, "What would be asked.", positional=True, required=True)
     if front == ARRAYS:
         listed = [first, EPSILONS, *options_of(ARRAYS).values(), PLAN_ERROR, PLAN_PEOPLE]
         return make_signature(listed, returns, rest="arguments")
-    column = Argument("column", str | None, None, "The column, or the target of a model.", positional=True)
+    column = Parameter("column", str | None, None, "The column, or the target of a model.", positional=True)
     return make_signature([first, column, *options_of(TABLES).values()], returns, bound=True, rest="arguments")
 
 
@@ -81,10 +81,10 @@ def query_signature(returns: Any, share: float | None = None) -> inspect.Signatu
     """Of `sql`: the query, public facts about its columns, and the options of every statistic it maps to."""
     pairs = Mapping[str, tuple[float, float]] | None
     listed = [
-        Argument("query", str, None, "One SELECT.", positional=True, required=True),
-        *([] if share is None else [Argument("share", float, share, "For all aggregates together.")]),
-        Argument("bounds", pairs, None, "Public bounds of the columns."),
-        Argument("keys", Mapping[str, Sequence[Hashable]] | None, None, "The groups of the columns of GROUP BY."),
+        Parameter("query", str, None, "One SELECT.", positional=True, required=True),
+        *([] if share is None else [Parameter("share", float, share, "For all aggregates together.")]),
+        Parameter("bounds", pairs, None, "Public bounds of the columns."),
+        Parameter("keys", Mapping[str, Sequence[Hashable]] | None, None, "The groups of the columns of GROUP BY."),
         *options_of(QUERIES).values(),
     ]
     return make_signature(listed, returns, bound=True)

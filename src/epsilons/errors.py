@@ -9,9 +9,34 @@
     └── ProtocolError     a message of a collection breaks its protocol
 
 A message says what happened, which rule it broke and what to try next. It never contains a private value.
+
+>>> print(PlanError("There are no bounds.", suggest=Argument("bounds", (0, 100))))
+There are no bounds. Try: bounds=(0, 100)
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument in a message, which each front writes in its own language: `bounds=(0, 100)`, `--bounds 0,100`.
+
+    The value `...` stands for one of the reader's own: the argument is only named.
+    """
+
+    name: str
+    value: Any = ...
+
+    def __str__(self) -> str:
+        return self.name if self.value is ... else f"{self.name}={self.value!r}"
+
+
+#: Part of a message: text, an argument, or several of both, one after the other.
+Text = str | Argument | tuple[str | Argument, ...]
 
 
 class EpsilonsError(Exception):
@@ -19,11 +44,25 @@ class EpsilonsError(Exception):
 
     code = "error"
 
-    def __init__(self, what: str, *, rule: str = "", hint: str = "") -> None:
-        self.what = what
-        self.rule = rule
-        self.hint = hint
-        super().__init__(" ".join(part for part in (what, rule, hint and f"Try: {hint}") if part))
+    def __init__(self, what: Text, *, rule: Text = "", suggest: Text = "") -> None:
+        self.parts = (what, rule, suggest)
+        self.what, self.rule, self.hint = self.written(str)
+        super().__init__(self.message(str))
+
+    def written(self, write: Callable[[Argument], str]) -> tuple[str, str, str]:
+        """What happened, which rule, what to try: with every argument as `write` writes it."""
+        what, rule, suggest = (
+            "".join(
+                one if isinstance(one, str) else write(one) for one in (part if isinstance(part, tuple) else (part,))
+            )
+            for part in self.parts
+        )
+        return what, rule, suggest
+
+    def message(self, write: Callable[[Argument], str]) -> str:
+        """The whole message in the language of a front."""
+        what, rule, hint = self.written(write)
+        return " ".join(part for part in (what, rule, hint and f"Try: {hint}") if part)
 
 
 class PreferenceError(EpsilonsError):

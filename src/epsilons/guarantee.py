@@ -63,7 +63,7 @@ class Guarantee:
             raise PlanError(
                 f"Unknown neighbours {self.neighbors!r}.",
                 rule='A promise compares with "absent" or "replace".',
-                hint='neighbors="absent"',
+                suggest='neighbors="absent"',
             )
 
     @property
@@ -87,7 +87,7 @@ class Guarantee:
         raise PlanError(
             f"This promise against {self.neighbors!r} says nothing against {neighbors!r}.",
             rule="Only a mechanism that lets a missing person stand at a public value allows the step.",
-            hint=f'ask again with neighbors="{neighbors}"',
+            suggest=f'ask again with neighbors="{neighbors}"',
         )
 
     def compose(self, other: Guarantee) -> Guarantee:
@@ -194,7 +194,7 @@ def compose_all(guarantees: Iterable[Guarantee]) -> Guarantee:
     """
     parts = list(guarantees)
     if not parts:
-        raise PlanError("There is nothing to compose.", hint="at least one guarantee")
+        raise PlanError("There is nothing to compose.", suggest="at least one guarantee")
     whole = parts[0]
     for part in parts[1:]:
         whole = whole.compose(part)

@@ -23,7 +23,7 @@ def new_axes(width: float = 8.0, height: float = 4.8) -> Axes:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise PlanError("Pictures need matplotlib.", hint="pip install 'epsilons[plots]'") from None
+        raise PlanError("Pictures need matplotlib.", suggest="pip install 'epsilons[plots]'") from None
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from epsilons.collection.sealing import KEY_BYTES, OpeningKey
 from epsilons.errors import ProtocolError
-from epsilons.local.sealing import KEY_BYTES, OpeningKey
 from epsilons.storage.base import FAULT as VARIABLE
 from support import ledger_servers
 from support.collections_world import World, dump, paper_survey, sqlite_urls, survey
@@ -26,8 +26,8 @@ from support.collections_world import World, dump, paper_survey, sqlite_urls, su
 #: One step of an aggregator in a process of its own; what it returns is written to stdout.
 STEP = """
 import pickle, sys
-from epsilons.local.aggregator import Aggregator, Store
-from epsilons.local.sealing import OpeningKey
+from epsilons.collection import Aggregator, Store
+from epsilons.collection.sealing import OpeningKey
 url, key, name, arguments = pickle.load(sys.stdin.buffer)
 aggregator = Aggregator(Store(url), OpeningKey.from_bytes(key))
 sys.stdout.buffer.write(pickle.dumps(getattr(aggregator, name)(*arguments)))
@@ -182,7 +182,7 @@ def test_a_collection_by_the_commands_alone(tmp_path: Path) -> None:
 
 
 def _send_many(folder: Path, owners: int) -> None:
-    from epsilons.local import Collection, Courier, OwnerClient
+    from epsilons.collection import Collection, Courier, OwnerClient
 
     collection = Collection.load(folder / "exam.toml.collection.json")
     courier = Courier(collection)
@@ -191,7 +191,7 @@ def _send_many(folder: Path, owners: int) -> None:
 
 
 def test_the_papers_two_rounds_by_the_commands(tmp_path: Path) -> None:
-    from epsilons.local import Collection, Courier, HttpAggregator, OwnerClient
+    from epsilons.collection import Collection, Courier, HttpAggregator, OwnerClient
 
     paper_survey(2).save(tmp_path / "exam.toml")
     with listening(tmp_path, "one", "two") as urls:
@@ -231,7 +231,7 @@ def test_the_papers_two_rounds_by_the_commands(tmp_path: Path) -> None:
 
 
 def test_over_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from epsilons.local import HttpAggregator
+    from epsilons.collection import HttpAggregator
 
     certificate, key = _self_signed(tmp_path)
     secure = ("--certificate", certificate, "--certificate-key", key)
@@ -273,7 +273,7 @@ def _self_signed(folder: Path) -> tuple[str, str]:
 
 
 def test_an_owner_sends_nothing_to_an_address_with_another_key(tmp_path: Path) -> None:
-    from epsilons.local import Collection, Courier, OwnerClient, Place
+    from epsilons.collection import Collection, Courier, OwnerClient, Place
 
     with listening(tmp_path, "one") as (url,):
         places = [Place(url, str(OpeningKey.fresh().public)) for _ in range(2)]
@@ -299,8 +299,8 @@ def test_the_demo_with_a_kill_in_the_middle(tmp_path: Path) -> None:
 @pytest.mark.soak
 def test_killed_again_and_again_while_owners_send(tmp_path: Path) -> None:
     """kill -9 at whatever moment it happens to be; in the end everybody is counted once."""
+    from epsilons.collection import Collection, Coordinator, Courier, HttpAggregator, OwnerClient
     from epsilons.demo.collecting import Process
-    from epsilons.local import Collection, Coordinator, Courier, HttpAggregator, OwnerClient
 
     processes = [Process(tmp_path, number) for number in range(2)]
     owners, kills, draws = 10_000, 0, np.random.default_rng(11)

@@ -24,12 +24,12 @@ from epsilons.errors import DataError
 from epsilons.statistics import order
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Scope
-from epsilons.statistics.columns import as_double
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
-from epsilons.statistics.queries import Keys, Prepared, cells, count_people, tally
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
+from epsilons.summaries.columns import as_double
+from epsilons.summaries.queries import Keys, Prepared, cells, count_people, tally
 from support.hostile import FLOATS, INTS
 from support.spark_questions import NAMED, NAMES, PEOPLE, QUESTIONS, TABLE, answers, asked, salted
 from support.spark_session import missing

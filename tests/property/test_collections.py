@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from epsilons.collection import Aggregator, Coordinator, Publication
+from epsilons.collection.refusals import OutOfOrderError
+from epsilons.collection.reports import STORED, Report
 from epsilons.errors import ProtocolError
-from epsilons.local import Coordinator, Publication, SamplingPrivacy, Survey
-from epsilons.local.aggregator import Aggregator
-from epsilons.local.aggregator.refusals import OutOfOrderError
-from epsilons.local.reports import STORED, Report
+from epsilons.local import SamplingPrivacy, Survey
 from support.collections_world import NO_NOISE, World, cheat, options, sqlite_urls
 
 #: Processes end here, not machines: a file system in memory will do, and does not keep everybody waiting.
@@ -220,7 +220,7 @@ class AnyBatch(Aggregator):
     """Does not look at the minimum."""
 
     def _read_ids(self, connection: Any, number: int, terms: Any, level: int, ids: bytes) -> set[bytes]:
-        from epsilons.local.reports import split_ids
+        from epsilons.collection.reports import split_ids
 
         return set(split_ids(ids) or ())
 

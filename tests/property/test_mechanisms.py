@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import epsilons as eps
-from epsilons.audit import ABSENT
+from epsilons.auditing import ABSENT
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import create, registered, weighting_of
 from epsilons.mechanisms.weighted import Weighted

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import epsilons as eps
 from epsilons.statistics.regression import LinearRegression, LogisticRegression
-from epsilons.statistics.rows import Rows
+from epsilons.summaries.rows import Rows
 from epsilons.testing import seeded
 from support.hostile import FLOATS, INTS, OBJECTS
 

@@ -25,8 +25,8 @@ from epsilons.noise.bernoulli import keep_digests
 from epsilons.noise.entropy import Entropy
 from epsilons.statistics.additive import Additive, weighted_sums
 from epsilons.statistics.base import Question
-from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.order import Order
+from epsilons.summaries.cells import SortedCells
 from epsilons.testing import seeded
 from support.frozen import Meter, recorded_costs
 from support.tables import Bench, Pair, make_pair, question_of

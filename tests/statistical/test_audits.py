@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from epsilons.audit import ABSENT, bound_loss
+from epsilons.auditing import ABSENT, bound_loss
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Mechanism, create, registered, weighting_of
 from epsilons.mechanisms.sample import Sample
@@ -27,8 +27,8 @@ from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic
 from epsilons.statistics.count import Count
-from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
+from epsilons.summaries.people import ArrayPeople
 from epsilons.testing import seeded
 from support.planted import PLANTS, Claim, Plant, SampleTwice
 from support.small_worlds import Pair, at_max, charged

@@ -17,8 +17,8 @@ from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
-from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
+from epsilons.summaries.people import ArrayPeople
 from epsilons.testing import seeded
 from support.small_worlds import at_max
 

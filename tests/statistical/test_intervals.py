@@ -15,8 +15,8 @@ from epsilons.release import make_release
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
-from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
+from epsilons.summaries.people import ArrayPeople
 from epsilons.testing import seeded
 from support.settings import PaperOne
 from support.small_worlds import at_max

@@ -15,8 +15,8 @@ from epsilons.preferences import Levels, roster_of
 from epsilons.statistics.base import Question, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
-from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
+from epsilons.summaries.people import ArrayPeople
 from epsilons.testing import seeded
 from support.settings import Setting, count_settings, measured, median_settings, paper_four_settings
 from support.small_worlds import at_max

@@ -13,8 +13,8 @@ from epsilons.mechanisms.base import Mechanism, create
 from epsilons.preferences import roster_of
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Question, Scope
-from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.variance import Variance
+from epsilons.summaries.people import ArrayPeople
 from epsilons.testing import seeded
 from support.small_worlds import at_max
 

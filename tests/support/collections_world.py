@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from epsilons.local import Collection, Coordinator, OwnerClient, Place, SamplingPrivacy, Survey
-from epsilons.local.aggregator import Aggregator, Store
-from epsilons.local.field import P, Words, to_words
-from epsilons.local.onehot import Shape
-from epsilons.local.reports import STORED, Report
-from epsilons.local.sealing import OpeningKey, SealingKey, purpose
-from epsilons.local.shares import explicit_place, split, uniform_words
+from epsilons.collection import Aggregator, Collection, Coordinator, OwnerClient, Place, Store
+from epsilons.collection.field import P, Words, to_words
+from epsilons.collection.proof import Shape
+from epsilons.collection.reports import STORED, Report
+from epsilons.collection.sealing import OpeningKey, SealingKey, purpose
+from epsilons.collection.shares import explicit_place, split, uniform_words
+from epsilons.local import SamplingPrivacy, Survey
 from epsilons.noise import Entropy, system
 
 #: At this epsilon a discrete Laplace draw is other than 0 with probability below 2^-1000: sums show exact counts.
@@ -83,7 +83,7 @@ def sqlite_urls(folder: Path, count: int = 3) -> list[str]:
 
 def dump(store: Store) -> dict[str, list[tuple[Any, ...]]]:
     """Everything that a store holds."""
-    from epsilons.local.aggregator.store import metadata
+    from epsilons.collection.store import metadata
 
     with store.read() as connection:
         return {

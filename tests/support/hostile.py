@@ -17,9 +17,9 @@ from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
-from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
+from epsilons.summaries.people import ArrayPeople
 from support.small_worlds import at_max
 
 

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 
 from epsilons.noise.segments import Block
-from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import Cost, RankCost, WeightCost
+from epsilons.summaries.cells import SortedCells
 
 
 def runs_of(block: Block) -> Iterator[tuple[int, int]]:

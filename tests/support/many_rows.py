@@ -13,11 +13,11 @@ from epsilons.noise.bernoulli import keep_people
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, Roster
 from epsilons.statistics.additive import Additive
-from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
+from epsilons.summaries.cells import SortedCells
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.audit import ABSENT, LossBound, bound_loss
+from epsilons.auditing import ABSENT, LossBound, bound_loss
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Charges, Mechanism, Weighing, weighting_of
 from epsilons.mechanisms.exponential import ExponentialCount, ExponentialOrder, count_block
@@ -34,15 +34,16 @@ from epsilons.preferences import Levels, roster_of
 from epsilons.statistics import order
 from epsilons.statistics.additive import Part
 from epsilons.statistics.base import Coins, Question, Weighting
-from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.lattice import Axis, product_distribution
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import Cost, RankCost, outward
-from epsilons.statistics.people import ArrayPeople, People
-from epsilons.statistics.total import STEPS, Sum, unit_scale
+from epsilons.statistics.total import Sum
 from epsilons.statistics.variance import Variance
+from epsilons.summaries.cells import SortedCells
+from epsilons.summaries.people import ArrayPeople, People
+from epsilons.summaries.steps import STEPS, unit_scale
 from epsilons.testing import seeded
 from support.small_worlds import Pair, audit_exactly, charged
 

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, Roster
 from epsilons.statistics.additive import Additive
-from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
+from epsilons.summaries.cells import SortedCells
 
 Row = tuple[int | None, float]
 #: Everything that one person has.

@@ -13,8 +13,8 @@ from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
-from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean
+from epsilons.summaries.people import ArrayPeople
 from epsilons.testing import seeded
 
 Floats = NDArray[np.float64]

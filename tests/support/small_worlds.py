@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from epsilons.audit import ABSENT, Verdict, all_datasets, enumerate_losses
+from epsilons.auditing import ABSENT, Verdict, all_datasets, enumerate_losses
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Mechanism, create, kind_for, options_of, registered
 from epsilons.preferences import Roster, roster_of
@@ -16,9 +16,9 @@ from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
-from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
+from epsilons.summaries.people import ArrayPeople
 
 PUBLIC = math.inf
 NEIGHBORS = ("absent", "replace")

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from epsilons.audit import (
+from epsilons.auditing import (
     ABSENT,
     LossBound,
     PersonLoss,

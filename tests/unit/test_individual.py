@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import epsilons as eps
+from epsilons.arrays.individual import WHOSE_WORD, _rate, individually
 from epsilons.errors import DataError, PlanError, PreferenceError
 from epsilons.guarantee import INDIVIDUAL, NANO, PUBLIC_PEOPLE, SEEDED
-from epsilons.individual import WHOSE_WORD, _rate, individually
 from epsilons.mechanisms.local_sensitivity import NOT_DP
 from epsilons.preferences import roster_of
 from epsilons.testing import seeded
@@ -216,7 +216,7 @@ class Unprintable:
 FAILURES: dict[str, Callable[[Any], Any]] = {
     "raises": failing(ValueError(SECRET)),
     "raises its own kind": failing(SpitefulError()),
-    "raises one of ours": failing(DataError(SECRET, rule=SECRET, hint=SECRET)),
+    "raises one of ours": failing(DataError(SECRET, rule=SECRET, suggest=SECRET)),
     "raises several": failing(ExceptionGroup(SECRET, [ValueError(SECRET)])),
     "raises a chain": chained,
     "looks up": lookup,

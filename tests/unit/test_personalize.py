@@ -16,10 +16,10 @@ import pyarrow
 import pytest
 
 import epsilons as eps
-from epsilons.algorithms import algorithm_of
+from epsilons.arrays.algorithms import algorithm_of
+from epsilons.arrays.personalize import Call
 from epsilons.guarantee import NANO, SEEDED
 from epsilons.noise.entropy import ALWAYS
-from epsilons.personalizing import Call
 from epsilons.preferences import roster_of
 from epsilons.testing import seeded
 

@@ -21,7 +21,8 @@ from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Facts, Moments
 from epsilons.statistics.base import Answer, Question, Rest, Weighting, Weightings, equivalent_scale
-from epsilons.statistics.total import STEPS, Mean
+from epsilons.statistics.total import Mean
+from epsilons.summaries.steps import STEPS
 
 Floats = NDArray[np.float64]
 

@@ -21,8 +21,8 @@ from epsilons.accuracy.intervals import ErrorBar
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Moments
 from epsilons.statistics.base import Answer, Question, Weighting
-from epsilons.statistics.total import STEPS
 from epsilons.statistics.variance import Variance
+from epsilons.summaries.steps import STEPS
 
 _NODES = 2048
 #: Distances of the mean from the centre, in units of h, among which the worst is looked for.

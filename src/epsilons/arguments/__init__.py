@@ -42,7 +42,7 @@ from epsilons.arguments.options import (
     QUERIES,
     TABLES,
     WHOLE_SHARE,
-    Argument,
+    Parameter,
     options_of,
 )
 from epsilons.arguments.reading import AskOptions, Call, read_call, read_plan, unknown_argument
@@ -64,9 +64,9 @@ __all__ = [
     "TABLES",
     "THRESHOLDS",
     "WHOLE_SHARE",
-    "Argument",
     "AskOptions",
     "Call",
+    "Parameter",
     "RandomBits",
     "check_bounds",
     "check_confidence",

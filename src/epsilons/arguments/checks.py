@@ -71,25 +71,25 @@ def check_bounds(bounds: Any, statistic: str) -> tuple[float, float]:
         raise PlanError(
             f"A {statistic} needs bounds.",
             rule="Bounds are public facts; reading them from the data would leak it.",
-            hint=f"eps.{statistic}(values, epsilons, bounds=(0, 100))",
+            suggest=f"eps.{statistic}(values, epsilons, bounds=(0, 100))",
         )
     try:
         low, high = (check_real(bound) for bound in bounds)
     except (TypeError, ValueError):  # ValueError: not two of them
-        raise PlanError(f"Bounds {bounds!r} are not a pair of numbers.", hint="bounds=(0, 100)") from None
+        raise PlanError(f"Bounds {bounds!r} are not a pair of numbers.", suggest="bounds=(0, 100)") from None
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise PlanError(f"Bounds ({low}, {high}) are not finite.", hint="bounds=(0, 100)")
+        raise PlanError(f"Bounds ({low}, {high}) are not finite.", suggest="bounds=(0, 100)")
     if low >= high:
         raise PlanError(
             f"Bounds ({low:g}, {high:g}) are reversed or empty.",
             rule="The lower bound comes first.",
-            hint=f"bounds=({high:g}, {low:g})" if low > high else "bounds with room between them",
+            suggest=f"bounds=({high:g}, {low:g})" if low > high else "bounds with room between them",
         )
     if max(-low, high) > LARGEST or high - low < 1 / LARGEST:
         raise PlanError(
             f"Bounds ({low:g}, {high:g}) are out of scale.",
             rule=f"They lie within {LARGEST:g} of zero and are at least {1 / LARGEST:g} apart.",
-            hint="other units for the values",
+            suggest="other units for the values",
         )
     return low, high
 
@@ -110,7 +110,7 @@ def check_step(step: Any) -> float:
     number = _within(step, 0, math.inf, open_low=True, open_high=True)
     if number is None:
         raise PlanError(
-            f"A step of {step!r} is not allowed.", rule="The grid's step is a positive number.", hint="step=1"
+            f"A step of {step!r} is not allowed.", rule="The grid's step is a positive number.", suggest="step=1"
         )
     return number
 
@@ -122,7 +122,7 @@ def check_unbounded_step(step: Any) -> float:
         raise PlanError(
             f"A step of {step!r} is not allowed.",
             rule=f"The grid's step is a positive number up to {LARGEST:g}.",
-            hint="step=1",
+            suggest="step=1",
         )
     return number
 
@@ -132,7 +132,7 @@ def check_rank(k: Any) -> int:
     try:
         return check_whole(k)
     except TypeError:
-        raise PlanError(f"k={k!r} is not allowed.", rule="k is a whole number from 1.", hint="k=2") from None
+        raise PlanError(f"k={k!r} is not allowed.", rule="k is a whole number from 1.", suggest="k=2") from None
 
 
 _GUESSES = {
@@ -149,7 +149,7 @@ def check_guess(name: str, guess: Any) -> float | None:
     low, high, rule = _GUESSES[name]
     number = _within(guess, low, high)
     if number is None:
-        raise PlanError(f"{name}={guess!r} is not allowed.", rule=rule, hint=f"leave {name} out if unknown")
+        raise PlanError(f"{name}={guess!r} is not allowed.", rule=rule, suggest=f"leave {name} out if unknown")
     return number
 
 
@@ -158,7 +158,7 @@ def check_share(share: Any) -> Fraction:
     number = _within(share, 0, 1, open_low=True)
     if number is None:
         raise PlanError(
-            f"A share of {share!r} is not allowed.", rule="A share is larger than 0 and at most 1.", hint="share=0.1"
+            f"A share of {share!r} is not allowed.", rule="A share is larger than 0 and at most 1.", suggest="share=0.1"
         )
     return share if isinstance(share, Fraction) else exact(number)
 
@@ -167,7 +167,7 @@ def check_error(error: Any) -> float:
     """An error to be reached."""
     number = _within(error, 0, math.inf, open_low=True, open_high=True)
     if number is None:
-        raise PlanError(f"An error of {error!r} is not allowed.", rule="It is a positive number.", hint="error=0.5")
+        raise PlanError(f"An error of {error!r} is not allowed.", rule="It is a positive number.", suggest="error=0.5")
     return number
 
 
@@ -175,7 +175,7 @@ def check_confidence(confidence: Any) -> float:
     """How sure an interval is to be: strictly between 0 and 1."""
     number = _within(confidence, 0, 1, open_low=True, open_high=True)
     if number is None:
-        raise PlanError(f"A confidence of {confidence!r} is not allowed.", hint="release.interval(0.95)")
+        raise PlanError(f"A confidence of {confidence!r} is not allowed.", suggest="release.interval(0.95)")
     return number
 
 
@@ -186,28 +186,28 @@ def check_name(option: str, given: Any, allowed: Iterable[str]) -> str:
     """One of the names that an option has."""
     names = tuple(allowed)
     if not isinstance(given, str) or given not in names:
-        raise PlanError(f"Unknown {option}={given!r}.", hint=" or ".join(f'{option}="{name}"' for name in names))
+        raise PlanError(f"Unknown {option}={given!r}.", suggest=" or ".join(f'{option}="{name}"' for name in names))
     return given
 
 
 def check_truth(option: str, given: Any) -> bool:
     """True or False, and nothing that merely looks like it."""
     if not isinstance(given, (bool, np.bool_)):
-        raise PlanError(f"{option}={given!r} is not allowed.", rule="It is True or False.", hint=f"{option}=True")
+        raise PlanError(f"{option}={given!r} is not allowed.", rule="It is True or False.", suggest=f"{option}=True")
     return bool(given)
 
 
 def check_analyst(analyst: Any) -> str:
     """Who asks, by a name."""
     if not isinstance(analyst, str) or not analyst.strip():
-        raise PlanError(f"analyst={analyst!r} is not allowed.", rule="Analysts go by name.", hint='analyst="ann"')
+        raise PlanError(f"analyst={analyst!r} is not allowed.", rule="Analysts go by name.", suggest='analyst="ann"')
     return analyst
 
 
 def check_mechanism(mechanism: Any) -> str:
     """A name; which names there are is the mechanisms' affair."""
     if not isinstance(mechanism, str):
-        raise PlanError(f"Unknown mechanism {mechanism!r}.", rule="Mechanisms go by name.", hint='mechanism="auto"')
+        raise PlanError(f"Unknown mechanism {mechanism!r}.", rule="Mechanisms go by name.", suggest='mechanism="auto"')
     return mechanism
 
 
@@ -215,7 +215,7 @@ def check_threshold(threshold: Any) -> float | str:
     """An epsilon, or the name of a way to choose one."""
     if isinstance(threshold, str):
         if threshold not in THRESHOLDS:
-            raise PlanError(f"Unknown threshold {threshold!r}.", hint='a number, "max", "mean" or "best"')
+            raise PlanError(f"Unknown threshold {threshold!r}.", suggest='a number, "max", "mean" or "best"')
         return threshold
     try:
         return check_real(threshold)
@@ -223,7 +223,7 @@ def check_threshold(threshold: Any) -> float | str:
         raise PlanError(
             f"Unknown threshold {threshold!r}.",
             rule="A threshold is one epsilon.",
-            hint='a number, "max", "mean" or "best"',
+            suggest='a number, "max", "mean" or "best"',
         ) from None
 
 
@@ -235,7 +235,7 @@ def check_gamma(gamma: Any) -> int:
         raise PlanError(
             f"gamma={gamma!r} is not allowed.",
             rule=f"gamma is a whole number from 2 to {LARGEST_GAMMA}.",
-            hint="gamma=3",
+            suggest="gamma=3",
         ) from None
 
 
@@ -261,6 +261,6 @@ def check_entropy(entropy: Any) -> Any:
         raise PlanError(
             f"entropy={entropy!r} is not a source of random bits.",
             rule="Answers draw on the operating system; only tests draw on anything else.",
-            hint="epsilons.testing.seeded(7) in a test, else nothing",
+            suggest="epsilons.testing.seeded(7) in a test, else nothing",
         )
     return entropy

@@ -40,7 +40,7 @@ _EVERYWHERE = _TABLES | {ARRAYS}
 
 
 @dataclass(frozen=True)
-class Argument:
+class Parameter:
     """One argument of a question: its name, its type, what it is unless given, and one line about it.
 
     `check` gives the value in one spelling or raises a PlanError; it is not asked about None where None is the default.
@@ -65,23 +65,23 @@ class Argument:
 
 
 Guess = float | None
-OPTIONS: tuple[Argument, ...] = (
-    Argument("mechanism", str, "auto", "Which mechanism answers; auto takes the best of the plan.", check_mechanism),
-    Argument(
+OPTIONS: tuple[Parameter, ...] = (
+    Parameter("mechanism", str, "auto", "Which mechanism answers; auto takes the best of the plan.", check_mechanism),
+    Parameter(
         "threshold",
         float | Literal["best", "max", "mean"] | None,
         None,
         "For threshold and sample: a number, max, mean or best (the default).",
         check_threshold,
     ),
-    Argument(
+    Parameter(
         "rescale",
         bool | None,
         None,
         "Whether to make up for what a mechanism leaves out.",
         partial(check_truth, "rescale"),
     ),
-    Argument(
+    Parameter(
         "neighbors",
         Literal["absent", "replace"],
         "absent",
@@ -89,58 +89,58 @@ OPTIONS: tuple[Argument, ...] = (
         partial(check_name, "neighbors", allowed=NEIGHBORS),
         fronts=frozenset({ARRAYS}),
     ),
-    Argument(
+    Parameter(
         "assume",
         Literal["unrelated", "nothing"],
         "unrelated",
         "About preferences and values.",
         partial(check_name, "assume", allowed=ASSUMPTIONS),
     ),
-    Argument(
+    Parameter(
         "spread",
         Guess,
         None,
         "Public guess of the standard deviation; guesses steer plans, never the guarantee.",
         partial(check_guess, "spread"),
     ),
-    Argument(
+    Parameter(
         "density",
         Guess,
         None,
         "Public guess of the part of people who count.",
         partial(check_guess, "density"),
     ),
-    Argument("location", Guess, None, "Public guess of the mean.", partial(check_guess, "location")),
-    Argument(
+    Parameter("location", Guess, None, "Public guess of the mean.", partial(check_guess, "location")),
+    Parameter(
         "privacy",
         Literal["personalized", "individual", "group"],
         "personalized",
         "individual and group are weaker: individual DP is not DP.",
         partial(check_name, "privacy", allowed=PRIVACIES),
     ),
-    Argument(
+    Parameter(
         "group_epsilons",
         Sequence[float] | None,
         None,
         'With privacy="group": epsilons of groups of 1, 2, ... people, instead of personal ones.',
         fronts=frozenset({ARRAYS}),
     ),
-    Argument(
+    Parameter(
         "scale",
         Literal["tight", "paper"] | None,
         None,
         "For smooth-sensitivity: which scale of its noise.",
         partial(check_name, "scale", allowed=SCALES),
     ),
-    Argument("gamma", int | None, None, "For smooth-sensitivity: the power of its noise's tails.", check_gamma),
-    Argument(
+    Parameter("gamma", int | None, None, "For smooth-sensitivity: the power of its noise's tails.", check_gamma),
+    Parameter(
         "inside",
         Literal["minimum", "threshold", "sample"] | None,
         None,
         "For smooth-sensitivity: how it treats different epsilons.",
         partial(check_name, "inside", allowed=INSIDE),
     ),
-    Argument(
+    Parameter(
         "share",
         float,
         WHOLE_SHARE,
@@ -148,7 +148,7 @@ OPTIONS: tuple[Argument, ...] = (
         check_share,
         fronts=frozenset({ARRAYS}),
     ),
-    Argument(
+    Parameter(
         "share",
         float | None,
         DEFAULT_SHARE,
@@ -156,7 +156,7 @@ OPTIONS: tuple[Argument, ...] = (
         check_share,
         fronts=frozenset({TABLES}),
     ),
-    Argument(
+    Parameter(
         "error",
         float | None,
         None,
@@ -164,21 +164,21 @@ OPTIONS: tuple[Argument, ...] = (
         check_error,
         fronts=frozenset({TABLES}),
     ),
-    Argument(
+    Parameter(
         "where",
         str | None,
         None,
         "A condition, such as \"age >= 18 AND region IN ('north', 'south')\".",
         fronts=frozenset({TABLES, BATCHES}),
     ),
-    Argument(
+    Parameter(
         "by",
         Mapping[str, Sequence[Hashable]] | None,
         None,
         "Groups: the columns, each with its keys.",
         fronts=frozenset({TABLES, BATCHES}),
     ),
-    Argument(
+    Parameter(
         "missing",
         Literal["exclude", "center"] | None,
         None,
@@ -186,7 +186,7 @@ OPTIONS: tuple[Argument, ...] = (
         partial(check_name, "missing", allowed=MISSING),
         fronts=_TABLES,
     ),
-    Argument(
+    Parameter(
         "fresh",
         bool,
         False,
@@ -194,7 +194,7 @@ OPTIONS: tuple[Argument, ...] = (
         partial(check_truth, "fresh"),
         fronts=_TABLES,
     ),
-    Argument(
+    Parameter(
         "analyst",
         str | None,
         None,
@@ -202,11 +202,11 @@ OPTIONS: tuple[Argument, ...] = (
         check_analyst,
         fronts=_TABLES,
     ),
-    Argument("entropy", RandomBits | None, None, "For tests: another source of random bits.", check_entropy),
+    Parameter("entropy", RandomBits | None, None, "For tests: another source of random bits.", check_entropy),
 )
 
 
 @cache
-def options_of(front: str) -> Mapping[str, Argument]:
+def options_of(front: str) -> Mapping[str, Parameter]:
     """The options that a front takes, by name and in order."""
     return {option.name: option for option in OPTIONS if front in option.fronts}

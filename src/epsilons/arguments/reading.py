@@ -14,16 +14,16 @@ from functools import cache, cached_property
 from typing import Any, Protocol
 
 from epsilons.arguments.checks import check_share
-from epsilons.arguments.options import ARRAYS, BATCHES, DEFAULT_SHARE, TABLES, WHOLE_SHARE, Argument, options_of
+from epsilons.arguments.options import ARRAYS, BATCHES, DEFAULT_SHARE, TABLES, WHOLE_SHARE, Parameter, options_of
 from epsilons.errors import PlanError
 
 #: What a front is called in errors.
 _CALLED = {ARRAYS: "eps", TABLES: "people", BATCHES: "ask"}
-VALUES = Argument("values", Any, None, "One value per person.", positional=True, required=True)
-EPSILONS = Argument("epsilons", Any, None, "One epsilon per person, one for all, or eps.Preferences.", positional=True)
-_X = Argument("X", Any, None, "One row per person, one column per feature.", positional=True, required=True)
-_Y = Argument("y", Any, None, "One target per person.", positional=True, required=True)
-_NAME = Argument("name", str | None, None, "What the answer is called.")
+VALUES = Parameter("values", Any, None, "One value per person.", positional=True, required=True)
+EPSILONS = Parameter("epsilons", Any, None, "One epsilon per person, one for all, or eps.Preferences.", positional=True)
+_X = Parameter("X", Any, None, "One row per person, one column per feature.", positional=True, required=True)
+_Y = Parameter("y", Any, None, "One target per person.", positional=True, required=True)
+_NAME = Parameter("name", str | None, None, "What the answer is called.")
 #: In an error: whose option it is.
 _WHOSE = {ARRAYS: "functions on arrays", TABLES: "questions to a table"}
 
@@ -43,7 +43,7 @@ class Described(Protocol):
     def column(self) -> str:
         """Whether a column is "required" or "optional"."""
 
-    def own(self, front: str) -> dict[str, Argument]:
+    def own(self, front: str) -> dict[str, Parameter]:
         """Its own arguments on a front, by name."""
 
     def __hash__(self) -> int:
@@ -108,7 +108,7 @@ class AskOptions:
             raise PlanError(
                 "Groups have no budgets.",
                 rule="A ledger holds one grant for each person.",
-                hint='eps.median(values, privacy="group", group_epsilons=[...]) on arrays',
+                suggest='eps.median(values, privacy="group", group_epsilons=[...]) on arrays',
             )
         return made
 
@@ -155,38 +155,38 @@ class Call:
     column: Any = None
 
 
-def _check(argument: Argument, value: Any) -> Any:
+def _check(argument: Parameter, value: Any) -> Any:
     """The value in one spelling; nothing is asked about None where that is the default."""
     if argument.check is None or (value is None and argument.default is None):
         return value
     return argument.check(value)
 
 
-def _leading(entry: Described, front: str) -> tuple[Argument, ...]:
+def _leading(entry: Described, front: str) -> tuple[Parameter, ...]:
     """What stands before a statistic's own arguments: the data on arrays, the column on tables."""
     if front == BATCHES:
         return (*_leading(entry, TABLES), _NAME)
     if front == ARRAYS:
         # Whatever is required by place cannot follow what is not.
         required = any(argument.required for argument in entry.own(front).values())
-        epsilons = Argument("epsilons", Any, None, EPSILONS.help, positional=True, required=required)
+        epsilons = Parameter("epsilons", Any, None, EPSILONS.help, positional=True, required=required)
         return (_X, _Y, epsilons) if entry.model else (VALUES, epsilons)
     if entry.model:
-        return (Argument("target", str, None, "The column to be predicted.", positional=True, required=True),)
+        return (Parameter("target", str, None, "The column to be predicted.", positional=True, required=True),)
     if entry.column == "optional":
-        return (Argument("column", str | None, None, "The column, if any.", positional=True),)
-    return (Argument("column", str, None, "The column.", positional=True, required=True),)
+        return (Parameter("column", str | None, None, "The column, if any.", positional=True),)
+    return (Parameter("column", str, None, "The column.", positional=True, required=True),)
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
     """Everything that a front takes for a statistic, by name: about the data or the column, its own, the options."""
 
-    leading: Mapping[str, Argument]
-    own: Mapping[str, Argument]
-    options: Mapping[str, Argument]
+    leading: Mapping[str, Parameter]
+    own: Mapping[str, Parameter]
+    options: Mapping[str, Parameter]
     #: All of them in the order of the signature, and the names of those that go by place.
-    all: Mapping[str, Argument]
+    all: Mapping[str, Parameter]
     places: tuple[str, ...]
     required: tuple[str, ...]
     #: A call that works.
@@ -230,16 +230,16 @@ def take_places(
         raise PlanError(
             f"{called} takes at most {len(places)} arguments by place.",
             rule=f"They are {', '.join(places)}; the others go by name.",
-            hint=hint,
+            suggest=hint,
         )
     values = dict(zip(places, given, strict=False))
     for name in values:
         if name in named:
-            raise PlanError(f"{called} got {name!r} twice.", hint=hint)
+            raise PlanError(f"{called} got {name!r} twice.", suggest=hint)
     values |= named
     for name in required:
         if name not in values:
-            raise PlanError(f"{called} needs {name!r}.", hint=hint)
+            raise PlanError(f"{called} needs {name!r}.", suggest=hint)
     return values
 
 
@@ -293,7 +293,7 @@ def both_given() -> PlanError:
     return PlanError(
         "Both a share and an error were given.",
         rule="Either fixes the other.",
-        hint="share=0.1, or error=0.5 for the smallest share that reaches it",
+        suggest="share=0.1, or error=0.5 for the smallest share that reaches it",
     )
 
 
@@ -305,5 +305,5 @@ def unknown_argument(what: str, given: str, known: Iterable[str], front: str) ->
     return PlanError(
         f"A {what} takes no {given!r}.",
         rule="" if whose is None or near else f"It is an option of {whose}.",
-        hint=" or ".join(near) if near else ", ".join(names),
+        suggest=" or ".join(near) if near else ", ".join(names),
     )

@@ -25,9 +25,9 @@ from epsilons.statistics.base import Question
 from epsilons.statistics.catalogue import find_statistic
 from epsilons.statistics.entry import EVERYONE, Entry
 from epsilons.statistics.features import feature_names
-from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.regression import Regression
-from epsilons.statistics.rows import Rows
+from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.rows import Rows
 
 
 def make_function(entry: Entry) -> Callable[..., Release]:
@@ -65,7 +65,7 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
     roster = roster_of(_granted(epsilons, groups), people=people)
     if people is not None and people != len(roster):
         raise PlanError(
-            f"{people} people and {len(roster)} epsilons.", hint="leave people= out, or one epsilon for all"
+            f"{people} people and {len(roster)} epsilons.", suggest="leave people= out, or one epsilon for all"
         )
     if roster.levels.all_public:
         raise PlanError("There is nothing to plan.", rule="Everyone is public (or nobody is there): answers are exact.")
@@ -135,7 +135,7 @@ def _data_of(entry: Entry, data: Sequence[Any], named: Mapping[str, Any]) -> dic
     found = take_places("plan.ask", wanted, wanted, data, named, hint)
     strange = [name for name in found if name not in wanted]
     if strange:
-        raise PlanError(f"plan.ask takes no {strange[0]!r}.", rule="It asks what was planned.", hint=hint)
+        raise PlanError(f"plan.ask takes no {strange[0]!r}.", rule="It asks what was planned.", suggest=hint)
     return found
 
 
@@ -145,7 +145,7 @@ def _check_shape(asked: Question, planned: Question) -> None:
     if isinstance(one, Regression) and isinstance(other, Regression) and len(one.bounds) != len(other.bounds):
         raise PlanError(
             f"This plan is for {len(other.bounds)} features, and there are {len(one.bounds)}.",
-            hint='eps.plan(..., features=["age", "schooling"])',
+            suggest='eps.plan(..., features=["age", "schooling"])',
         )
 
 
@@ -162,19 +162,21 @@ def _groups(options: AskOptions, epsilons: Any) -> tuple[int, ...]:
     """For group privacy the epsilons of groups of 1, 2, ... people, which take the place of personal ones."""
     if options.privacy != "group":
         if options.group_epsilons is not None:
-            raise PlanError("group_epsilons go with group privacy.", hint='privacy="group"')
+            raise PlanError("group_epsilons go with group privacy.", suggest='privacy="group"')
         if epsilons is None:
-            raise PreferenceError("There are no epsilons.", rule="One per person.", hint="eps.count(values, epsilons)")
+            raise PreferenceError(
+                "There are no epsilons.", rule="One per person.", suggest="eps.count(values, epsilons)"
+            )
         return ()
     if epsilons is not None or options.group_epsilons is None:
         raise PlanError(
             "Group privacy takes group_epsilons instead of epsilons.",
             rule="The i-th one holds for groups of i people.",
-            hint='eps.median(values, privacy="group", group_epsilons=[1.0, 0.5], bounds=(0, 100))',
+            suggest='eps.median(values, privacy="group", group_epsilons=[1.0, 0.5], bounds=(0, 100))',
         )
     grants = roster_of(options.group_epsilons)
     if len(grants) == 0 or None in grants.levels.grants:
-        raise PreferenceError("Group epsilons are finite numbers, at least one.", hint="group_epsilons=[1.0, 0.5]")
+        raise PreferenceError("Group epsilons are finite numbers, at least one.", suggest="group_epsilons=[1.0, 0.5]")
     return tuple(grants.levels.grants[code] or 0 for code in grants.codes)
 
 
@@ -188,5 +190,5 @@ def _check_people(people: Any) -> int:
         return check_whole(people)
     except TypeError:
         raise PlanError(
-            f"people={people!r} is not allowed.", rule="A whole number from 1.", hint="people=1000"
+            f"people={people!r} is not allowed.", rule="A whole number from 1.", suggest="people=1000"
         ) from None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
-from epsilons.arguments import QUERIES, TABLES, Argument, options_of
+from epsilons.arguments import QUERIES, TABLES, Parameter, options_of
 from epsilons.cli.answering import asked_once, show_release
 from epsilons.cli.terminal import as_json, notes, print_json, results
 from epsilons.cli.wording import reworded
@@ -92,13 +92,13 @@ _BY_COLUMN: dict[str, Any] = {
 _APART = ("entropy", "fresh")
 
 
-def _type_of(argument: Argument) -> Any:
+def _type_of(argument: Parameter) -> Any:
     if argument.names:
         return click.Choice(argument.names)
     return next((kind for kind in (int, float) if kind in (argument.annotation, *get_args(argument.annotation))), str)
 
 
-def flag(argument: Argument, about: str = "", by_column: bool = False) -> _Decorator:
+def flag(argument: Parameter, about: str = "", by_column: bool = False) -> _Decorator:
     """An option of a command for an argument of a question."""
     if argument.annotation in (bool, bool | None):
         return click.option(f"--{argument.name}/--no-{argument.name}", default=None, help=argument.help)
@@ -134,7 +134,7 @@ def option_flags(apart: tuple[str, ...] = _APART, front: str = TABLES) -> list[_
 
 def planning(command: _F) -> _F:
     """The arguments of all statistics, each as a flag, and the options of every question."""
-    own: dict[str, tuple[Argument, list[str]]] = {}
+    own: dict[str, tuple[Parameter, list[str]]] = {}
     for entry in CATALOGUE.values():
         for argument in entry.own(TABLES).values():
             own.setdefault(argument.name, (argument, []))[1].append(entry.name.replace("_", "-"))
@@ -224,7 +224,9 @@ def _group(text: str, people: Dataset) -> tuple[str, list[Any]]:
     """`region=north,south`."""
     name, equals, listed = text.partition("=")
     if not equals or not name:
-        raise PlanError(f"--by {text} has no keys.", rule="Keys come from the caller.", hint="--by region=north,south")
+        raise PlanError(
+            f"--by {text} has no keys.", rule="Keys come from the caller.", suggest="--by region=north,south"
+        )
     return name, keys(name, listed, people)
 
 
@@ -234,14 +236,14 @@ def keys(column: str, listed: str, people: Dataset) -> list[Any]:
         try:
             found: list[Any] = json.loads(listed)
         except ValueError:
-            raise PlanError(f"The keys of {column!r} are not a JSON list.", hint=f'{column}=["a,b","c"]') from None
+            raise PlanError(f"The keys of {column!r} are not a JSON list.", suggest=f'{column}=["a,b","c"]') from None
         return found
     words = listed.split(",")
     if not all(words):
         raise PlanError(
             f"A key of {column!r} is empty.",
             rule="Keys stand with commas between them; an empty word is a key in a JSON list only.",
-            hint=f'{column}=north,south, or {column}=["north",""]',
+            suggest=f'{column}=north,south, or {column}=["north",""]',
         )
     return [people.key(column, word) for word in words]
 
@@ -254,12 +256,12 @@ def column_bounds(given: tuple[str, ...]) -> dict[str, tuple[float, float]]:
         try:
             low, high = (float(part) for part in pair.split(","))
         except ValueError:
-            raise PlanError(f"{text!r} is not a column with bounds.", hint="--bounds wage=0,100") from None
+            raise PlanError(f"{text!r} is not a column with bounds.", suggest="--bounds wage=0,100") from None
         if not low < high:
             raise PlanError(
                 f"The bounds of {name!r} are reversed or empty.",
                 rule="The lower bound comes first.",
-                hint=f"--bounds {name}={high:g},{low:g}" if low > high else f"--bounds {name}=0,100",
+                suggest=f"--bounds {name}={high:g},{low:g}" if low > high else f"--bounds {name}=0,100",
             )
         found[name] = (low, high)
     return found

@@ -143,7 +143,7 @@ def accounts(book: Ledger, person: str) -> list[tuple[str, Statement]]:
         except LedgerError:
             continue
     if not found:
-        raise LedgerError("This person has no account here.", hint="the id as it stands in the table")
+        raise LedgerError("This person has no account here.", suggest="the id as it stands in the table")
     return found
 
 

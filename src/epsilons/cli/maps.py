@@ -11,7 +11,7 @@ from epsilons.errors import PlanError
 def draw_map(survey: Any, estimate: Any, picture: str) -> None:
     """Draw how many owners are in each cell."""
     if not survey.places:
-        raise PlanError("The options are no places.", rule="A map needs a survey of places.", hint="leave out --map")
+        raise PlanError("The options are no places.", rule="A map needs a survey of places.", suggest="leave out --map")
     from epsilons.local.places import Region, grid_from
 
     axes = Region.from_labels(grid_from(survey.places), survey.options).heat_map(estimate, title=survey.question)
@@ -20,6 +20,6 @@ def draw_map(survey: Any, estimate: Any, picture: str) -> None:
         figure.savefig(picture, dpi=150)
     except (OSError, ValueError):
         raise PlanError(
-            "The map cannot be written.", rule="Its name ends in .png, .svg or .pdf.", hint="map.png"
+            "The map cannot be written.", rule="Its name ends in .png, .svg or .pdf.", suggest="map.png"
         ) from None
     notes().print(f"Map in {picture}.", markup=False)

@@ -59,7 +59,9 @@ def _terminal() -> bool:
 
 def _asked(question: str, names: list[str], option: str) -> str:
     if not _terminal():
-        raise DataError(question, rule="Nobody is there to be asked.", hint=f"{option} {names[0] if names else 'id'}")
+        raise DataError(
+            question, rule="Nobody is there to be asked.", suggest=f"{option} {names[0] if names else 'id'}"
+        )
     answer: str = click.prompt(question, type=click.Choice(names), err=True)
     return answer
 
@@ -69,7 +71,7 @@ def _ask_levels() -> dict[str, str]:
         raise PreferenceError(
             "Which levels are there?",
             rule="Names of levels are read from nobody's row; the steward says them.",
-            hint="--level strict=0.05 --level open=1",
+            suggest="--level strict=0.05 --level open=1",
         )
     levels = {}
     for name, epsilon in _LEVELS.items():
@@ -106,7 +108,7 @@ def _read_pair(text: str) -> tuple[float, float] | None:
 def _divided(text: str, hint: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
-        raise DataError(f"{text!r} is not a name and a value.", hint=hint)
+        raise DataError(f"{text!r} is not a name and a value.", suggest=hint)
     return name, value
 
 
@@ -176,6 +178,6 @@ def _number(value: Any) -> str:
         raise PreferenceError(
             f"{value!r} is not an epsilon.",
             rule="A number above 0, or the word public.",
-            hint="--level strict=0.05 --level all=public",
+            suggest="--level strict=0.05 --level all=public",
         )
     return repr(number)

@@ -75,7 +75,7 @@ def reworded(error: EpsilonsError, place: str = "question") -> EpsilonsError:
     begins = _ARGUMENT.match(error.what)
     what = error.what if begins is None else _argument(begins, place) + error.what[begins.end() :]
     same = EpsilonsError.__new__(type(error))
-    EpsilonsError.__init__(same, what, rule=error.rule, hint=hint)
+    EpsilonsError.__init__(same, what, rule=error.rule, suggest=hint)
     return same
 
 

@@ -17,8 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from epsilons.algorithms import Algorithm, algorithm_of, run
 from epsilons.arguments import AskOptions
+from epsilons.arrays.algorithms import Algorithm, algorithm_of, run
+from epsilons.arrays.personalize import Call
 from epsilons.dataset.attempt import Attempt, spendable_at
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.preparation import PERSON
@@ -28,13 +29,12 @@ from epsilons.engines.conditions import parse
 from epsilons.engines.trees import Predicate, column, table
 from epsilons.errors import DataError, PlanError
 from epsilons.noise.entropy import system
-from epsilons.personalizing import Call
 from epsilons.preferences import Levels
 from epsilons.release import Release, algorithm_release
 from epsilons.release.door import Request, Sketch, cannot_resume, pass_through
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
-from epsilons.statistics.queries import KEPT, Prepared
+from epsilons.summaries.queries import KEPT, Prepared
 
 FAILED = "The algorithm failed."
 _WHO, _PLACE = "epsilons who", "epsilons place"
@@ -79,10 +79,10 @@ class ApplyAttempt(Attempt):
         asked, terms = self.asked, self.terms
         self._recipe = algorithm_of(asked.algorithm, asked.private_under, terms.rows, terms.neighbors)
         if asked.target is not None and not isinstance(asked.target, str):
-            raise PlanError("The target is one column.", hint='target="wage"')
+            raise PlanError("The target is one column.", suggest='target="wage"')
         self._columns = [terms.schema.askable(name).name for name in asked.columns]
         if not self._columns:
-            raise PlanError("No columns were named.", hint='columns=["wage"]')
+            raise PlanError("No columns were named.", suggest='columns=["wage"]')
         self._target = None if asked.target is None else terms.schema.askable(asked.target).name
         where = asked.options.where
         self._where = None if where is None else parse(where, terms.schema)
@@ -108,7 +108,7 @@ class ApplyAttempt(Attempt):
         spendable = spendable_at(share, self.cohorts(), self.registry.names)
         if spendable.levels.all_public:
             raise PlanError(
-                "Everyone is public.", rule="There is nothing to protect.", hint="run it on the data itself"
+                "Everyone is public.", rule="There is nothing to protect.", suggest="run it on the data itself"
             )
         call = self._call(spendable.levels)
         why = f"A random sample of people, then the algorithm at {call.epsilon:.4g}."

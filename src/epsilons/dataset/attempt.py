@@ -94,7 +94,7 @@ class Attempt:
             raise PlanError(
                 "What people have left has changed since this plan was made.",
                 rule="A row of a plan gives what it shows, or nothing; nothing was charged.",
-                hint="plan again, and ask then",
+                suggest="plan again, and ask then",
             )
         return sketch_of(self.asked.question, options.mechanism, Settings(**options.settings), spendable)
 
@@ -171,12 +171,12 @@ def reaching(
     spendable_at(Fraction(1), cohorts, names)
     whole = predicted(Fraction(1))
     if math.isinf(whole):
-        raise PlanError(f"No error can be predicted for a {question.statistic.name}.", hint="share= instead")
+        raise PlanError(f"No error can be predicted for a {question.statistic.name}.", suggest="share= instead")
     if whole > error:
         raise PlanError(
             f"An error of {error:g} is out of reach.",
             rule=f"All that everybody has left gives {whole:.4g}.",
-            hint=f"error={whole * 1.01:.3g}",
+            suggest=f"error={whole * 1.01:.3g}",
         )
     low, best = Fraction(0), Fraction(1)
     for _ in range(_HALVINGS):

@@ -65,7 +65,7 @@ class Pending:
             raise PlanError(
                 "This question has not been asked yet.",
                 rule="The questions of a batch are asked together, at the end of its block.",
-                hint="look at it after the with block",
+                suggest="look at it after the with block",
             )
         return self._release
 
@@ -193,12 +193,12 @@ class Batch(BatchQuestions):
     def _note(self, entry: Entry, arguments: Sequence[Any], options: Mapping[str, Any]) -> Pending:
         """Note a question down; whatever is wrong with it shows now, not when others have been charged."""
         if self._over:
-            raise PlanError("This batch is over.", hint="with people.batch(share=0.2) as ask: ...")
+            raise PlanError("This batch is over.", suggest="with people.batch(share=0.2) as ask: ...")
         if "share" in options or "error" in options:
             raise PlanError(
                 "A question of a batch has no share of its own.",
                 rule="The batch splits one share among its questions.",
-                hint="people.batch(share=0.2)",
+                suggest="people.batch(share=0.2)",
             )
         call = read_call(entry, BATCHES, arguments, options)
 
@@ -233,7 +233,7 @@ class Batch(BatchQuestions):
         taken = {pending.name for pending in self}
         if name is not None and name in taken:
             raise PlanError(
-                f"Two answers are called {name!r}.", rule="Answers go by name.", hint="AVG(wage) AS average"
+                f"Two answers are called {name!r}.", rule="Answers go by name.", suggest="AVG(wage) AS average"
             )
         if name is not None:
             return name
@@ -254,10 +254,10 @@ class Batch(BatchQuestions):
         for name, given in (("bounds", bounds), ("keys", keys)):
             if given is not None and not isinstance(given, Mapping):
                 hint = 'bounds={"wage": (0, 100)}' if name == "bounds" else 'keys={"region": ["north", "south"]}'
-                raise PlanError(f"A query's {name} go by column.", hint=hint)
+                raise PlanError(f"A query's {name} go by column.", suggest=hint)
         for name, instead in (("where", "WHERE in the query"), ("by", "GROUP BY in the query"), ("error", "share=0.2")):
             if name in options:
-                raise PlanError(f"A query takes no {name!r}.", hint=instead)
+                raise PlanError(f"A query takes no {name!r}.", suggest=instead)
         for name in options:
             if name not in options_of(QUERIES):
                 raise unknown_argument("query", name, ("bounds", "keys", *options_of(QUERIES)), QUERIES)
@@ -272,7 +272,7 @@ class Batch(BatchQuestions):
     def split(self) -> list[Fraction]:
         """Each question's part of the share; the same question twice has one."""
         if not self._asked:
-            raise PlanError("This batch has no questions.", hint='ask.mean("wage", bounds=(0, 100))')
+            raise PlanError("This batch has no questions.", suggest='ask.mean("wage", bounds=(0, 100))')
         if len(self._asked) == 1:
             return [self._share]
         return split([question.error for question in self._asked.values()], self._share)

@@ -57,7 +57,7 @@ def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     for name in ("source", "person", "preferences"):
         if name not in declared:
             raise DataError(
-                f"{where.name} has no {name!r}.", rule="Source, person and preferences are needed.", hint=_HINT
+                f"{where.name} has no {name!r}.", rule="Source, person and preferences are needed.", suggest=_HINT
             )
     here = where.resolve().parent
     arguments = {name: declared[name] for name in _PLAIN if name in declared}
@@ -82,16 +82,16 @@ def _check_there(source: str | list[str], name: str) -> None:
             raise DataError(
                 f"There is no file {path}.",
                 rule=f"Paths are relative to {name}.",
-                hint='source = "wages.parquet"',
+                suggest='source = "wages.parquet"',
             )
 
 
 def _check_limits(declared: Mapping[str, Any]) -> None:
     threads, memory = declared.get("threads", 1), declared.get("memory", "1GB")
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise DataError("The number of threads is not a whole number from 1 on.", hint="threads = 2")
+        raise DataError("The number of threads is not a whole number from 1 on.", suggest="threads = 2")
     if not isinstance(memory, str) or not _MEMORY.fullmatch(memory):
-        raise DataError("The memory is not an amount.", rule="A number and its unit.", hint='memory = "2GB"')
+        raise DataError("The memory is not an amount.", rule="A number and its unit.", suggest='memory = "2GB"')
 
 
 def read_declared(path: Path) -> dict[str, Any]:
@@ -99,12 +99,12 @@ def read_declared(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DataError(f"There is no file {path}.", hint="epsilons init data.parquet writes one") from None
+        raise DataError(f"There is no file {path}.", suggest="epsilons init data.parquet writes one") from None
     except (OSError, UnicodeDecodeError):
         raise DataError(f"{path} cannot be read.", rule="A dataset is declared in a TOML file.") from None
     except tomllib.TOMLDecodeError as error:
         hint = "numbers begin with a digit (0.05), words stand in quotes; epsilons init data.parquet writes such a file"
-        raise DataError(f"{path.name} is not TOML: {error}.", hint=hint) from None
+        raise DataError(f"{path.name} is not TOML: {error}.", suggest=hint) from None
 
 
 _HINT = "epsilons init data.parquet writes such a file"
@@ -113,13 +113,13 @@ _HINT = "epsilons init data.parquet writes such a file"
 def _only(given: Mapping[str, Any], known: set[str], where: str) -> None:
     strange = sorted(set(given) - known)
     if strange:
-        raise DataError(f"{where} says {strange[0]!r}, which means nothing.", hint=", ".join(sorted(known)))
+        raise DataError(f"{where} says {strange[0]!r}, which means nothing.", suggest=", ".join(sorted(known)))
 
 
 def _table(declared: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     table = declared.get(name, {})
     if not isinstance(table, Mapping):
-        raise DataError(f"{name!r} is not a table.", hint=f"[{name}]")
+        raise DataError(f"{name!r} is not a table.", suggest=f"[{name}]")
     return table
 
 
@@ -129,7 +129,7 @@ def _paths(source: Any, here: Path, local: bool) -> str | list[str]:
         return source if not local and _ELSEWHERE.fullmatch(source) else str(here / source)
     if isinstance(source, list) and source and all(isinstance(one, str) for one in source):
         return [str(_paths(one, here, local)) for one in source]
-    raise DataError("The source is a path, or a list of paths.", hint='source = "wages.parquet"')
+    raise DataError("The source is a path, or a list of paths.", suggest='source = "wages.parquet"')
 
 
 def _address(ledger: Any, here: Path) -> str | None:
@@ -137,7 +137,7 @@ def _address(ledger: Any, here: Path) -> str | None:
     if ledger is None:
         return None
     if not isinstance(ledger, str):
-        raise DataError("A ledger is given by its address.", hint='ledger = "sqlite:///wages.ledger"')
+        raise DataError("A ledger is given by its address.", suggest='ledger = "sqlite:///wages.ledger"')
     prefix = "sqlite:///"
     if ledger.startswith(prefix) and not ledger.startswith(prefix + "/"):
         return f"{prefix}{here / ledger[len(prefix) :]}"
@@ -146,32 +146,32 @@ def _address(ledger: Any, here: Path) -> str | None:
 
 def _pair(name: str, pair: Any) -> tuple[float, float]:
     if not isinstance(pair, list) or len(pair) != 2:
-        raise DataError(f"The bounds of {name!r} are not a pair.", hint=f"{name} = [0, 100]")
+        raise DataError(f"The bounds of {name!r} are not a pair.", suggest=f"{name} = [0, 100]")
     low, high = pair
     if not all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in pair):
-        raise DataError(f"The bounds of {name!r} are not numbers.", hint=f"{name} = [0, 100]")
+        raise DataError(f"The bounds of {name!r} are not numbers.", suggest=f"{name} = [0, 100]")
     if not low < high:
         hint = f"{name} = [{high:g}, {low:g}]" if low > high else f"{name} = [0, 100]"
         raise DataError(
-            f"The bounds of {name!r} are reversed or empty.", rule="The lower bound comes first.", hint=hint
+            f"The bounds of {name!r} are reversed or empty.", rule="The lower bound comes first.", suggest=hint
         )
     return low, high
 
 
 def _preferences(declared: Any, here: Path) -> Preferences:
     if not isinstance(declared, Mapping):
-        raise PreferenceError("Preferences are not a table.", hint='[preferences] with column = "privacy"')
+        raise PreferenceError("Preferences are not a table.", suggest='[preferences] with column = "privacy"')
     _only(declared, _PREFERENCES, "[preferences]")
     if "everyone" in declared:
         if len(declared) > 1:
-            raise PreferenceError("With everyone alike there is nothing else to say.", hint="everyone = 0.5")
+            raise PreferenceError("With everyone alike there is nothing else to say.", suggest="everyone = 0.5")
         return Preferences({}, default=_epsilon(declared["everyone"]))
     if "column" not in declared:
-        raise PreferenceError("Nobody said which column holds the preferences.", hint='column = "privacy"')
+        raise PreferenceError("Nobody said which column holds the preferences.", suggest='column = "privacy"')
     levels = declared.get("levels")
     if levels is not None:
         if not isinstance(levels, Mapping):
-            raise PreferenceError("Levels are names with epsilons.", hint="levels = { strict = 0.05, open = 1 }")
+            raise PreferenceError("Levels are names with epsilons.", suggest="levels = { strict = 0.05, open = 1 }")
         levels = {name: _epsilon(epsilon) for name, epsilon in levels.items()}
     default = declared.get("default")
     if default is not None and levels is None:
@@ -196,6 +196,6 @@ def _epsilon(value: Any) -> float:
         return PUBLIC
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise PreferenceError(
-            f"{value!r} is not an epsilon.", rule="A number, or the word public.", hint="strict = 0.05"
+            f"{value!r} is not an epsilon.", rule="A number, or the word public.", suggest="strict = 0.05"
         )
     return float(value)

@@ -16,14 +16,14 @@ from epsilons.engines.trees import Predicate
 from epsilons.noise.bernoulli import keep_digests
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.preferences import Levels
-from epsilons.statistics import queries
 from epsilons.statistics.additive import Additive
-from epsilons.statistics.cells import SortedCells
-from epsilons.statistics.columns import Keys
-from epsilons.statistics.model_queries import moments
 from epsilons.statistics.order import Order
-from epsilons.statistics.people import too_many_samples
-from epsilons.statistics.queries import Prepared
+from epsilons.summaries import queries
+from epsilons.summaries.cells import SortedCells
+from epsilons.summaries.columns import Keys
+from epsilons.summaries.model_queries import moments
+from epsilons.summaries.people import too_many_samples
+from epsilons.summaries.queries import Prepared
 
 _SAMPLED = "epsilons sampled"
 

@@ -22,7 +22,7 @@ from epsilons.engines.base import DATE, NUMBER, OTHER, SOURCE, TEXT, TRUTH, Colu
 from epsilons.engines.trees import cast, column, double, missing, table, whole
 from epsilons.errors import DataError
 from epsilons.ledger.values import Members
-from epsilons.statistics.queries import Prepared
+from epsilons.summaries.queries import Prepared
 
 PERSON, COHORT = "epsilons person", "epsilons cohort"
 _PEOPLE, _STAGED = "epsilons people", "epsilons staged"
@@ -52,7 +52,7 @@ def prepare(
         raise DataError(
             "A column is called as one that the copy needs.",
             rule=f"{PERSON!r} and {COHORT!r} are taken.",
-            hint="rename it",
+            suggest="rename it",
         )
     places, cohorts = _places(digests, members)
     columns = [kind for kind in engine.schema.values() if kind.family != OTHER]

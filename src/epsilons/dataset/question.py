@@ -22,8 +22,8 @@ from epsilons.engines.trees import MismatchError, Predicate, canonical
 from epsilons.errors import DataError, PlanError
 from epsilons.noise.entropy import system
 from epsilons.statistics.base import Question, Scope, Statistic
-from epsilons.statistics.columns import Keys
 from epsilons.statistics.entry import RowScope
+from epsilons.summaries.columns import Keys
 
 LEFT_OUT = "Missing values are left out; how many there are is private, and paid for where an answer divides by it."
 AT_CENTRE = "Missing values stand at the centre of the bounds."
@@ -90,7 +90,7 @@ def parse_question(call: Call, terms: Terms) -> TableQuestion:
     by = None if options.by is None else Keys.of(options.by, terms.schema)
     column = None if call.column is None else terms.schema.askable(call.column).name
     if column is None and entry.column == "required":
-        raise PlanError(f"A {entry.name} needs a column.", hint=f'people.{entry.name}("wage", ...)')
+        raise PlanError(f"A {entry.name} needs a column.", suggest=f'people.{entry.name}("wage", ...)')
     if column is not None and not entry.text:
         terms.schema.number(column)
     missing, note = _missing(call, column, terms)
@@ -134,14 +134,14 @@ def _missing(call: Call, column: str | None, terms: Terms) -> tuple[str, str]:
     options, name = call.options, call.entry.name
     if call.entry.missing == "not counted":
         if options.missing == "center":
-            raise PlanError(f"A {name} has no centre.", rule=NOT_COUNTED, hint="leave missing= out")
+            raise PlanError(f"A {name} has no centre.", rule=NOT_COUNTED, suggest="leave missing= out")
         return "count", NOT_COUNTED
     if options.missing == "center":
         if options.where is not None or options.by is not None or terms.rows > 1:
             raise PlanError(
                 'missing="center" needs a public number of values.',
                 rule="With a condition, groups or several rows per person it is private.",
-                hint='missing="exclude"',
+                suggest='missing="exclude"',
             )
         return "center", AT_CENTRE
     if options.missing is None and column in terms.complete and options.where is None and options.by is None:
@@ -156,7 +156,7 @@ def _parse_model(call: Call, terms: Terms) -> TableQuestion:
     """A model of a column by others: bounds of all of them are found by name."""
     own, options, schema = call.own, call.options, terms.schema
     if options.missing == "center":
-        raise PlanError(f"A {call.entry.name} has no centre.", rule=INCOMPLETE, hint="leave missing= out")
+        raise PlanError(f"A {call.entry.name} has no centre.", rule=INCOMPLETE, suggest="leave missing= out")
     names = _features(call.column, own["features"], terms)
     aim = schema.askable(call.column) if call.entry.text else schema.number(call.column)
     known = _bounds(own["bounds"], terms)
@@ -166,23 +166,25 @@ def _parse_model(call: Call, terms: Terms) -> TableQuestion:
     for label in getattr(statistic, "classes", ()):
         _check_label(label, aim)
     if options.by is not None:
-        raise PlanError("Models are fitted to everyone at once.", rule="There are no groups of models.", hint="where=")
+        raise PlanError(
+            "Models are fitted to everyone at once.", rule="There are no groups of models.", suggest="where="
+        )
     where = None if options.where is None else parse(options.where, schema)
     return _made(statistic, aim.name, where, None, INCOMPLETE, options, terms)
 
 
 def _features(target: Any, features: Any, terms: Terms) -> tuple[str, ...]:
     if isinstance(features, (str, bytes)) or not isinstance(features, Sequence) or not features:
-        raise PlanError("Features are given as a list of columns.", hint=_MODEL)
+        raise PlanError("Features are given as a list of columns.", suggest=_MODEL)
     names = tuple(terms.schema.number(name).name for name in features)
     if terms.schema.find(target).name in names:
-        raise PlanError("The target is among the features.", hint=_MODEL)
+        raise PlanError("The target is among the features.", suggest=_MODEL)
     return names
 
 
 def _bounds(given: Any, terms: Terms) -> Mapping[str, Any]:
     if given is not None and not isinstance(given, Mapping):
-        raise PlanError("Bounds of a model are given by column.", hint=_MODEL)
+        raise PlanError("Bounds of a model are given by column.", suggest=_MODEL)
     return {**terms.bounds, **{terms.schema.find(name).name: pair for name, pair in (given or {}).items()}}
 
 
@@ -191,7 +193,7 @@ def _pair(name: str, known: Mapping[str, Any]) -> Any:
         raise PlanError(
             f"Column {name!r} has no bounds.",
             rule="Bounds are public facts; reading them from the data would leak it.",
-            hint=_MODEL,
+            suggest=_MODEL,
         )
     return known[name]
 
@@ -204,7 +206,7 @@ def _check_label(label: Any, aim: Column) -> None:
     if not fine:
         kind = "numbers" if aim.family == NUMBER else aim.family
         raise DataError(
-            f"A class is not a value of column {aim.name!r}.", rule=f"The column holds {kind}.", hint=_MODEL
+            f"A class is not a value of column {aim.name!r}.", rule=f"The column holds {kind}.", suggest=_MODEL
         )
 
 
@@ -228,7 +230,9 @@ def version_of(given: Any, files: Sequence[str]) -> Version:
     """The steward's label, or what stands in for it."""
     if given is not None:
         if not isinstance(given, str) or not given.strip() or len(given) > 200:
-            raise DataError("A version is a short label.", rule="It names the data's state.", hint='version="2026-11"')
+            raise DataError(
+                "A version is a short label.", rule="It names the data's state.", suggest='version="2026-11"'
+            )
         return Version(f"label:{given}", given)
     if files:
         facts = [[path, os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files]

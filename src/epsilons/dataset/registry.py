@@ -78,7 +78,7 @@ class Registry:
             raise LedgerError(
                 "This ledger knows nobody of this table.",
                 rule="A ledger is for one group of people; 1 and '1' are two people.",
-                hint='types={"id": "int"} for ids in a CSV file, or a ledger of its own for other people',
+                suggest='types={"id": "int"} for ids in a CSV file, or a ledger of its own for other people',
             )
 
     def _is_known(self, few: int) -> bool:
@@ -121,11 +121,11 @@ class Registry:
             named = {name: epsilon for epsilon, words in self.names.items() for name in words.split(" or ")}
             if wish not in named:
                 raise PreferenceError(
-                    f"Unknown privacy level {wish!r}.", hint=f"one of {', '.join(named)}, or a number"
+                    f"Unknown privacy level {wish!r}.", suggest=f"one of {', '.join(named)}, or a number"
                 )
             return named[wish]
         if isinstance(wish, bool) or not isinstance(wish, (int, float, np.integer, np.floating)):
-            raise PreferenceError("A wish is an epsilon or the name of a level.", hint='{"ann": 0.1, "bob": "open"}')
+            raise PreferenceError("A wish is an epsilon or the name of a level.", suggest='{"ann": 0.1, "bob": "open"}')
         return float(wish)
 
     # Grants reach the rows ------------------------------------------------------------------------------------------
@@ -195,5 +195,5 @@ def _as_preferences(given: Any) -> Preferences:
     raise PreferenceError(
         "Preferences are missing or of an unknown kind.",
         rule="Everyone on the roster has a preference.",
-        hint='eps.Preferences.from_column("epsilon"), from_levels("privacy", {...}), or {"ann": 0.1}',
+        suggest='eps.Preferences.from_column("epsilon"), from_levels("privacy", {...}), or {"ann": 0.1}',
     )

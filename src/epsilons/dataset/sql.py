@@ -104,7 +104,7 @@ class Wanted:
                     raise PlanError(
                         f"A {one.statistic} of {one.column!r} needs bounds.",
                         rule="Bounds are public facts; reading them from the data would leak it.",
-                        hint=f'bounds={{"{one.column}": (0, 100)}}',
+                        suggest=f'bounds={{"{one.column}": (0, 100)}}',
                     )
                 arguments["bounds"] = bounds[one.column]
             where = self._where(one)
@@ -120,11 +120,11 @@ class Wanted:
             raise PlanError(
                 f"GROUP BY {missing[0]} needs its keys.",
                 rule="Keys come from the caller; reading them from the table would show who is in it.",
-                hint=f'keys={{"{missing[0]}": ["north", "south"]}}',
+                suggest=f'keys={{"{missing[0]}": ["north", "south"]}}',
             )
         strange = [name for name in keys if name not in self.groups]
         if strange:
-            raise PlanError(f"Keys of {strange[0]!r}, by which nothing is grouped.", hint=f"GROUP BY {strange[0]}")
+            raise PlanError(f"Keys of {strange[0]!r}, by which nothing is grouped.", suggest=f"GROUP BY {strange[0]}")
         return {name: keys[name] for name in self.groups} if self.groups else None
 
     def _where(self, one: Aggregate) -> str | None:
@@ -138,9 +138,9 @@ class Wanted:
 def read_query(text: Any, schema: Schema, person: str) -> Wanted:
     """What a query asks, checked against the table's columns; reads nothing."""
     if not isinstance(text, str) or not text.strip():
-        raise PlanError("This is not a query.", rule="One SELECT in SQL.", hint=_EXAMPLE)
+        raise PlanError("This is not a query.", rule="One SELECT in SQL.", suggest=_EXAMPLE)
     if len(text) > LONGEST:
-        raise PlanError(f"This query has more than {LONGEST:,} characters.", hint="fewer aggregates at a time")
+        raise PlanError(f"This query has more than {LONGEST:,} characters.", suggest="fewer aggregates at a time")
     try:
         tokens = sql_text.read_tokens(text)
     except (SqlglotError, RecursionError):
@@ -182,7 +182,7 @@ def _read(text: str, rest: str, condition: list[Token] | None, schema: Schema, p
 
 
 def _unreadable() -> PlanError:
-    return PlanError("This is not a query that can be read.", rule="One SELECT in SQL.", hint=_EXAMPLE)
+    return PlanError("This is not a query that can be read.", rule="One SELECT in SQL.", suggest=_EXAMPLE)
 
 
 def _unsupported(part: str, instead: str = _EXAMPLE) -> PlanError:
@@ -190,7 +190,7 @@ def _unsupported(part: str, instead: str = _EXAMPLE) -> PlanError:
         f"Not supported in a query: {part}.",
         rule="SELECT keys and COUNT, SUM, AVG, VAR_POP, MEDIAN, QUANTILE, MIN, MAX of columns FROM people "
         "[WHERE ...] [GROUP BY columns].",
-        hint=instead,
+        suggest=instead,
     )
 
 
@@ -252,7 +252,7 @@ def _outputs(
     names = [*labels.values(), *(one.name for one in found)]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise PlanError(f"Two columns of the answer are called {twice[0]!r}.", hint="AVG(wage) AS average")
+        raise PlanError(f"Two columns of the answer are called {twice[0]!r}.", suggest="AVG(wage) AS average")
     return tuple(found), tuple(labels.values())
 
 

@@ -86,7 +86,7 @@ def check_quotes(tokens: list[Token], schema: Schema) -> None:
             raise PlanError(
                 f"The column {name!r} is called like a word of SQL.",
                 rule="Such a name stands in double quotes.",
-                hint='"' + name + '"',
+                suggest='"' + name + '"',
             )
 
 

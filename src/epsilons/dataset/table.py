@@ -37,7 +37,7 @@ from epsilons.planner.rows import PlanRow
 from epsilons.preferences import Preferences
 from epsilons.release import Release
 from epsilons.release.door import asked_of
-from epsilons.statistics.queries import check_asked
+from epsilons.summaries.queries import check_asked
 
 #: How often a plan is made anew because others were charged meanwhile.
 _TRIES = 100
@@ -121,7 +121,7 @@ class Dataset(Questions):
         survive JSON (numbers, words, lists, dicts); that the algorithm failed is a result too.
         """
         if isinstance(columns, (str, bytes)):
-            raise PlanError("Columns are given as a list.", hint=f'columns=["{columns!s}"]')
+            raise PlanError("Columns are given as a list.", suggest=f'columns=["{columns!s}"]')
         given = {"where": where, "share": share, "fresh": fresh, "analyst": analyst, "entropy": entropy}
         options = AskOptions.of(given, TABLES)
         asked = Applied(algorithm, tuple(columns), target, name, threshold, private_under, options)
@@ -259,7 +259,7 @@ class Dataset(Questions):
         raise LedgerError(
             "The budgets keep changing; nothing was charged.",
             rule="A charge is made only if it fits what everyone has left at that moment.",
-            hint="ask again when fewer others ask",
+            suggest="ask again when fewer others ask",
         )
 
     def _parse(self, call: Call) -> TableQuestion:
@@ -274,7 +274,7 @@ class Dataset(Questions):
             raise PlanError(
                 f"Individual privacy for a {statistic.name} works on arrays.",
                 rule="A table's summary does not say how far single people move it.",
-                hint="a count, a histogram or an order statistic",
+                suggest="a count, a histogram or an order statistic",
             )
         return asked
 
@@ -293,7 +293,7 @@ class Dataset(Questions):
                 raise PlanError(
                     "A plan of a table is asked as it is.",
                     rule="The table has the values, and the plan the options.",
-                    hint="plan.ask()",
+                    suggest="plan.ask()",
                 )
             pinned = replace(row.options_of(options, mechanism), share=row.share, error=None)
             return self._ask(replace(call, options=pinned), plan)
@@ -322,5 +322,5 @@ class Dataset(Questions):
 
 def _listed(complete: Any) -> Sequence[str]:
     if isinstance(complete, (str, bytes)) or not isinstance(complete, Sequence):
-        raise DataError("Complete columns are given as a list.", hint='complete=["age"]')
+        raise DataError("Complete columns are given as a list.", suggest='complete=["age"]')
     return complete

@@ -49,7 +49,7 @@ def check_person(engine: Engine, name: Any) -> Column:
         raise DataError(
             f"Column {found.name!r} cannot hold people's ids.",
             rule="Ids are whole numbers of at most 64 bits, or text.",
-            hint='types={"id": "int"} for a CSV file',
+            suggest='types={"id": "int"} for a CSV file',
         )
     return found
 
@@ -75,7 +75,7 @@ def read_wishes(engine: Engine, person: Column, preferences: Preferences, open_t
         raise PreferenceError(
             "These preferences are in the order of some array.",
             rule="A table's rows have no order; preferences go by person.",
-            hint='eps.Preferences({"ann": 0.1}) or eps.Preferences.from_column("epsilon")',
+            suggest='eps.Preferences({"ann": 0.1}) or eps.Preferences.from_column("epsilon")',
         )
     everyone = _with_default(_as_ids(ids, person), epsilons, in_data, preferences.default, person)
     return _asked(*everyone, None if wishes is None else wishes.column)
@@ -88,7 +88,7 @@ def read_table(source: Any, person: Column, preferences: Preferences, open_table
         raise PreferenceError(
             "Nobody said which column holds the wishes.",
             rule="A table of wishes has the columns that the dataset's preferences were read from.",
-            hint='{"ann": 0.1}, or preferences from a column',
+            suggest='{"ann": 0.1}, or preferences from a column',
         )
     other = open_table(source, types=wishes.types)
     try:
@@ -105,7 +105,7 @@ def from_mapping(mapping: Mapping[Any, float], person: Column) -> tuple[pa.Array
         epsilons = np.array([math.nan if e is None else check_real(e) for e in mapping.values()], float)
     except TypeError:
         raise PreferenceError(
-            "A preference is not a number.", rule="An epsilon is a number.", hint='{"ann": 0.1, "bob": eps.PUBLIC}'
+            "A preference is not a number.", rule="An epsilon is a number.", suggest='{"ann": 0.1, "bob": eps.PUBLIC}'
         ) from None
     return as_ids(list(mapping), person), epsilons
 
@@ -134,7 +134,9 @@ def _as_ids(ids: Any, person: Column) -> pa.Array:
     if len(ids) and not (text if person.family == TEXT else pa.types.is_integer(ids.type)):
         raise _other_kind(person)
     if ids.null_count:
-        raise PreferenceError("A preference has no id.", rule="Preferences are found by id.", hint="rows with ids only")
+        raise PreferenceError(
+            "A preference has no id.", rule="Preferences are found by id.", suggest="rows with ids only"
+        )
     return ids.cast(pa.large_string() if person.family == TEXT else ids.type)
 
 
@@ -143,7 +145,7 @@ def _other_kind(person: Column) -> PreferenceError:
     return PreferenceError(
         "People are named by ids of another kind than in the table.",
         rule=f"Column {person.name!r} holds {kind}; 1 and '1' are two people.",
-        hint='types={"id": "int"} for ids in a CSV file',
+        suggest='types={"id": "int"} for ids in a CSV file',
     )
 
 
@@ -168,7 +170,7 @@ def _read(
         raise PreferenceError(
             f"Column {kind.name!r} holds {kind.family}, not epsilons.",
             rule="An epsilon is a number.",
-            hint='eps.Preferences.from_levels("privacy", {"strict": 0.05, ...}) for names of levels',
+            suggest='eps.Preferences.from_levels("privacy", {"strict": 0.05, ...}) for names of levels',
         )
     value: exp.Expr = cast(column(kind.name), "DOUBLE")
     if kind.family == TEXT:
@@ -199,7 +201,7 @@ def _read_levels(
         raise PreferenceError(
             f"Column {kind.name!r} holds {kind.family}, not names of levels.",
             rule="A level goes by its name.",
-            hint='eps.Preferences.from_column("epsilon") for numbers',
+            suggest='eps.Preferences.from_column("epsilon") for numbers',
         )
     ranked = sorted(levels, key=lambda name: float(levels[name]))
     strictness = [float(levels[name]) for name in ranked]
@@ -242,12 +244,12 @@ def _unknown_level(kind: Column, known: list[str], nearly: tuple[str, str] | Non
         return PreferenceError(
             f"Column {kind.name!r}: {word!r} is not a level; did you mean {meant!r}?",
             rule=levels,
-            hint=f"{word!r} as a level too, or the column without blanks and in one case",
+            suggest=f"{word!r} as a level too, or the column without blanks and in one case",
         )
     return PreferenceError(
         f"Column {kind.name!r} holds levels that are not known.",
         rule=f"{levels} Others are not shown, since the column may be another one than was meant.",
-        hint="look at the distinct words in it yourself; then name another column, or add the missing level",
+        suggest="look at the distinct words in it yourself; then name another column, or add the missing level",
     )
 
 
@@ -273,7 +275,7 @@ def _with_default(
         raise PreferenceError(
             "Somebody in the table has no preference.",
             rule="A default applies only if you give one.",
-            hint="eps.Preferences(..., default=0.05)",
+            suggest="eps.Preferences(..., default=0.05)",
         )
     joined = pa.concat_arrays([ids, new])
     return joined, np.concatenate([epsilons, np.full(len(new), math.nan if default is None else default)])
@@ -282,7 +284,7 @@ def _with_default(
 def _asked(ids: Any, epsilons: NDArray[np.float64], source: str | None) -> Asked:
     """`source` is the column that the epsilons were read from; None if a caller gave them."""
     if len(epsilons) == 0:
-        raise DataError("There are no people.", rule="A roster has at least one person.", hint="a table with rows")
+        raise DataError("There are no people.", rule="A roster has at least one person.", suggest="a table with rows")
     roster = roster_of(epsilons) if source is None else _roster_of_column(epsilons, source)
     grants = np.array([PUBLIC_CODE if grant is None else grant for grant in roster.levels.grants], np.int64)
     plain = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
@@ -301,7 +303,7 @@ def _roster_of_column(epsilons: NDArray[np.float64], source: str) -> Roster:
         if nobody
         else f"Column {source!r} holds an epsilon that is not allowed.",
         rule=rule,
-        hint=f"{hint}; or another column, if {source!r} does not hold preferences",
+        suggest=f"{hint}; or another column, if {source!r} does not hold preferences",
     )
 
 

@@ -18,17 +18,17 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.collection.coordinator import Coordinator
+from epsilons.collection.courier import Courier
+from epsilons.collection.owner import OwnerClient
+from epsilons.collection.publication import Publication
+from epsilons.collection.reports import STORED
+from epsilons.collection.sealing import read_secret
+from epsilons.collection.terms import Collection, Place
+from epsilons.collection.transport import HttpAggregator
 from epsilons.errors import ProtocolError
-from epsilons.local.collection import Collection, Place
-from epsilons.local.coordinator import Coordinator
-from epsilons.local.courier import Courier
-from epsilons.local.owner import OwnerClient
 from epsilons.local.places import Region, SquareGrid
-from epsilons.local.publication import Publication
-from epsilons.local.reports import STORED
-from epsilons.local.sealing import read_secret
 from epsilons.local.survey import Survey
-from epsilons.local.transport import HttpAggregator
 
 AGGREGATORS = 3
 LEVELS = {"strict": 0.1, "standard": 0.5, "open": 2.0}
@@ -85,7 +85,7 @@ class Process:
         """Its address and key, once it listens."""
         words = self._said.readline().split() if self._said is not None else []
         if len(words) != 2:
-            raise ProtocolError("An aggregator did not start.", hint="pip install 'epsilons[service]'")
+            raise ProtocolError("An aggregator did not start.", suggest="pip install 'epsilons[service]'")
         self._port = int(words[0].rsplit(":", 1)[1])
         return Place(*words)
 

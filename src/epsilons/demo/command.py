@@ -91,7 +91,9 @@ def _run(notes: Console, out: Path) -> tuple[Population, tuple[Answered, ...], B
         try:
             from epsilons.demo.report import write_report
         except ImportError:
-            raise eps.DataError("The report needs matplotlib.", hint="pip install 'epsilons[datasets,plots]'") from None
+            raise eps.DataError(
+                "The report needs matplotlib.", suggest="pip install 'epsilons[datasets,plots]'"
+            ) from None
 
         write_report(out, population, tuple(answered), books)
     return population, tuple(answered), books

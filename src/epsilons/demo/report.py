@@ -21,7 +21,9 @@ def write_report(path: Path, people: Population, answered: tuple[Answered, ...],
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise eps.DataError(f"The report cannot be written to {path}: {error.strerror}.", hint="--out FILE") from None
+        raise eps.DataError(
+            f"The report cannot be written to {path}: {error.strerror}.", suggest="--out FILE"
+        ) from None
 
 
 def make_report(people: Population, answered: tuple[Answered, ...], books: Books) -> str:

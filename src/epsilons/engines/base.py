@@ -73,7 +73,7 @@ class Schema(Mapping[str, Column]):
             raise DataError(
                 "Two columns have the same name.",
                 rule="Names of columns differ by more than upper and lower case.",
-                hint="rename a column",
+                suggest="rename a column",
             )
 
     def __getitem__(self, name: str) -> Column:
@@ -95,7 +95,7 @@ class Schema(Mapping[str, Column]):
             found = next((c for c in self.values() if c.name.casefold() == name.casefold()), None)
         if found is None:
             raise DataError(
-                f"There is no column {name!r}.", rule="Columns are named as in the table.", hint=_some(list(self))
+                f"There is no column {name!r}.", rule="Columns are named as in the table.", suggest=_some(list(self))
             )
         return found
 
@@ -113,7 +113,7 @@ class Schema(Mapping[str, Column]):
             raise DataError(
                 f"Column {column.name!r} holds {column.family}, not numbers.",
                 rule="This statistic works on numbers.",
-                hint="a histogram with categories for words; types={...} for numbers in a CSV file",
+                suggest="a histogram with categories for words; types={...} for numbers in a CSV file",
             )
         return column
 
@@ -125,7 +125,7 @@ def unaskable(column: Column) -> DataError:
     return DataError(
         f"Column {column.name!r}{of_type} cannot be asked about.",
         rule="Questions are about numbers, text, truths, dates, and times without a zone.",
-        hint=f"CAST({column.name} AS {plain}) in the table that you open",
+        suggest=f"CAST({column.name} AS {plain}) in the table that you open",
     )
 
 
@@ -208,16 +208,16 @@ def open_table(source: Any, engine: str | None = None, **options: Any) -> Engine
             raise DataError(
                 f"A table cannot be read from {type(source).__name__!r}.",
                 rule="A path or paths, a frame of pandas, polars, Arrow or Spark, or a DuckDB relation.",
-                hint="a .parquet, .csv, .ndjson or .duckdb file",
+                suggest="a .parquet, .csv, .ndjson or .duckdb file",
             )
     if not isinstance(engine, str) or engine not in known:
-        raise DataError(f"Unknown engine {engine!r}.", hint=", ".join(sorted(known)))
+        raise DataError(f"Unknown engine {engine!r}.", suggest=", ".join(sorted(known)))
     kind = known[engine]
     given = {name: value for name, value in options.items() if value is not None}
     unknown = sorted(set(given) - kind.options)
     if unknown:
         takers = sorted(name for name, other in known.items() if unknown[0] in other.options)
-        raise DataError(f"The engine {engine!r} takes no {unknown[0]!r}.", hint=f"for {', '.join(takers)} only")
+        raise DataError(f"The engine {engine!r} takes no {unknown[0]!r}.", suggest=f"for {', '.join(takers)} only")
     build = cast(Any, kind)
     opened: Engine = build(source, **given)
     return opened
@@ -237,7 +237,7 @@ def hide_engine_errors(work: Callable[[], _T], engine: str) -> _T:
     raise DataError(
         "The table could not be read.",
         rule="Reasons are not shown, since they may quote what the table holds.",
-        hint=f"the same table in {engine} itself, as its steward",
+        suggest=f"the same table in {engine} itself, as its steward",
     )
 
 

@@ -92,7 +92,7 @@ def parse(text: Any, schema: Schema) -> Predicate:
     raise PlanError(
         "The condition is not one that can be asked.",
         rule="Columns against literals of their type: = <> < <= > >=, IN, BETWEEN, LIKE, IS [NOT] NULL; AND, OR, NOT.",
-        hint="age >= 18 AND region IN ('north', 'south')",
+        suggest="age >= 18 AND region IN ('north', 'south')",
     )
 
 

@@ -92,7 +92,7 @@ class DuckDB:
         self._relation: Any = source if isinstance(source, duckdb.DuckDBPyRelation) else None
         located = None if self._relation is not None else locate(source, types, table)
         if self._relation is not None and (types or table):
-            raise DataError("A DuckDB relation has its own types.", hint="leave types= and table= out")
+            raise DataError("A DuckDB relation has its own types.", suggest="leave types= and table= out")
         self._kept: set[str] = set()
         self._files = located.paths if isinstance(located, Files) else ()
         self._spill = tempfile.mkdtemp(prefix="epsilons-")

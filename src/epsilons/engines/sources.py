@@ -87,7 +87,7 @@ def locate(source: Any, types: Mapping[str, str] | None, table: str | None) -> F
     if isinstance(source, (str, os.PathLike)) or (isinstance(source, (list, tuple)) and source):
         return _files(source, declared, table)
     if table is not None:
-        raise DataError("Only a DuckDB file has tables to choose from.", hint="leave table= out")
+        raise DataError("Only a DuckDB file has tables to choose from.", suggest="leave table= out")
     frame = _frame(source, declared)
     unknown = set(declared) - set(frame.table.column_names)
     if unknown:
@@ -130,16 +130,16 @@ def _files(source: Any, declared: dict[str, str], table: str | None) -> Files:
     kinds = {_ENDINGS.get(os.path.splitext(path)[1].lower(), "") for path in paths}
     kind = kinds.pop() if len(kinds) == 1 else ""
     if not kind:
-        raise DataError("The kind of file is not known.", rule="The ending says it, one for all.", hint=_FILES)
+        raise DataError("The kind of file is not known.", rule="The ending says it, one for all.", suggest=_FILES)
     if (table is None) == (kind == "duckdb"):
-        raise DataError("A DuckDB file needs table=, and nothing else has one.", hint='table="people"')
+        raise DataError("A DuckDB file needs table=, and nothing else has one.", suggest='table="people"')
     if kind == "duckdb":
         if len(paths) > 1:
-            raise DataError("More than one DuckDB file.", hint="one file, with table=")
+            raise DataError("More than one DuckDB file.", suggest="one file, with table=")
         return Files(kind, paths, table=table)
     if kind == "parquet":
         if declared:
-            raise DataError("Parquet has its own types.", hint="leave types= out")
+            raise DataError("Parquet has its own types.", suggest="leave types= out")
         _check_alike(paths)
         return Files(kind, paths)
     names = _alike([_header(path) if kind == "csv" else _fields(path) for path in paths])
@@ -154,16 +154,16 @@ def _expand(given: list[Any]) -> tuple[str, ...]:
     paths: list[str] = []
     for entry in given:
         if not isinstance(entry, (str, os.PathLike)):
-            raise DataError("A list of files holds something else.", hint=_FILES)
+            raise DataError("A list of files holds something else.", suggest=_FILES)
         path = os.fspath(entry)
         if not isinstance(path, str) or "://" in path or "\0" in path:
-            raise DataError("Only local files can be read.", hint=_FILES)
+            raise DataError("Only local files can be read.", suggest=_FILES)
         paths += [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
     found = tuple(dict.fromkeys(os.path.abspath(path) for path in paths))
     if not found or not all(os.path.isfile(path) for path in found):
-        raise DataError("No such file.", rule="A path, a list of paths, or a pattern.", hint=_FILES)
+        raise DataError("No such file.", rule="A path, a list of paths, or a pattern.", suggest=_FILES)
     if any(set("*?[]") & set(path) for path in found):
-        raise DataError("A file's own name looks like a pattern.", rule="Engines would expand it.", hint="rename it")
+        raise DataError("A file's own name looks like a pattern.", rule="Engines would expand it.", suggest="rename it")
     return found
 
 
@@ -178,7 +178,7 @@ def _check_alike(paths: tuple[str, ...]) -> None:
     except Exception:
         schemas = []
     if not schemas:
-        raise DataError("A file is not Parquet.", hint=_FILES)
+        raise DataError("A file is not Parquet.", suggest=_FILES)
     if any(not schema.equals(schemas[0]) for schema in schemas):
         raise _unlike()
     _check_names(schemas[0].names)
@@ -187,7 +187,7 @@ def _check_alike(paths: tuple[str, ...]) -> None:
 def _alike(listed: list[tuple[str, ...] | None]) -> tuple[str, ...]:
     first = listed[0]
     if first is None or not first or any(not name for name in first):
-        raise DataError("A file does not begin with the names of its columns.", hint="a header line, in UTF-8")
+        raise DataError("A file does not begin with the names of its columns.", suggest="a header line, in UTF-8")
     if any(names != first for names in listed):
         raise _unlike()
     _check_names(first)
@@ -200,7 +200,7 @@ def _check_names(names: Sequence[str]) -> None:
         raise DataError(
             "Two columns have the same name.",
             rule="Names of columns differ by more than upper and lower case.",
-            hint="rename a column",
+            suggest="rename a column",
         )
 
 
@@ -244,7 +244,7 @@ def _frame(source: Any, declared: dict[str, str]) -> Frame:
     raise DataError(
         f"A table cannot be read from {name!r}.",
         rule="A path or paths, pandas, polars, Arrow, or a DuckDB relation.",
-        hint=_FILES,
+        suggest=_FILES,
     )
 
 
@@ -269,7 +269,7 @@ def _from_arrow(table: pa.Table, declared: dict[str, str], unusable: tuple[str, 
         columns.append(values)
     _check_names(table.column_names)
     if not names:
-        raise DataError("The table has no columns that can be read.", hint="numbers, words, truths or dates")
+        raise DataError("The table has no columns that can be read.", suggest="numbers, words, truths or dates")
     return Frame(pa.Table.from_arrays(columns, names=names), tuple(declared.items()), tuple(left_out))
 
 
@@ -277,7 +277,7 @@ def _from_pandas(frame: Any, declared: dict[str, str]) -> Frame:
     names, arrays, unusable = [], [], []
     for place, name in enumerate(frame.columns):
         if not isinstance(name, str):
-            raise DataError("A column's name is not text.", hint="frame.columns = [...]")
+            raise DataError("A column's name is not text.", suggest="frame.columns = [...]")
         values = frame.iloc[:, place]
         try:
             array = _untyped(values) if values.dtype == object else pa.array(values, from_pandas=True)

@@ -199,24 +199,26 @@ def _frame(source: Any) -> DataFrame:
         from pyspark.sql import DataFrame
         from pyspark.sql.classic.dataframe import DataFrame as Classic
     except ImportError:
-        raise DataError("Spark is not installed.", hint="pip install 'epsilons[spark]', and Java 17 or newer") from None
+        raise DataError(
+            "Spark is not installed.", suggest="pip install 'epsilons[spark]', and Java 17 or newer"
+        ) from None
     if isinstance(source, Classic):
         _check_running(source.sparkSession)
         if source.isStreaming:
-            raise DataError("A stream has no end to be asked about.", hint="a DataFrame that was read, not streamed")
+            raise DataError("A stream has no end to be asked about.", suggest="a DataFrame that was read, not streamed")
         return source
     if isinstance(source, DataFrame) or Spark.takes(source):
         raise DataError(
             "This kind of Spark frame cannot be read.",
             rule="A DataFrame of a session in this process; not of Spark Connect, not of pandas on Spark.",
-            hint="frame.to_spark(), or a session made with SparkSession.builder.master(...)",
+            suggest="frame.to_spark(), or a session made with SparkSession.builder.master(...)",
         )
     paths = [source] if isinstance(source, (str, os.PathLike)) else source
     if not isinstance(paths, (list, tuple)) or not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
         raise DataError(
             f"Spark cannot read a table from {type(source).__name__!r}.",
             rule="A Spark DataFrame, the name of a table, or paths of Parquet files.",
-            hint='eps.Dataset("wages", engine="spark", ...)',
+            suggest='eps.Dataset("wages", engine="spark", ...)',
         )
     session = _their_session()
     if isinstance(source, str) and not _is_path(source):
@@ -248,7 +250,7 @@ def _found(look: Callable[[], DataFrame], absent: Callable[[Any], str | None], h
 
     found = _hide_errors(work)
     if isinstance(found, str):
-        raise DataError(found, rule="The name of a table, or paths of Parquet files.", hint=hint)
+        raise DataError(found, rule="The name of a table, or paths of Parquet files.", suggest=hint)
     return found
 
 
@@ -268,7 +270,7 @@ def _their_session() -> SparkSession:
         return quiet.appName("epsilons").getOrCreate()
     except Exception:
         pass
-    raise DataError("Spark could not be started.", hint="Java 17 or newer, or a session that runs already")
+    raise DataError("Spark could not be started.", suggest="Java 17 or newer, or a session that runs already")
 
 
 def _check_running(session: SparkSession) -> None:
@@ -282,7 +284,7 @@ def _check_running(session: SparkSession) -> None:
         raise DataError(
             "The Spark session of this table was stopped.",
             rule="Nothing is charged for a table that cannot be read.",
-            hint="a new session, and the dataset opened again with the same ledger",
+            suggest="a new session, and the dataset opened again with the same ledger",
         )
 
 
@@ -319,7 +321,7 @@ def _home(session: SparkSession) -> str:
         raise DataError(
             "There is no directory for the prepared copy that every executor reaches.",
             rule="The copy is written to files, so that a lost executor changes nothing.",
-            hint='spark.sparkContext.setCheckpointDir("hdfs:///private/epsilons")',
+            suggest='spark.sparkContext.setCheckpointDir("hdfs:///private/epsilons")',
         )
     home = f"{shared}/epsilons-{_token()}"
     files, path = _hadoop(session, home)

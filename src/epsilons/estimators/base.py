@@ -18,8 +18,8 @@ from epsilons.calls import make_signature
 from epsilons.errors import PlanError, PreferenceError
 from epsilons.release import Release
 from epsilons.statistics.catalogue import CATALOGUE
-from epsilons.statistics.people import as_doubles
-from epsilons.statistics.rows import as_matrix
+from epsilons.summaries.people import as_doubles
+from epsilons.summaries.rows import as_matrix
 
 #: The options of every statistic that are parameters of a model; what goes with people goes to `fit`.
 PARAMETERS = tuple(name for name in options_of(ARRAYS) if name not in ("group_epsilons", "entropy"))
@@ -76,7 +76,7 @@ class PersonalizedModel(BaseEstimator):  # type: ignore[misc]
             raise PreferenceError(
                 "There are no epsilons.",
                 rule="One per row of X; eps.PUBLIC for public.",
-                hint="model.fit(X, y, epsilons=e), in a pipeline after model.set_fit_request(epsilons=True)",
+                suggest="model.fit(X, y, epsilons=e), in a pipeline after model.set_fit_request(epsilons=True)",
             )
         if entropy is not None:
             check_entropy(entropy)

@@ -93,7 +93,7 @@ def open(
     from epsilons.ledger.opening import find_database
 
     if url is None and (anchor or accept_loss):
-        raise LedgerError("A ledger in memory has no anchor.", hint='url="sqlite:///people.ledger"')
+        raise LedgerError("A ledger in memory has no anchor.", suggest='url="sqlite:///people.ledger"')
     database = find_database(url, create=create)
     try:
         return Ledger(database, clock=clock or now, anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss)

@@ -50,7 +50,7 @@ def _bad_digests() -> PreferenceError:
     return PreferenceError(
         "The people are not given as digests.",
         rule=f"A person is known to the ledger by a digest of {DIGEST_BYTES} bytes.",
-        hint="an array of shape (people, 16) and type uint8",
+        suggest="an array of shape (people, 16) and type uint8",
     )
 
 
@@ -75,7 +75,7 @@ def check_grants(given: Grants, people: int) -> NDArray[np.int64]:
             raise _bad_grant()
         array = np.array(listed, dtype=np.int64)
     if array.shape != (people,):
-        raise PreferenceError("There must be one grant for each person.", hint="two arrays of the same length")
+        raise PreferenceError("There must be one grant for each person.", suggest="two arrays of the same length")
     if ((array != PUBLIC_CODE) & ((array < 1) | (array > LARGEST))).any():
         raise _bad_grant()
     return array
@@ -85,7 +85,7 @@ def _bad_grant() -> PreferenceError:
     return PreferenceError(
         "A grant cannot be used.",
         rule=f"A grant is a whole number of nano-epsilon from 1 to {LARGEST}, or public (-1 or None).",
-        hint="epsilons.preferences.to_nano",
+        suggest="epsilons.preferences.to_nano",
     )
 
 
@@ -101,7 +101,7 @@ def check_charges(given: Mapping[int, int]) -> dict[int, int]:
         raise LedgerError(
             "A charge cannot be used.",
             rule=f"A charge is a whole number of nano-epsilon from 1 to {LARGEST}.",
-            hint="leave out cohorts that are not used",
+            suggest="leave out cohorts that are not used",
         )
     return {int(cohort): int(nano) for cohort, nano in sorted(given.items())}
 
@@ -132,7 +132,7 @@ def _encodes(given: str) -> bool:
 def check_analyst(given: str) -> str:
     """Who asks, by a name that quotas are kept under."""
     if not check_text(given, "analyst's name").strip():
-        raise LedgerError("An analyst has a name.", hint='analyst="statistics office"')
+        raise LedgerError("An analyst has a name.", suggest='analyst="statistics office"')
     return given
 
 
@@ -153,23 +153,25 @@ def check_answer(given: bytes) -> bytes:
 def check_number(given: int) -> int:
     """The number of a release."""
     if not is_whole(given) or not 0 < given < 2**63:
-        raise LedgerError("There is no release of this number.", hint="ledger.history()")
+        raise LedgerError("There is no release of this number.", suggest="ledger.history()")
     return int(given)
 
 
 def check_share(given: Fraction) -> Fraction:
     """A share of everyone's grant: above 0, at most 1, and exact."""
     if not isinstance(given, Fraction) or not 0 < given <= 1:
-        raise PlanError("This share is not allowed.", rule="A share lies above 0 and at most at 1.", hint="share=0.1")
+        raise PlanError(
+            "This share is not allowed.", rule="A share lies above 0 and at most at 1.", suggest="share=0.1"
+        )
     return given
 
 
 def check_terms(neighbors: str, rows_per_person: int, allow_individual: bool) -> Terms:
     """What is fixed for the life of a ledger."""
     if neighbors not in NEIGHBORS:
-        raise LedgerError("Unknown neighbours.", hint='neighbors="absent" or neighbors="replace"')
+        raise LedgerError("Unknown neighbours.", suggest='neighbors="absent" or neighbors="replace"')
     if not is_whole(rows_per_person) or not 1 <= rows_per_person < 2**31:
-        raise LedgerError("This number of rows per person is not allowed.", hint="rows_per_person=1")
+        raise LedgerError("This number of rows per person is not allowed.", suggest="rows_per_person=1")
     if not isinstance(allow_individual, bool):
-        raise LedgerError("allow_individual is either True or False.", hint="allow_individual=False")
+        raise LedgerError("allow_individual is either True or False.", suggest="allow_individual=False")
     return Terms(neighbors, int(rows_per_person), allow_individual)

@@ -42,7 +42,7 @@ def canonical(person: object) -> bytes:
     raise DataError(
         "A person's id cannot be used.",
         rule="An id is a whole number, a text or bytes, and never missing.",
-        hint="a column of whole numbers or of text",
+        suggest="a column of whole numbers or of text",
     )
 
 
@@ -55,7 +55,7 @@ def digests(ids: NDArray[Any] | Sequence[Id] | pa.Array | pa.ChunkedArray, salt:
     if not isinstance(ids, np.ndarray) and hasattr(ids, "type"):
         return _of_arrow(ids, salt)
     if isinstance(ids, np.ndarray) and ids.ndim != 1:
-        raise DataError("People are given as one column of ids.", hint="an array of one dimension")
+        raise DataError("People are given as one column of ids.", suggest="an array of one dimension")
     if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
         return _hashed((b"%x" % number for number in ids.tolist()), salt, _NUMBER)
     return _hashed(map(canonical, ids.tolist() if isinstance(ids, np.ndarray) else ids), salt)

@@ -104,7 +104,7 @@ class Anchor:
             raise LedgerError(
                 "This ledger's head is not where it is kept.",
                 rule="Without its head nobody can tell whether an older copy of the ledger was put back.",
-                hint="the anchor of the machine it comes from, or `epsilons ledger adopt` to take the ledger as it is",
+                suggest="the anchor of the machine it comes from, or `epsilons ledger adopt` to take it as it is",
             )
         if not self._is_ancestor(connection, ledger, known):
             raise _diverged()
@@ -113,12 +113,12 @@ class Anchor:
         """The head that the ledger has lost, if any; refuses where nothing was lost."""
         known = self.known()
         if known is not None and known.ledger != ledger:
-            raise LedgerError("The head that is kept here is another ledger's.", hint="the ledger's own anchor")
+            raise LedgerError("The head that is kept here is another ledger's.", suggest="the ledger's own anchor")
         if known is not None and self._is_ancestor(connection, ledger, known):
             raise LedgerError(
                 "This ledger stands at its head or ahead of it: nothing was lost.",
                 rule="Accepting a loss spends everybody's grant.",
-                hint="open it as usual",
+                suggest="open it as usual",
             )
         return known
 
@@ -154,7 +154,7 @@ class Anchor:
             raise LedgerError(
                 "The ledger whose head is kept here is gone.",
                 rule="A new ledger in its place would let everyone's budget start anew.",
-                hint="the newest copy of that ledger, or another anchor for a new one",
+                suggest="the newest copy of that ledger, or another anchor for a new one",
             )
 
     def adopt(self, connection: Connection, ledger: str) -> None:
@@ -179,7 +179,7 @@ class Anchor:
             raise LedgerError(
                 f"This ledger's head, {self._path}, cannot be read.",
                 rule="Without it nobody can tell whether an older copy was put back.",
-                hint="put the file back, or move it away and run epsilons ledger adopt",
+                suggest="put the file back, or move it away and run epsilons ledger adopt",
             ) from None
 
     def _write(self, head: Head) -> None:
@@ -210,7 +210,7 @@ class Anchor:
             raise LedgerError(
                 "This ledger's head cannot be written.",
                 rule="No data is read before the head is safe; what was charged stays charged.",
-                hint="a writable place for anchor=",
+                suggest="a writable place for anchor=",
             ) from None
 
 
@@ -218,5 +218,5 @@ def _diverged() -> LedgerError:
     return LedgerError(
         "This ledger is behind its head or beside it.",
         rule="A ledger that was restored, forked or edited would spend budgets twice.",
-        hint="the newest copy of the ledger; if it is lost for good, `epsilons ledger adopt --accept-loss`",
+        suggest="the newest copy of the ledger; if it is lost for good, `epsilons ledger adopt --accept-loss`",
     )

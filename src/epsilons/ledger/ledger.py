@@ -148,7 +148,7 @@ class Ledger:
                 raise LedgerError(
                     "This ledger was created under other terms.",
                     rule="Neighbours, rows per person and individual privacy are fixed for the life of a ledger.",
-                    hint=f"neighbors={held.neighbors!r}, rows_per_person={held.rows_per_person}, "
+                    suggest=f"neighbors={held.neighbors!r}, rows_per_person={held.rows_per_person}, "
                     f"allow_individual={held.allow_individual}",
                 )
         return wished
@@ -251,12 +251,12 @@ class Ledger:
                 return before
             terms = statements.read_terms(connection)
             if terms is None:
-                raise LedgerError("This ledger's terms are not settled.", hint="ledger.settle_terms(...)")
+                raise LedgerError("This ledger's terms are not settled.", suggest="ledger.settle_terms(...)")
             if individual and not terms.allow_individual:
                 raise LedgerError(
                     "This ledger does not allow individual privacy.",
                     rule="It is not DP, and one such release marks everything that follows.",
-                    hint="a new ledger with allow_individual=True",
+                    suggest="a new ledger with allow_individual=True",
                 )
             if statements.read_epoch(connection) != epoch:
                 raise stale_plan()
@@ -282,7 +282,7 @@ class Ledger:
         with self._writing("touching", "touched") as connection:
             held = statements.get_reservation(connection, which)
             if held.state == REFUNDED:
-                raise LedgerError("This charge was given back.", rule="No charge, no data.", hint="reserve again")
+                raise LedgerError("This charge was given back.", rule="No charge, no data.", suggest="reserve again")
             if held.state == LOST:
                 raise _was_lost()
             if held.state == RESERVED:
@@ -388,5 +388,5 @@ def _was_lost() -> LedgerError:
     return LedgerError(
         "This question was under way when the ledger's newest records were lost.",
         rule="Its answer may have left already, and a second one would be a second release.",
-        hint="ask anew, and pay anew",
+        suggest="ask anew, and pay anew",
     )

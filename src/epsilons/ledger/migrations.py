@@ -36,7 +36,7 @@ def _format(connection: Connection) -> int:
         raise LedgerError(
             "This ledger was written by a newer release of epsilons.",
             rule=f"This release reads formats 1 to {tables.FORMAT}.",
-            hint="pip install --upgrade epsilons",
+            suggest="pip install --upgrade epsilons",
         )
     return found
 

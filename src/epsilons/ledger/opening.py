@@ -37,26 +37,28 @@ OWNER = Owner(
         LedgerError,
         "The ledger's database refused or could not be reached; nothing was changed.",
         rule="A change is made as a whole or not at all.",
-        hint="check that the database exists, is writable and is not held by a long transaction",
+        suggest="check that the database exists, is writable and is not held by a long transaction",
     ),
     broken=partial(
         LedgerError,
         "The connection to the ledger's database broke; the last change was made as a whole or not at all.",
         rule="What was charged stays charged.",
-        hint="ask again: a question that was charged resumes at no further charge",
+        suggest="ask again: a question that was charged resumes at no further charge",
     ),
     no_address=partial(
         LedgerError,
         "There is no ledger at such an address.",
-        hint='"sqlite:///people.ledger", "postgresql://host/database" or None',
+        suggest='"sqlite:///people.ledger", "postgresql://host/database" or None',
     ),
     no_postgres_address=partial(
         LedgerError,
         "There is no ledger at such an address.",
         rule="postgresql://user:password@host/database, then perhaps ?schema= and a name in small letters.",
-        hint='"postgresql://localhost/wages"',
+        suggest='"postgresql://localhost/wages"',
     ),
-    no_psycopg=partial(LedgerError, "A ledger in PostgreSQL needs psycopg.", hint="pip install 'epsilons[postgres]'"),
+    no_psycopg=partial(
+        LedgerError, "A ledger in PostgreSQL needs psycopg.", suggest="pip install 'epsilons[postgres]'"
+    ),
     no_log=partial(
         LedgerError, "This disk cannot hold a ledger.", rule="SQLite's write-ahead log does not work there."
     ),
@@ -64,13 +66,13 @@ OWNER = Owner(
         LedgerError,
         "This server does not wait for the disk.",
         rule="A charge must survive a crash of the server.",
-        hint="fsync = on in the server's settings",
+        suggest="fsync = on in the server's settings",
     ),
     forked=partial(
         LedgerError,
         "A ledger in memory belongs to the process that opened it.",
         rule="Two copies would each spend the whole budget.",
-        hint='a file that processes can share: epsilons.ledger.open("sqlite:///people.ledger")',
+        suggest='a file that processes can share: epsilons.ledger.open("sqlite:///people.ledger")',
     ),
 )
 
@@ -83,7 +85,7 @@ def find_database(url: str | None, *, create: bool) -> Database:
         return Sqlite(None, OWNER)
     path = sqlite_path(url)
     if path is not None and not create and not os.path.exists(path):
-        raise LedgerError("There is no ledger here.", hint="the address it was created with")
+        raise LedgerError("There is no ledger here.", suggest="the address it was created with")
     return open_database(url, OWNER)
 
 
@@ -101,7 +103,7 @@ def open_ledger(database: Database, at: str, *, anchor: Place, create: bool, ado
         there = _is_there(database, connection)
     if not there:
         if not create:
-            raise LedgerError("There is no ledger here.", hint="the address it was created with")
+            raise LedgerError("There is no ledger here.", suggest="the address it was created with")
         _create(database, at, anchor)
     with database.read() as connection:
         name = str(connection.execute(select(tables.ledger.c.id)).scalar_one())
@@ -153,7 +155,9 @@ def _create(database: Database, at: str, anchor: Place) -> None:
 
 def _accept_loss(database: Database, at: str, head: Anchor | None, name: str) -> None:
     if head is None:
-        raise LedgerError("Nobody knows whether this ledger has lost anything.", rule="It has no head.", hint="anchor=")
+        raise LedgerError(
+            "Nobody knows whether this ledger has lost anything.", rule="It has no head.", suggest="anchor="
+        )
     migrations.bring_up_to_date(database, at, lambda _: None)
     with database.write() as connection:
         _write_off(connection, at, head.lost(connection, name))
@@ -188,7 +192,7 @@ def _state_directory() -> Path:
     try:
         home = Path.home()
     except RuntimeError:
-        raise LedgerError("This user has no home directory to keep the ledger's head in.", hint="anchor=") from None
+        raise LedgerError("This user has no home directory to keep the ledger's head in.", suggest="anchor=") from None
     if sys.platform == "darwin":
         return home / "Library" / "Application Support"
     return home / ".local" / "state"

@@ -27,7 +27,7 @@ def does_not_add_up(what: str) -> LedgerError:
     return LedgerError(
         f"The ledger's history does not add up: {what}.",
         rule="Every change is a line of the journal, chained to the one before it.",
-        hint="the newest copy of the ledger that does verify",
+        suggest="the newest copy of the ledger that does verify",
     )
 
 

@@ -119,7 +119,7 @@ def get_reservation(connection: Connection, number: int) -> Reservation:
     """The reservation of this number."""
     row = connection.execute(_NUMBERED, {"which": number}).one_or_none()
     if row is None:
-        raise LedgerError("There is no release of this number.", hint="ledger.history()")
+        raise LedgerError("There is no release of this number.", suggest="ledger.history()")
     return _resume(connection, row)
 
 
@@ -192,7 +192,7 @@ def read_statement(connection: Connection, digest: bytes) -> Statement:
     people, moves, past, charges = tables.people, tables.moves, tables.reservations, tables.charges
     person = connection.execute(select(people).where(people.c.digest == digest)).one_or_none()
     if person is None:
-        raise LedgerError("This person has no account here.", hint="the id as it stands in the table")
+        raise LedgerError("This person has no account here.", suggest="the id as it stands in the table")
     changes = connection.execute(select(moves).where(moves.c.digest == digest).order_by(moves.c.seq)).all()
     starts = [person.joined, *(change.seq for change in changes)]
     places = [change.origin for change in changes] + [person.cohort]
@@ -288,7 +288,7 @@ def use_quota(connection: Connection, analyst: str, paid: Mapping[int, int]) -> 
             "This analyst's quota does not reach for this question; nothing was charged.",
             rule="A quota shares the questions out fairly among analysts. It is no privacy budget: those are kept per "
             "person, over all analysts.",
-            hint="a smaller share, a question that was asked before, or a larger quota",
+            suggest="a smaller share, a question that was asked before, or a larger quota",
         )
 
 

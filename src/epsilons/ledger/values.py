@@ -48,7 +48,7 @@ def budget_exceeded() -> BudgetExceeded:
     return BudgetExceeded(
         "Nobody has anything left to spend.",
         rule="Everyone's charges together stay within what they granted.",
-        hint="a question that was asked before, which is answered again at no charge",
+        suggest="a question that was asked before, which is answered again at no charge",
     )
 
 
@@ -57,7 +57,7 @@ def stale_plan() -> StalePlanError:
     return StalePlanError(
         "The budgets changed since this question was planned; nothing was charged.",
         rule="A charge is made only if it fits what everyone has left at that moment.",
-        hint="plan and ask again",
+        suggest="plan and ask again",
     )
 
 

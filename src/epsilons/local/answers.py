@@ -44,7 +44,7 @@ class Answers:
             raise DataError(
                 f"There is no usable row.{first}",
                 rule="Each row is one owner's answer.",
-                hint=f"columns {columns_of(self.survey)}",
+                suggest=f"columns {columns_of(self.survey)}",
             )
         protocol = self.survey.protocol
         if protocol is None:
@@ -60,7 +60,7 @@ def read_answers(path: str | Path, survey: Survey) -> Answers:
         with Path(path).open("rb") as file:
             return answers_from(_lines(file), survey)
     except OSError as error:
-        raise DataError(f"The answers cannot be read: {error.strerror}.", hint="another path") from None
+        raise DataError(f"The answers cannot be read: {error.strerror}.", suggest="another path") from None
 
 
 def answers_from(lines: Iterable[str], survey: Survey) -> Answers:
@@ -135,7 +135,7 @@ class _Reader:
             raise ProtocolError(
                 f"The column {(missing or sorted(doubled))[0]} is {'missing' if missing else 'there twice'}.",
                 rule=f"The answers to this survey have the columns {', '.join(needed)}.",
-                hint=f"a first line {columns_of(self.survey)}",
+                suggest=f"a first line {columns_of(self.survey)}",
             )
         self.places = {name: names.index(name) for name in (*needed, "owner") if name in names}
         return True

@@ -98,7 +98,7 @@ class ResponseProtocol(ABC):
             raise ProtocolError(
                 "These are not one round's outputs.",
                 rule=f"A flat array of whole numbers from 0 to {self.outputs - 1}.",
-                hint="protocol.count(answers) for each round on its own",
+                suggest="protocol.count(answers) for each round on its own",
             )
         counts = np.zeros(self.outputs, np.int64)
         # In chunks, since `numpy.bincount` copies its input to eight bytes an owner.
@@ -121,7 +121,7 @@ class ResponseProtocol(ABC):
             raise ProtocolError(
                 f"{len(counts)} count vectors were given.",
                 rule=f"One for each round of this protocol: {self.rounds}.",
-                hint="protocol.estimate(*[protocol.count(answers) for answers in rounds])",
+                suggest="protocol.estimate(*[protocol.count(answers) for answers in rounds])",
             )
 
     # Observers --------------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class ResponseProtocol(ABC):
         if view == COUNTS:
             check_crowd(count, population, neighbors, other)
             return self._leak_counts(epsilon, count, population, neighbors, other)
-        raise PlanError("There is no such view.", rule=f"One of {', '.join(VIEWS)}.", hint='leakage("both-rounds")')
+        raise PlanError("There is no such view.", rule=f"One of {', '.join(VIEWS)}.", suggest='leakage("both-rounds")')
 
     @abstractmethod
     def _leak_last(self, epsilon: float | None) -> Leakage: ...
@@ -226,14 +226,14 @@ def protocol_from(document: Mapping[str, Any]) -> ResponseProtocol:
     name = settings.pop("mechanism", None)
     kind = _REGISTRY.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise ProtocolError("The mechanism is unknown.", hint=f"one of {', '.join(sorted(_REGISTRY))}")
+        raise ProtocolError("The mechanism is unknown.", suggest=f"one of {', '.join(sorted(_REGISTRY))}")
     try:
         return kind(**settings)
     except TypeError:
         raise ProtocolError(
             f"The settings do not fit {name}.",
             rule="Every setting is known and every needed one is there.",
-            hint="epsilons collect design writes a file that fits",
+            suggest="epsilons collect design writes a file that fits",
         ) from None
 
 
@@ -246,7 +246,7 @@ def read_truths(truths: Any, options: int) -> tuple[NDArray[np.uint32], bool]:
         raise DataError(
             "Truths are not a list of whole numbers.",
             rule=f"One number for each owner: 0 for none, 1..{options} for an option.",
-            hint="respond([0, 1, 1]), or respond(1) for one owner",
+            suggest="respond([0, 1, 1]), or respond(1) for one owner",
         )
     flat = np.atleast_1d(array)
     if flat.dtype.kind == "b" or (flat.dtype.kind == "u" and np.iinfo(flat.dtype).max <= options):
@@ -266,6 +266,8 @@ def check_crowd(count: int, population: int | None, neighbors: str, other: int) 
         if number is None:
             continue
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
-            raise PlanError(f"{name} is not usable.", rule=f"A whole number from {least} on.", hint=f"{name}={least}")
+            raise PlanError(
+                f"{name} is not usable.", rule=f"A whole number from {least} on.", suggest=f"{name}={least}"
+            )
     if neighbors not in ("absent", "replace"):
-        raise PlanError("Unknown neighbours.", rule='"absent" or "replace".', hint='neighbors="absent"')
+        raise PlanError("Unknown neighbours.", rule='"absent" or "replace".', suggest='neighbors="absent"')

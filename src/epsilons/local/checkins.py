@@ -33,7 +33,7 @@ def read_checkins(path: str | Path) -> CheckIns:
         with opened(path, "rt", encoding="utf-8", errors="replace") as file:
             return checkins_from(file)
     except (OSError, EOFError):
-        raise DataError("The check-ins cannot be read.", rule="Text, or text in .gz.", hint="another path") from None
+        raise DataError("The check-ins cannot be read.", rule="Text, or text in .gz.", suggest="another path") from None
 
 
 def checkins_from(lines: Iterable[str]) -> CheckIns:

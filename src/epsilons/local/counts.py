@@ -112,5 +112,5 @@ def _check_size(outcomes: int) -> None:
         raise PlanError(
             "There are too many outcomes to go through.",
             rule=f"At most {_MOST_OUTCOMES:,}.",
-            hint="smaller numbers, or leave out population= for the law in a large crowd",
+            suggest="smaller numbers, or leave out population= for the law in a large crowd",
         )

@@ -130,7 +130,7 @@ def leakage_document(one: Leakage) -> dict[str, Any]:
 def check_level(level: Any) -> float:
     """A level of confidence: a number between 0 and 1."""
     if isinstance(level, bool) or not isinstance(level, (int, float, np.number)) or not 0 < float(level) < 1:
-        raise PlanError("This level is not usable.", rule="It lies between 0 and 1.", hint="interval(0.95)")
+        raise PlanError("This level is not usable.", rule="It lies between 0 and 1.", suggest="interval(0.95)")
     return float(level)
 
 
@@ -147,7 +147,7 @@ def read_counts(counts: Any, outputs: int, what: str) -> NDArray[np.int64]:
         raise ProtocolError(
             f"The counts of {what} are not usable.",
             rule=f"One whole number, not negative, for each of the outputs 0..{outputs - 1}.",
-            hint="protocol.count(answers) makes them",
+            suggest="protocol.count(answers) makes them",
         )
     return whole
 

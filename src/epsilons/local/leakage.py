@@ -78,7 +78,7 @@ class Leakage:
     def epsilon_at(self, delta: float) -> float:
         """The smallest epsilon that holds but for probability delta; infinite where there is none."""
         if math.isnan(delta) or not 0 <= delta <= 1:
-            raise PlanError(f"A delta of {delta!r} is not allowed.", rule="From 0 to 1.", hint="delta=1e-6")
+            raise PlanError(f"A delta of {delta!r} is not allowed.", rule="From 0 to 1.", suggest="delta=1e-6")
         if self.delta_at(0.0) <= delta:
             return 0.0
         low, high = 0.0, min(self.pure, _LARGEST_EPSILON)
@@ -164,7 +164,7 @@ def smallest_delta(pairs: Sequence[Pair], epsilon: float) -> float:
 def check_epsilon(epsilon: float) -> float:
     """An epsilon at which a delta is asked for: a number that is not negative; infinity asks for certainties."""
     if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, np.number)) or not float(epsilon) >= 0:
-        raise PlanError("This epsilon is not usable.", rule="It is a number from 0 on.", hint="epsilon=1")
+        raise PlanError("This epsilon is not usable.", rule="It is a number from 0 on.", suggest="epsilon=1")
     return float(epsilon)
 
 

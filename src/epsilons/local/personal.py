@@ -53,7 +53,7 @@ class PersonalResponse:
         self.options = read_options(options)
         self.roster: Roster = roster_of(epsilons)
         if not len(self.roster):
-            raise DataError("There are no owners.", rule="One epsilon for each owner.", hint="[0.5, 1.0]")
+            raise DataError("There are no owners.", rule="One epsilon for each owner.", suggest="[0.5, 1.0]")
 
     @property
     def levels(self) -> Levels:
@@ -87,7 +87,7 @@ class PersonalResponse:
             raise DataError(
                 "Truths and epsilons do not match.",
                 rule=f"One truth for each of the {len(self.roster):,} epsilons.",
-                hint="RandomizedResponse(epsilon=epsilon).respond(truth) for one owner",
+                suggest="RandomizedResponse(epsilon=epsilon).respond(truth) for one owner",
             )
         entropy = system() if entropy is None else entropy
         answers = cleaned.copy()
@@ -108,7 +108,7 @@ class PersonalResponse:
             raise ProtocolError(
                 "These are not the owners' outputs.",
                 rule=f"For each owner a whole number from 0 to {self.outputs - 1}, in the order of the epsilons.",
-                hint="protocol.count(*protocol.respond(truths))",
+                suggest="protocol.count(*protocol.respond(truths))",
             )
         cells = self.roster.codes.astype(np.int64) * self.outputs + array
         table = np.bincount(cells, minlength=len(self.levels.grants) * self.outputs)
@@ -123,9 +123,9 @@ class PersonalResponse:
         sizes, (p, low) = np.array(self.levels.sizes, dtype=np.float64), self._chances
         people = sizes.sum()
         if assume not in ("unrelated", "nothing"):
-            raise PlanError("Unknown assumption.", rule='"unrelated" or "nothing".', hint='assume="unrelated"')
+            raise PlanError("Unknown assumption.", rule='"unrelated" or "nothing".', suggest='assume="unrelated"')
         if isinstance(density, bool) or not isinstance(density, (int, float)) or not 0 < density < 1:
-            raise PlanError("This density is not usable.", rule="It lies between 0 and 1.", hint="density=0.5")
+            raise PlanError("This density is not usable.", rule="It lies between 0 and 1.", suggest="density=0.5")
         least = people / float(sizes @ p)
         if assume == "nothing":
             reached = float((1 / p).max())
@@ -133,7 +133,7 @@ class PersonalResponse:
                 raise PlanError(
                     f"A cap of {cap:.4g} is out of reach.",
                     rule=f"When everybody counts alike, one owner moves the count by up to {reached:.4g}.",
-                    hint='assume="unrelated"',
+                    suggest='assume="unrelated"',
                 )
             return np.full(len(sizes), 1 / people)
         most = _DEFAULT_CAP * least if cap is None else float(cap)
@@ -141,7 +141,7 @@ class PersonalResponse:
             raise PlanError(
                 f"A cap of {most:.4g} is out of reach.",
                 rule=f"With these epsilons somebody moves the count by at least {least:.4g}, whatever the weights.",
-                hint=f"cap={math.ceil(least * 100) / 100}",
+                suggest=f"cap={math.ceil(least * 100) / 100}",
             )
         base = 1 / (low * (1 - low) / p**2 + density * (1 - density))
         return _fill(base, most * p / people, sizes)
@@ -198,7 +198,7 @@ class PersonalResponse:
             raise ProtocolError(
                 "The counts are not usable.",
                 rule="A row for each level with as many answers as it has owners, a column for each output.",
-                hint="protocol.count(answers)",
+                suggest="protocol.count(answers)",
             )
         return table.astype(np.int64)
 
@@ -214,7 +214,7 @@ class PersonalResponse:
         }
         asked = max((e for e in found if math.isfinite(e)), default=math.inf) if epsilon is None else epsilon
         if asked not in found:
-            raise PlanError("There is no such level.", hint=f"one of {', '.join(f'{e:.6g}' for e in found)}")
+            raise PlanError("There is no such level.", suggest=f"one of {', '.join(f'{e:.6g}' for e in found)}")
         return found[asked]
 
     def leakages(self, every: bool = False) -> tuple[Leakage, ...]:

@@ -117,7 +117,7 @@ class SquareGrid:
     def cell_of(self, label: str) -> int:
         number = label.removeprefix("cell ")
         if not (number.isdecimal() and number.isascii() and len(number) <= 10 and 0 < int(number) <= self.side**2):
-            raise ProtocolError("A label is no cell of the grid.", rule="cell and a number.", hint="cell 2005559445")
+            raise ProtocolError("A label is no cell of the grid.", rule="cell and a number.", suggest="cell 2005559445")
         return int(number)
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,7 +132,9 @@ class H3Grid:
 
     def __post_init__(self) -> None:
         if isinstance(self.resolution, bool) or not isinstance(self.resolution, int) or not 0 <= self.resolution <= 15:
-            raise PlanError("This resolution is not usable.", rule="A whole number from 0 to 15.", hint="resolution=8")
+            raise PlanError(
+                "This resolution is not usable.", rule="A whole number from 0 to 15.", suggest="resolution=8"
+            )
 
     def cells(self, latitudes: Any, longitudes: Any) -> NDArray[np.uint64]:
         h3 = _h3()
@@ -163,7 +165,9 @@ class H3Grid:
     def cell_of(self, label: str) -> int:
         h3, text = _h3(), label.removeprefix("h3 ")
         if not h3.is_valid_cell(text):
-            raise ProtocolError("A label is no cell of the grid.", rule="h3 and an index.", hint="h3 882a100d25fffff")
+            raise ProtocolError(
+                "A label is no cell of the grid.", rule="h3 and an index.", suggest="h3 882a100d25fffff"
+            )
         return int(h3.str_to_int(text))
 
     def to_dict(self) -> dict[str, Any]:
@@ -181,7 +185,9 @@ def grid_from(document: Mapping[str, Any]) -> Grid:
             return SquareGrid(center, float(document.get("miles", 0.15)), int(document.get("side", 63_333)))
     except (KeyError, TypeError, ValueError):
         pass
-    raise ProtocolError("The grid is not usable.", rule='A grid "h3" or "square" with its numbers.', hint='grid = "h3"')
+    raise ProtocolError(
+        "The grid is not usable.", rule='A grid "h3" or "square" with its numbers.', suggest='grid = "h3"'
+    )
 
 
 @dataclass(frozen=True)
@@ -196,7 +202,9 @@ class Region:
         """All cells in a box."""
         ids = tuple(grid.cells_in(box))
         if not ids:
-            raise PlanError("No cell lies in the box.", rule="A cell counts if its centre does.", hint="a larger box")
+            raise PlanError(
+                "No cell lies in the box.", rule="A cell counts if its centre does.", suggest="a larger box"
+            )
         return cls(grid, ids)
 
     def __len__(self) -> int:
@@ -230,7 +238,9 @@ class Region:
 
         values = numbers.values if isinstance(numbers, Estimate) else np.asarray(numbers, dtype=np.float64)
         if values.shape != (len(self),):
-            raise DataError("Numbers and cells do not match.", rule="One number per cell.", hint="an estimate of them")
+            raise DataError(
+                "Numbers and cells do not match.", rule="One number per cell.", suggest="an estimate of them"
+            )
         # An estimate may be below 0; a picture of people starts there.
         return plot_map(list(self.outlines()), np.maximum(values, 0), "people", title, axes)
 
@@ -241,9 +251,11 @@ def read_points(latitudes: Any, longitudes: Any) -> tuple[NDArray[np.float64], N
         latitude = np.atleast_1d(np.asarray(latitudes, dtype=np.float64))
         longitude = np.atleast_1d(np.asarray(longitudes, dtype=np.float64))
     except (TypeError, ValueError):
-        raise DataError("Coordinates are not numbers.", rule="Degrees.", hint="cells([48.86], [2.29])") from None
+        raise DataError("Coordinates are not numbers.", rule="Degrees.", suggest="cells([48.86], [2.29])") from None
     if latitude.ndim != 1 or latitude.shape != longitude.shape:
-        raise DataError("Latitudes and longitudes do not match.", rule="One of each per point.", hint="two flat lists")
+        raise DataError(
+            "Latitudes and longitudes do not match.", rule="One of each per point.", suggest="two flat lists"
+        )
     lost = ~(np.isfinite(latitude) & np.isfinite(longitude) & (np.abs(latitude) <= 90) & (np.abs(longitude) <= 540))
     return np.where(lost, 1e6, latitude), np.where(lost, 0.0, longitude)
 
@@ -253,7 +265,9 @@ def check_box(box: Box) -> Box:
     south, west, north, east = box
     if not (-90 <= south < north <= 90 and -180 <= west < east <= 180):
         raise PlanError(
-            "This box is not usable.", rule="(south, west, north, east) in degrees.", hint="(40.6, -74.1, 40.9, -73.8)"
+            "This box is not usable.",
+            rule="(south, west, north, east) in degrees.",
+            suggest="(40.6, -74.1, 40.9, -73.8)",
         )
     return box
 
@@ -262,7 +276,7 @@ def check_number(cells: int) -> None:
     """No more cells than a protocol has options."""
     if cells > MAX_OPTIONS:
         raise PlanError(
-            "There are too many cells.", rule=f"At most {MAX_OPTIONS:,}.", hint="a smaller box or larger cells"
+            "There are too many cells.", rule=f"At most {MAX_OPTIONS:,}.", suggest="a smaller box or larger cells"
         )
 
 
@@ -270,6 +284,6 @@ def _h3() -> ModuleType:
     try:
         import h3
     except ImportError:
-        raise PlanError("The H3 grid needs the package h3.", hint="pip install 'epsilons[places]'") from None
+        raise PlanError("The H3 grid needs the package h3.", suggest="pip install 'epsilons[places]'") from None
     module: ModuleType = h3
     return module

@@ -120,7 +120,9 @@ def plan(
     _check_positive(delta, "delta", 1)
     options = read_options(options)
     if count is not None and (share is not None or isinstance(count, bool) or not isinstance(count, int) or count < 1):
-        raise PlanError("The group is not usable.", rule="Either share= or count=, a whole number.", hint="count=100")
+        raise PlanError(
+            "The group is not usable.", rule="Either share= or count=, a whole number.", suggest="count=100"
+        )
     share = (0.5 if share is None else share) if count is None else None
     if share is not None:
         _check_positive(share, "share", 1)
@@ -249,4 +251,4 @@ def _rate_down(rate: float) -> Fraction:
 def _check_positive(number: Any, name: str, below: float) -> None:
     if isinstance(number, bool) or not isinstance(number, (int, float, np.number)) or not 0 < float(number) < below:
         limit = f" below {below:g}" if math.isfinite(below) else ""
-        raise PlanError(f"This {name} is not usable.", rule=f"A number larger than 0{limit}.", hint=f"{name}=0.01")
+        raise PlanError(f"This {name} is not usable.", rule=f"A number larger than 0{limit}.", suggest=f"{name}=0.01")

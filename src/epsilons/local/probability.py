@@ -32,11 +32,11 @@ def read_probability(value: Any, name: str) -> Fraction:
         exact = Fraction(value)
     except (TypeError, ValueError, ZeroDivisionError, OverflowError):
         raise ProtocolError(
-            f"The probability {name} cannot be read.", rule="It is a number from 0 to 1.", hint=f"{name}=0.45"
+            f"The probability {name} cannot be read.", rule="It is a number from 0 to 1.", suggest=f"{name}=0.45"
         ) from None
     if not 0 <= exact <= 1:
         raise ProtocolError(
-            f"The probability {name} is out of range.", rule="It is a number from 0 to 1.", hint=f"{name}=0.45"
+            f"The probability {name} is out of range.", rule="It is a number from 0 to 1.", suggest=f"{name}=0.45"
         )
     return exact
 
@@ -46,19 +46,19 @@ def read_die(values: Any, sides: int, total: Fraction, name: str) -> tuple[Fract
     if values is None:
         return (total / sides,) * sides
     if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
-        raise ProtocolError(f"{name} is not a list.", rule="One probability for each output.", hint=f"{name}=None")
+        raise ProtocolError(f"{name} is not a list.", rule="One probability for each output.", suggest=f"{name}=None")
     chances = tuple(read_probability(value, name) for value in values)
     if len(chances) != sides:
         raise ProtocolError(
             f"{name} has {len(chances)} probabilities for {sides} outputs.",
             rule="One for output 0 (none) and one for each option.",
-            hint=f"leave out {name} for equal ones",
+            suggest=f"leave out {name} for equal ones",
         )
     if sum(chances) != total:
         raise ProtocolError(
             f"The probabilities of {name} add up to {float(sum(chances)):.10g}, not to {float(total):.10g}.",
             rule="All probabilities of a round add up to 1.",
-            hint=f'fractions as text, such as "1/3", or leave out {name} for equal ones',
+            suggest=f'fractions as text, such as "1/3", or leave out {name} for equal ones',
         )
     return chances
 
@@ -67,7 +67,9 @@ def read_options(options: Any) -> int:
     """How many options there are besides "none"."""
     if isinstance(options, bool) or not isinstance(options, (int, np.integer)) or not 1 <= options <= MAX_OPTIONS:
         raise ProtocolError(
-            "The number of options is not usable.", rule=f"A whole number from 1 to {MAX_OPTIONS:,}.", hint="options=11"
+            "The number of options is not usable.",
+            rule=f"A whole number from 1 to {MAX_OPTIONS:,}.",
+            suggest="options=11",
         )
     return int(options)
 

@@ -60,14 +60,14 @@ class RandomizedResponse(ResponseProtocol):
             raise ProtocolError(
                 "The first coin is no coin.",
                 rule="The truth is told with a probability between 0 and 1.",
-                hint="truth=0.8",
+                suggest="truth=0.8",
             )
         if yes is not None:
             if self.options != 1 or others is not None:
                 raise ProtocolError(
                     "A second coin is for a yes-or-no question.",
                     rule="With several options the second draw is a die.",
-                    hint="others=[...], or neither for equal chances",
+                    suggest="others=[...], or neither for equal chances",
                 )
             coin = read_probability(yes, "yes")
             others = (1 - coin, coin)
@@ -87,7 +87,7 @@ class RandomizedResponse(ResponseProtocol):
             raise ProtocolError(
                 "This epsilon is not usable.",
                 rule="A finite number, which takes the place of all probabilities.",
-                hint="RandomizedResponse(epsilon=1)",
+                suggest="RandomizedResponse(epsilon=1)",
             )
         self._asked = to_epsilon(nano)
         return truth_chance(nano, self.options)
@@ -110,7 +110,7 @@ class RandomizedResponse(ResponseProtocol):
         """The promise in the form that composes with other releases."""
         if math.isinf(self.epsilon):
             raise ProtocolError(
-                "Nothing is promised to everybody.", rule="Every output needs a chance.", hint="others without a 0"
+                "Nothing is promised to everybody.", rule="Every output needs a chance.", suggest="others without a 0"
             )
         nano = math.ceil(self.epsilon * NANO)
         return Guarantee(neighbors="replace", losses=((nano, nano),), imputes=True)

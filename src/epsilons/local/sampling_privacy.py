@@ -52,11 +52,11 @@ class SamplingPrivacy(ResponseProtocol):
     def __init__(self, options: int = 1, sampling: Any = None, *, others: Any = None) -> None:
         super().__init__(read_options(options))
         if sampling is None:
-            raise ProtocolError("There is no sampling probability.", rule="It must be chosen.", hint="sampling=0.45")
+            raise ProtocolError("There is no sampling probability.", rule="It must be chosen.", suggest="sampling=0.45")
         self.sampling = read_probability(sampling, "sampling")
         if not 0 < self.sampling < 1:
             raise ProtocolError(
-                "Nobody or everybody would be sampled.", rule="sampling lies between 0 and 1.", hint="sampling=0.45"
+                "Nobody or everybody would be sampled.", rule="sampling lies between 0 and 1.", suggest="sampling=0.45"
             )
         self.others = read_die(others, self.outputs, 1 - self.sampling, "others")
 
@@ -95,7 +95,7 @@ class SamplingPrivacy(ResponseProtocol):
             raise ProtocolError(
                 "The rounds have different numbers of owners.",
                 rule="Only owners who answered in both rounds count.",
-                hint="leave out owners who are missing in one round",
+                suggest="leave out owners who are missing in one round",
             )
         share = float(self.sampling)
         moved = second[1:] - first[1:]
@@ -166,7 +166,7 @@ class SamplingPrivacy(ResponseProtocol):
                 raise PlanError(
                     "A small crowd is only judged against none.",
                     rule='population= goes with neighbors="absent".',
-                    hint="leave out population",
+                    suggest="leave out population",
                 )
             pair = replaced_pair(count, other, share)
             sees += f", or one of {other + 1:,} elsewhere"

@@ -57,16 +57,18 @@ class Survey:
     def __post_init__(self) -> None:
         _check_labels((self.none, *self.options))
         if (self.protocol is None) == (not self.levels):
-            raise ProtocolError("A survey has either one protocol or levels.", hint="protocol=SamplingPrivacy(...)")
+            raise ProtocolError("A survey has either one protocol or levels.", suggest="protocol=SamplingPrivacy(...)")
         if self.protocol is not None and self.protocol.options != len(self.options):
             raise ProtocolError(
                 f"There are {len(self.options)} labels for {self.protocol.options} options.",
                 rule="One label for each option; none has its own.",
-                hint=f"options={len(self.options)} in the protocol",
+                suggest=f"options={len(self.options)} in the protocol",
             )
         for name, epsilon in self.levels.items():
             if to_nano(epsilon) is None or not name or name != name.strip() or not name.isprintable():
-                raise ProtocolError("A level is not usable.", rule="A name and a finite epsilon.", hint="strict = 0.1")
+                raise ProtocolError(
+                    "A level is not usable.", rule="A name and a finite epsilon.", suggest="strict = 0.1"
+                )
 
     # Owners -----------------------------------------------------------------------------------------------------------
 
@@ -84,10 +86,10 @@ class Survey:
         """What an owner follows: the survey's protocol, or the one of the level they picked."""
         if self.protocol is not None:
             if level is not None:
-                raise ProtocolError("This survey has no levels.", hint="leave out the level")
+                raise ProtocolError("This survey has no levels.", suggest="leave out the level")
             return self.protocol
         if level is None or level not in self.levels:
-            raise ProtocolError("This survey needs a level.", hint=f"one of {', '.join(self.levels)}")
+            raise ProtocolError("This survey needs a level.", suggest=f"one of {', '.join(self.levels)}")
         return RandomizedResponse(epsilon=self.levels[level], options=len(self.options))
 
     @property
@@ -107,7 +109,9 @@ class Survey:
         protocol, known = self.protocol_for(level), {answer: self.truth(answer) for answer in set(answers)}
         truths = [known[answer] for answer in answers]
         if None in truths:
-            raise ProtocolError("An answer is none of the survey's.", rule="A label or a number.", hint=_listed(self))
+            raise ProtocolError(
+                "An answer is none of the survey's.", rule="A label or a number.", suggest=_listed(self)
+            )
         rounds = protocol.respond(np.array(truths, dtype=np.int64), entropy=entropy)
         return list(zip(*(outputs.tolist() for outputs in rounds), strict=True))
 
@@ -137,24 +141,24 @@ class Survey:
             raise ProtocolError(
                 "This is no protocol file.",
                 rule=f"It says format = {FORMAT}.",
-                hint="epsilons collect design writes one",
+                suggest="epsilons collect design writes one",
             )
         unknown = sorted(str(key) for key in set(document) - _KEYS)
         if unknown:
             raise ProtocolError("A protocol file has an unknown entry.", rule=f"Known: {', '.join(sorted(_KEYS))}.")
         options = document.get("options")
         if not isinstance(options, list) or not all(isinstance(label, str) for label in options):
-            raise ProtocolError("The options are not usable.", rule="A list of labels.", hint='options = ["yes"]')
+            raise ProtocolError("The options are not usable.", rule="A list of labels.", suggest='options = ["yes"]')
         question, none = document.get("question", ""), document.get("none", "none")
         protocol, places = document.get("protocol"), document.get("places", {})
         if not isinstance(question, str) or not isinstance(none, str) or not isinstance(places, dict):
-            raise ProtocolError("Question and none are text, places is a table.", hint='question = "..."')
+            raise ProtocolError("Question and none are text, places is a table.", suggest='question = "..."')
         if not isinstance(protocol, dict):
-            raise ProtocolError("The protocol is missing.", rule="It is a table.", hint="[protocol]")
+            raise ProtocolError("The protocol is missing.", rule="It is a table.", suggest="[protocol]")
         if protocol.get("mechanism") == PERSONAL:
             levels = protocol.get("levels")
             if not isinstance(levels, dict) or not levels or set(protocol) != {"mechanism", "levels"}:
-                raise ProtocolError("The levels are not usable.", rule="Names and epsilons.", hint="strict = 0.1")
+                raise ProtocolError("The levels are not usable.", rule="Names and epsilons.", suggest="strict = 0.1")
             numbers = {str(name): _read_epsilon(value) for name, value in levels.items()}
             return cls(question, tuple(options), None, numbers, none, places)
         settings = {key: _plain(value) for key, value in protocol.items()}
@@ -179,12 +183,14 @@ class Survey:
             else:
                 document = tomllib.loads(text, parse_float=Decimal)
         except OSError as error:
-            raise ProtocolError(f"The protocol file cannot be read: {error.strerror}.", hint="another path") from None
+            raise ProtocolError(
+                f"The protocol file cannot be read: {error.strerror}.", suggest="another path"
+            ) from None
         except (ValueError, RecursionError):
             raise ProtocolError(
                 "The protocol file is not valid.",
                 rule="TOML, or JSON if its name ends in .json.",
-                hint="epsilons collect design writes one",
+                suggest="epsilons collect design writes one",
             ) from None
         return cls.from_dict(document)
 
@@ -213,7 +219,7 @@ def _listed(survey: Survey) -> str:
 def _check_labels(labels: Sequence[str]) -> None:
     """Labels that can stand in one cell of a spreadsheet and are not taken for a number of an output."""
     if not 2 <= len(labels) <= MAX_OPTIONS + 1:
-        raise ProtocolError("The number of options is not usable.", rule=f"From 1 to {MAX_OPTIONS:,}.", hint="yes")
+        raise ProtocolError("The number of options is not usable.", rule=f"From 1 to {MAX_OPTIONS:,}.", suggest="yes")
     usable = all(
         label == label.strip() and label and label.isprintable() and len(label) <= 200 and not label.isdecimal()
         for label in labels
@@ -222,21 +228,23 @@ def _check_labels(labels: Sequence[str]) -> None:
         raise ProtocolError(
             "A label is not usable.",
             rule="Printable text of at most 200 characters, without blanks around it, that is not just a number.",
-            hint='"50 to 59" rather than "50"',
+            suggest='"50 to 59" rather than "50"',
         )
     if len({label.casefold() for label in labels}) < len(labels):
         raise ProtocolError(
-            "Two options have the same label.", rule="Capitals make no difference.", hint="other labels"
+            "Two options have the same label.", rule="Capitals make no difference.", suggest="other labels"
         )
 
 
 def _read_epsilon(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
-        raise ProtocolError("The epsilon of a level is not a number.", hint="strict = 0.1")
+        raise ProtocolError("The epsilon of a level is not a number.", suggest="strict = 0.1")
     try:
         return to_epsilon(to_nano(float(value)))
     except EpsilonsError:
-        raise ProtocolError("The epsilon of a level is not usable.", rule="Positive and finite.", hint="0.1") from None
+        raise ProtocolError(
+            "The epsilon of a level is not usable.", rule="Positive and finite.", suggest="0.1"
+        ) from None
 
 
 def _plain(value: Any) -> Any:

@@ -27,7 +27,7 @@ SILENT = 2
 def _read_sampling(sampling: Any) -> Fraction:
     chance = read_probability(sampling, "sampling")
     if chance == 0:
-        raise ProtocolError("Nobody would answer.", rule="sampling is larger than 0.", hint="sampling=0.45")
+        raise ProtocolError("Nobody would answer.", rule="sampling is larger than 0.", suggest="sampling=0.45")
     return chance
 
 
@@ -63,7 +63,7 @@ class SamplingOnly(ResponseProtocol):
             "Sampling alone tells nothing about how many would say Yes.",
             rule="One equation, two unknowns: owners with a Yes and with a No answer with the same probability, so "
             "every number of Yes among those asked explains the counts equally well.",
-            hint="SamplingDeniability, RandomizedResponse or SamplingPrivacy",
+            suggest="SamplingDeniability, RandomizedResponse or SamplingPrivacy",
         )
 
     def spread(self, count: float, population: float) -> float:

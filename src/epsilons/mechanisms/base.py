@@ -27,7 +27,7 @@ from epsilons.guarantee import PERSONALIZED, to_epsilon
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, to_nano
 from epsilons.statistics.base import Answer, Question, Rest, Statistic, Weighting, Weightings
-from epsilons.statistics.people import People
+from epsilons.summaries.people import People
 
 #: Why some mechanisms cannot serve a filtered or grouped question.
 NEEDS_PUBLIC_COUNT = (
@@ -238,7 +238,7 @@ def resolve_threshold(threshold: Any, levels: Levels, best: Callable[[], int]) -
     if threshold == "best":
         return best()
     if isinstance(threshold, (str, bool)) or not isinstance(threshold, (int, float)) or math.isnan(threshold):
-        raise PlanError(f"Unknown threshold {threshold!r}.", hint='a number, "max", "mean" or "best"')
+        raise PlanError(f"Unknown threshold {threshold!r}.", suggest='a number, "max", "mean" or "best"')
     low, high = to_epsilon(levels.smallest), to_epsilon(levels.largest)
     if not low <= threshold <= high:
         raise PlanError(
@@ -297,7 +297,7 @@ def register(mechanism: type[Mechanism]) -> type[Mechanism]:
         raise PlanError(
             f"There is a mechanism {mechanism.name!r} already.",
             rule="What a name promises must not change under those who ask for it.",
-            hint=f'name = "{mechanism.name}-2"',
+            suggest=f'name = "{mechanism.name}-2"',
         )
     apart = [kind for kind in kinds if not _overlap(kind, mechanism)]
     _REGISTRY[mechanism.name] = [*apart, mechanism]
@@ -341,13 +341,13 @@ class Settings:
 def create(name: str, statistic: Statistic, **options: Any) -> Mechanism:
     """A mechanism by name, for a statistic; options left at None keep the mechanism's defaults."""
     if name not in _REGISTRY:
-        raise PlanError(f"Unknown mechanism {name!r}.", hint=", ".join(["auto", *sorted(_REGISTRY)]))
+        raise PlanError(f"Unknown mechanism {name!r}.", suggest=", ".join(["auto", *sorted(_REGISTRY)]))
     given = {key: value for key, value in options.items() if value is not None}
     kind = kind_for(name, statistic)
     unknown = sorted(set(given) - options_of(kind))
     if unknown:
         takers = sorted(other for other, kinds in _REGISTRY.items() if unknown[0] in options_of(kinds[0]))
-        raise PlanError(f"{name!r} takes no {unknown[0]!r}.", hint=f"one of {', '.join(takers)}")
+        raise PlanError(f"{name!r} takes no {unknown[0]!r}.", suggest=f"one of {', '.join(takers)}")
     build: Callable[..., Mechanism] = kind
     return build(**given)
 
@@ -387,5 +387,5 @@ def take_named(name: str, question: Question, levels: Levels, settings: Settings
     able = sorted(other.name for other in others if other.refuses(question, levels) is None)
     raise PlanError(
         f"{name!r} cannot serve a {question.statistic.name}: {refusal}.",
-        hint=f'one of {", ".join(able)}, or "auto"' if able else 'privacy="personalized"',
+        suggest=f'one of {", ".join(able)}, or "auto"' if able else 'privacy="personalized"',
     )

@@ -23,7 +23,7 @@ from epsilons.statistics.base import Answer, Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import RankCost, outward
-from epsilons.statistics.people import ArrayPeople, People
+from epsilons.summaries.people import ArrayPeople, People
 
 _UNIT = Fraction(1, 2 * NANO)
 

@@ -22,9 +22,9 @@ from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Answer, Question
 from epsilons.statistics.local import Local
 from epsilons.statistics.order import Order
-from epsilons.statistics.people import People, array_people, as_numbers
 from epsilons.statistics.total import Bounded
 from epsilons.statistics.unbounded import UnboundedOrder
+from epsilons.summaries.people import People, array_people, as_numbers
 
 NOT_DP = (
     "Individual DP is not DP: the noise depends on the data, so whoever knows everybody else may learn a person's "

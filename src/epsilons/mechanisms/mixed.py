@@ -24,11 +24,11 @@ from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Moments
 from epsilons.statistics.base import Answer, Question, equivalent_scale
-from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.lattice import Axis, product_distribution
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import WeightCost, outward
-from epsilons.statistics.people import People
+from epsilons.summaries.cells import SortedCells
+from epsilons.summaries.people import People
 
 Floats = NDArray[np.float64]
 

@@ -20,10 +20,10 @@ from epsilons.noise.heavy import draw_many_on_grid, draw_on_grid, steepest_slope
 from epsilons.noise.pmf import heavy_log_probabilities
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Answer, Coins, Question
-from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.order import Order
-from epsilons.statistics.people import People
 from epsilons.statistics.smooth import RELATIVE_ERROR, smooth_sensitivity
+from epsilons.summaries.cells import SortedCells
+from epsilons.summaries.people import People
 
 #: Above about ln 2 the best window among evenly spaced values is a single gap, whatever beta is.
 _ENOUGH_BETA = Fraction(7, 10)
@@ -113,7 +113,7 @@ class SmoothSensitivity(Mechanism):
             raise PlanError(
                 f"The paper's scale is not proved private at gamma={self.gamma}.",
                 rule=f"There its loss is bounded by {float(paper_loss(self.gamma)):.3f} epsilon only.",
-                hint='gamma from 2 to 6, or scale="tight"',
+                suggest='gamma from 2 to 6, or scale="tight"',
             )
 
     def epsilon(self, question: Question, levels: Levels) -> int:

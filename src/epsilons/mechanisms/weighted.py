@@ -18,7 +18,7 @@ from epsilons.mechanisms.exponential import fill_outcomes
 from epsilons.preferences import LARGEST_EPSILON, Levels, roster_of
 from epsilons.statistics.base import Question, Rest, Weighting, proportional
 from epsilons.statistics.order import Order, quantile
-from epsilons.statistics.people import ArrayPeople
+from epsilons.summaries.people import ArrayPeople
 
 
 @register
@@ -87,6 +87,6 @@ def quantile_pmf(
     question, mechanism = Question(statistic), Weighted()
     refusal = mechanism.refuses(question, people.levels)
     if refusal is not None:
-        raise PlanError(f"q={q!r} is not allowed.", rule=f"{refusal.capitalize()}.", hint="q=0.5")
+        raise PlanError(f"q={q!r} is not allowed.", rule=f"{refusal.capitalize()}.", suggest="q=0.5")
     weighting = weighting_of(mechanism, question, people.levels)
     return fill_outcomes(statistic.sampler(question, weighting, people.cells(statistic)), statistic.outcomes())

@@ -85,7 +85,7 @@ class Plan:
                 return row
         raise PlanError(
             f"{mechanism!r} cannot serve this question.",
-            hint=", ".join(["auto", *(row.mechanism for row in self.rows)]),
+            suggest=", ".join(["auto", *(row.mechanism for row in self.rows)]),
         )
 
     def __getitem__(self, mechanism: str) -> PlanRow:
@@ -114,12 +114,14 @@ class Plan:
         whole = self.at(Fraction(1))
         reached = whole.best.judged_by(self.question.assume)
         if math.isinf(reached):
-            raise PlanError(f"No error can be predicted for a {self.question.statistic.name}.", hint="share= instead")
+            raise PlanError(
+                f"No error can be predicted for a {self.question.statistic.name}.", suggest="share= instead"
+            )
         if reached > error:
             raise PlanError(
                 f"An error of {error:g} is out of reach.",
                 rule=f"Everybody's whole grant gives {reached:.4g}.",
-                hint=f"error={reached * 1.01:.3g}",
+                suggest=f"error={reached * 1.01:.3g}",
             )
         low, best = Fraction(0), whole
         for _ in range(_SHARE_STEPS):
@@ -143,7 +145,7 @@ class Plan:
         sizes = dict(zip(self.levels.grants, self.levels.sizes, strict=True))
         for source, target, fraction in _moves(move):
             if isinstance(fraction, bool) or not isinstance(fraction, Real) or not 0 <= float(fraction) <= 1:
-                raise PlanError(f"A fraction of {fraction!r} cannot move.", rule="From 0 to 1.", hint=_MOVE)
+                raise PlanError(f"A fraction of {fraction!r} cannot move.", rule="From 0 to 1.", suggest=_MOVE)
             origin, aim = self._grant(source), self._grant(target)
             people = round(dict(zip(self.levels.grants, self.levels.sizes, strict=True))[origin] * float(fraction))
             sizes[origin] -= people
@@ -153,7 +155,7 @@ class Plan:
             raise PlanError(
                 "There would be nothing to plan.",
                 rule="With everyone public answers are exact.",
-                hint="leave somebody at a finite level",
+                suggest="leave somebody at a finite level",
             )
         facts = (self.levels.names, self.levels.rounding_loss, self.levels.left_out)
         moved = Levels(tuple(g for g, _ in kept), tuple(n for _, n in kept), *facts)
@@ -168,7 +170,7 @@ class Plan:
             if len(near) == 1:
                 return near[0]
         names = ", ".join(self.levels.name(grant) for grant in self.levels.grants)
-        raise PlanError(f"There is no level {level!r}.", hint=f"one of {names}")
+        raise PlanError(f"There is no level {level!r}.", suggest=f"one of {names}")
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Error against the share of everybody's budget, one curve per mechanism."""
@@ -176,7 +178,7 @@ class Plan:
             raise PlanError(
                 f"No error can be predicted for a {self.question.statistic.name}.",
                 rule="A picture of a plan shows predicted errors.",
-                hint="print(plan)",
+                suggest="print(plan)",
             )
         from epsilons.plots import plot_plan
 
@@ -220,7 +222,9 @@ def _moves(move: Any) -> list[tuple[Any, Any, Any]]:
     try:
         return [(source, target, fraction) for source, (target, fraction) in move.items()]
     except (AttributeError, TypeError, ValueError):
-        raise PlanError("Nobody can be moved this way.", rule="level: (other level, fraction).", hint=_MOVE) from None
+        raise PlanError(
+            "Nobody can be moved this way.", rule="level: (other level, fraction).", suggest=_MOVE
+        ) from None
 
 
 def scale_question(question: Question, share: Fraction) -> Question:
@@ -233,7 +237,7 @@ def scale_question(question: Question, share: Fraction) -> Question:
 
 def nobody_left(share: Fraction) -> PlanError:
     """A share so small that nothing of any grant is left of it."""
-    return PlanError(f"A share of {float(share):g} leaves nobody with anything to spend.", hint="a larger share")
+    return PlanError(f"A share of {float(share):g} leaves nobody with anything to spend.", suggest="a larger share")
 
 
 def _granted(row: PlanRow, levels: Levels, share: Fraction) -> dict[float, float]:

@@ -92,6 +92,6 @@ def ask_row(row: PlanRow, mechanism: str, front: Front | None, data: tuple[Any, 
         raise PlanError(
             "This plan cannot be asked.",
             rule="It is about people or shares as they might be.",
-            hint="plan what is to be asked, then plan.ask()",
+            suggest="plan what is to be asked, then plan.ask()",
         )
     return front(row, mechanism, data, named)

@@ -84,7 +84,7 @@ class Preferences:
         if wishes.levels is not None:
             default = _default_level(_known_levels(wishes.levels), wishes.levels, default)
         elif isinstance(default, str):
-            raise PreferenceError("A default of a column of epsilons is a number.", hint="default=0.05")
+            raise PreferenceError("A default of a column of epsilons is a number.", suggest="default=0.05")
         made = cls({}, default)
         made.wishes = wishes
         if wishes.levels is not None:
@@ -113,7 +113,7 @@ class Preferences:
             raise PreferenceError(
                 f"Unknown privacy levels: {', '.join(unknown[:5])}.",
                 rule="Every level that people chose needs an epsilon.",
-                hint=f"one of {', '.join(known)}, or add the missing level",
+                suggest=f"one of {', '.join(known)}, or add the missing level",
             )
         preferences = cls(epsilons, standard)
         preferences._call(known)
@@ -129,7 +129,7 @@ class Preferences:
         """Match preferences with people: by id if they were given by id, else by position."""
         if self.wishes is not None:
             raise PreferenceError(
-                "These preferences stand in a table.", rule="Arrays have no columns.", hint="eps.Dataset(table, ...)"
+                "These preferences stand in a table.", rule="Arrays have no columns.", suggest="eps.Dataset(table, ...)"
             )
         if self._by_person is None:
             roster = roster_of(self._aligned, self.default)
@@ -137,13 +137,13 @@ class Preferences:
             if people is None:
                 raise PreferenceError(
                     "These preferences are by person, and no people were named.",
-                    hint="preferences.assign(ids), with one id per value",
+                    suggest="preferences.assign(ids), with one id per value",
                 )
             try:
                 asked = [self._by_person.get(person, math.nan) for person in people]
             except TypeError:
                 raise PreferenceError(
-                    "An id cannot be looked up.", rule="Preferences are found by id.", hint="a word or number as id"
+                    "An id cannot be looked up.", rule="Preferences are found by id.", suggest="a word or number as id"
                 ) from None
             roster = roster_of(asked, self.default)
         levels = roster.levels
@@ -153,7 +153,7 @@ class Preferences:
 
 def _known_levels(levels: Any) -> dict[str, int | None]:
     if not isinstance(levels, Mapping) or not levels or not all(isinstance(name, str) for name in levels):
-        raise PreferenceError("Levels are names with epsilons.", hint='{"strict": 0.05, "open": 1}')
+        raise PreferenceError("Levels are names with epsilons.", suggest='{"strict": 0.05, "open": 1}')
     return {name: one_nano(epsilon) for name, epsilon in levels.items()}
 
 
@@ -164,12 +164,12 @@ def _default_level(
         return None
     if not isinstance(default, str) or default not in known:
         raise PreferenceError(
-            f"The default level {default!r} is not one of the levels.", hint=f"one of {', '.join(known)}"
+            f"The default level {default!r} is not one of the levels.", suggest=f"one of {', '.join(known)}"
         )
     return float(levels[default])
 
 
 def _check_column(column: Any) -> str:
     if not isinstance(column, str) or not column:
-        raise PreferenceError("A column is given by its name.", hint='eps.Preferences.from_column("epsilon")')
+        raise PreferenceError("A column is given by its name.", suggest='eps.Preferences.from_column("epsilon")')
     return column

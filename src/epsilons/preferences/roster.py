@@ -161,13 +161,13 @@ def to_nano(epsilon: float) -> int | None:
         raise PreferenceError(
             "A person has no preference (NaN or missing).",
             rule="A default applies only if you give one.",
-            hint="eps.Preferences(..., default=0.05)",
+            suggest="eps.Preferences(..., default=0.05)",
         )
     if epsilon <= 0:
         raise PreferenceError(
             f"An epsilon of {epsilon:.6g} is not allowed.",
             rule="An epsilon is larger than zero; whoever grants nothing is not on the roster.",
-            hint="leave these people out",
+            suggest="leave these people out",
         )
     if math.isinf(epsilon):
         return None
@@ -175,7 +175,7 @@ def to_nano(epsilon: float) -> int | None:
         raise PreferenceError(
             f"An epsilon of {epsilon:.6g} is not allowed.",
             rule=f"A finite epsilon is at most {LARGEST_EPSILON:,}.",
-            hint="eps.PUBLIC for people who ask for no privacy",
+            suggest="eps.PUBLIC for people who ask for no privacy",
         )
     nano = round(epsilon * NANO)
     if nano / NANO > epsilon:
@@ -184,7 +184,7 @@ def to_nano(epsilon: float) -> int | None:
         raise PreferenceError(
             f"An epsilon of {epsilon:.6g} rounds down to nothing.",
             rule="The smallest epsilon is a billionth.",
-            hint="leave these people out",
+            suggest="leave these people out",
         )
     return nano
 
@@ -230,12 +230,14 @@ def roster_of(epsilons: Any, default: float | None = None, people: int | None = 
             raise PreferenceError(
                 "One epsilon for everyone, and nobody says how many people there are.",
                 rule="One epsilon per person.",
-                hint="[0.5] * 1000 for a thousand people",
+                suggest="[0.5] * 1000 for a thousand people",
             )
         array = np.full(people, float(array))
     if array.ndim != 1:
         raise PreferenceError(
-            f"Epsilons come as a table of {array.ndim} dimensions.", rule="One epsilon per person.", hint="a flat list"
+            f"Epsilons come as a table of {array.ndim} dimensions.",
+            rule="One epsilon per person.",
+            suggest="a flat list",
         )
     if default is not None:
         array = np.where(np.isnan(array), float(default), array)
@@ -253,7 +255,7 @@ def aligned_roster(epsilons: Any, values: Any) -> Roster:
         people = len(values)
     except TypeError:
         raise DataError(
-            "Values are not a list or array.", rule="One value per person.", hint="a flat list or array"
+            "Values are not a list or array.", rule="One value per person.", suggest="a flat list or array"
         ) from None
     return roster_of(epsilons, people=people)
 
@@ -270,7 +272,7 @@ def _as_floats(epsilons: Any) -> NDArray[np.float64]:
         raise PreferenceError(
             "Epsilons are not numbers.",
             rule="One number per person; eps.PUBLIC for public.",
-            hint="eps.Preferences.from_levels(names, {'strict': 0.05, ...}) for named levels",
+            suggest="eps.Preferences.from_levels(names, {'strict': 0.05, ...}) for named levels",
         ) from None
 
 
@@ -278,7 +280,7 @@ def one_nano(epsilon: Any) -> int | None:
     """One epsilon that stands for many people: a default, or a level."""
     array = _as_floats(epsilon)
     if array.ndim:
-        raise PreferenceError("A level has a single epsilon.", hint="{'strict': 0.05, 'open': 1}")
+        raise PreferenceError("A level has a single epsilon.", suggest="{'strict': 0.05, 'open': 1}")
     return to_nano(float(array))
 
 

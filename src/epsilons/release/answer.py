@@ -30,7 +30,7 @@ from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
-from epsilons.statistics.people import People
+from epsilons.summaries.people import People
 
 if TYPE_CHECKING:
     import pandas
@@ -74,7 +74,7 @@ class Release:
         """
         confidence = check_confidence(confidence)
         if target not in ("roster", "population"):
-            raise PlanError(f"Unknown target {target!r}.", hint='target="roster" or target="population"')
+            raise PlanError(f"Unknown target {target!r}.", suggest='target="roster" or target="population"')
         if self.models is None:
             raise PlanError("There is no honest interval for this answer.", rule=self.no_interval)
         population = target == "population"
@@ -113,7 +113,7 @@ class Release:
             return cls._from_dict(data)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             raise PlanError(
-                f"This is not a release in format {FORMAT}.", hint="a dict made by release.to_dict()"
+                f"This is not a release in format {FORMAT}.", suggest="a dict made by release.to_dict()"
             ) from None
 
     @classmethod
@@ -162,7 +162,7 @@ class Release:
         try:
             return self.to_arrow().to_pandas()
         except ImportError:
-            raise PlanError("Frames need pandas.", hint="pip install 'epsilons[datasets]'") from None
+            raise PlanError("Frames need pandas.", suggest="pip install 'epsilons[datasets]'") from None
 
     def __str__(self) -> str:
         if isinstance(self.value, dict):
@@ -371,7 +371,7 @@ def _listed(value: Any) -> list[Any]:
     raise PlanError(
         "This answer is an object of the algorithm's own.",
         rule="Only numbers, words, lists and dicts of them survive JSON.",
-        hint="an algorithm that returns numbers",
+        suggest="an algorithm that returns numbers",
     )
 
 

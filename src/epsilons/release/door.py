@@ -195,7 +195,7 @@ def cannot_resume() -> LedgerError:
     return LedgerError(
         "A question that was charged cannot be taken up again.",
         rule="Its plan is stored with the charge, by the release of epsilons that charged it.",
-        hint="fresh=True asks anew and pays",
+        suggest="fresh=True asks anew and pays",
     )
 
 

@@ -23,9 +23,9 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
+from epsilons.collection.aggregator import CHALLENGE_BYTES, Aggregator
+from epsilons.collection.reports import MOST_REPORTS, REASONS, STORED, read_reports
 from epsilons.errors import EpsilonsError
-from epsilons.local.aggregator.core import CHALLENGE_BYTES, Aggregator
-from epsilons.local.reports import MOST_REPORTS, REASONS, STORED, read_reports
 from epsilons.service.intake import Intake
 from epsilons.service.problems import MEDIA_TYPE, problem, problem_of
 
@@ -157,7 +157,7 @@ async def _enter(app: AggregatorApp, parts: list[str], body: bytes) -> Reply:
     except (ValueError, RecursionError):
         return _problem(400, "The terms are not JSON.")
     # Only the id that was asked for: a coordinator that computes another one is told so before anything is stored.
-    from epsilons.local.collection import Collection
+    from epsilons.collection.terms import Collection
 
     if Collection.from_dict(document).id.hex() != parts[0]:
         return _problem(422, "These are the terms of another collection.", "The id is the hash of the terms.")

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from epsilons.local.aggregator.core import Aggregator
-from epsilons.local.reports import Report
+from epsilons.collection.aggregator import Aggregator
+from epsilons.collection.reports import Report
 
 _MOST_AT_ONCE = 4_000
 

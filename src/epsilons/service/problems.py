@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from epsilons.errors import EpsilonsError
-from epsilons.local.aggregator.refusals import (
+from epsilons.collection.refusals import (
     MalformedError,
     OutOfOrderError,
     UnavailableError,
     UnknownCollectionError,
 )
+from epsilons.errors import EpsilonsError
 
 MEDIA_TYPE = "application/problem+json"
 

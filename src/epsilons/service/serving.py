@@ -22,13 +22,13 @@ def serve(
     try:
         import uvicorn
     except ImportError:
-        raise PlanError("A server needs uvicorn.", hint="pip install 'epsilons[service]'") from None
+        raise PlanError("A server needs uvicorn.", suggest="pip install 'epsilons[service]'") from None
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
     except OSError as error:
-        raise PlanError(f"Nothing can listen there: {error.strerror}.", hint="another --port") from None
+        raise PlanError(f"Nothing can listen there: {error.strerror}.", suggest="another --port") from None
     config = uvicorn.Config(
         app,
         log_level="warning",

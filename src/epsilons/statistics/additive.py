@@ -22,13 +22,13 @@ from epsilons.noise.entropy import ALWAYS
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.statistics.base import Answer, Floats, Rest, Statistic, Weighting
 from epsilons.statistics.lattice import Axis, product_distribution
-from epsilons.statistics.people import as_doubles, as_numbers
+from epsilons.summaries.people import as_doubles, as_numbers
 
 if TYPE_CHECKING:
     from epsilons.noise.entropy import Entropy
     from epsilons.preferences import Levels
     from epsilons.statistics.base import Question
-    from epsilons.statistics.people import People
+    from epsilons.summaries.people import People
 
 Sums = Sequence[Sequence[Fraction]]
 
@@ -294,7 +294,7 @@ class Additive(Statistic):
 
     def _check_array(self) -> None:
         if self.scope is not None and (self.scope.rows > 1 or self.scope.groups is not None):
-            raise DataError("Arrays have one row per person and no groups.", hint="eps.Dataset")
+            raise DataError("Arrays have one row per person and no groups.", suggest="eps.Dataset")
 
 
 class Average(Additive):

@@ -31,5 +31,5 @@ CATALOGUE: dict[str, Entry] = {
 def find_statistic(name: Any) -> Entry:
     """A statistic by name."""
     if not isinstance(name, str) or name not in CATALOGUE:
-        raise PlanError(f"Unknown statistic {name!r}.", rule="Statistics go by name.", hint=", ".join(CATALOGUE))
+        raise PlanError(f"Unknown statistic {name!r}.", rule="Statistics go by name.", suggest=", ".join(CATALOGUE))
     return CATALOGUE[name]

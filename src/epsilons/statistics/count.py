@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import Argument, check_name
+from epsilons.arguments import Parameter, check_name
 from epsilons.errors import PlanError
 from epsilons.preferences import count_codes
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, whole_or_float
 from epsilons.statistics.base import Scope, Statistic
 from epsilons.statistics.entry import ON_TABLES, Entry, RowScope
-from epsilons.statistics.people import CHUNK, as_numbers
+from epsilons.summaries.people import CHUNK, as_numbers
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Count(Counting):
 
     def __post_init__(self) -> None:
         if self.of not in ("rows", "people"):
-            raise PlanError(f"Unknown of={self.of!r}.", hint='of="people" or of="rows"')
+            raise PlanError(f"Unknown of={self.of!r}.", suggest='of="people" or of="rows"')
 
     @property
     def summary(self) -> str:  # type: ignore[override]
@@ -98,7 +98,7 @@ COUNT = Entry(
     name="count",
     build=_count,
     arguments=(
-        Argument(
+        Parameter(
             "of",
             Literal["people", "rows"] | None,
             None,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from epsilons.arguments import ARRAYS, BATCHES, TABLES, Argument
+from epsilons.arguments import ARRAYS, BATCHES, TABLES, Parameter
 from epsilons.statistics.base import Scope, Statistic
 
 
@@ -39,7 +39,7 @@ class Entry:
     name: str
     build: Build
     #: Its own arguments; each says on which fronts it is taken.
-    arguments: tuple[Argument, ...]
+    arguments: tuple[Parameter, ...]
     #: What the function on arrays says of itself, and what the method of a table does.
     doc: str
     table_doc: str
@@ -59,12 +59,12 @@ class Entry:
     #: What becomes of somebody whose value is missing: not counted, or left out (at the centre, if asked for).
     missing: Literal["left out", "not counted"] = "left out"
 
-    def own(self, front: str) -> dict[str, Argument]:
+    def own(self, front: str) -> dict[str, Parameter]:
         """Its own arguments on a front, by name."""
         return {argument.name: argument for argument in self.arguments if front in argument.fronts}
 
 
 ON_ARRAYS, ON_TABLES = frozenset({ARRAYS}), frozenset({TABLES, BATCHES})
 Bounds = tuple[float, float] | None
-BOUNDS = Argument("bounds", Bounds, None, "Public bounds of the values: (low, high).")
-STEP = Argument("step", float | None, None, "Distance between possible answers (65,536 steps unless given).")
+BOUNDS = Parameter("bounds", Bounds, None, "Public bounds of the values: (low, high).")
+STEP = Parameter("step", float | None, None, "Distance between possible answers (65,536 steps unless given).")

@@ -16,9 +16,9 @@ _LEAK = "Bounds are public facts; reading them from the data would leak it."
 def feature_bounds(bounds: Any, names: Any) -> tuple[tuple[str, ...], tuple[tuple[float, float], ...]]:
     """(names, a pair of public bounds for each of them)."""
     if bounds is None:
-        raise PlanError("There are no bounds for the features.", rule=_LEAK, hint=_BOUNDS)
+        raise PlanError("There are no bounds for the features.", rule=_LEAK, suggest=_BOUNDS)
     if isinstance(names, str):
-        raise PlanError("One name for all features.", hint='features=["age", "schooling"]')
+        raise PlanError("One name for all features.", suggest='features=["age", "schooling"]')
     try:
         low, high = bounds
         listed = tuple(names) if names is not None else _numbered(max(np.size(low), np.size(high)))
@@ -27,7 +27,7 @@ def feature_bounds(bounds: Any, names: Any) -> tuple[tuple[str, ...], tuple[tupl
         raise PlanError(
             "Bounds for the features are not a pair of numbers, or of lists with a number for each feature.",
             rule="Every feature has public bounds.",
-            hint=_BOUNDS,
+            suggest=_BOUNDS,
         ) from None
     return listed, tuple(zip(*sides, strict=True))
 
@@ -48,7 +48,7 @@ def _side(side: Any, width: int) -> list[float]:
 def check_target(bounds: Any) -> tuple[float, float]:
     """The target's public bounds, which are required."""
     if bounds is None:
-        raise PlanError("There are no bounds for the target.", rule=_LEAK, hint="bounds_y=(0, 100)")
+        raise PlanError("There are no bounds for the target.", rule=_LEAK, suggest="bounds_y=(0, 100)")
     target: tuple[float, float] = bounds
     return target
 
@@ -70,10 +70,10 @@ def check_names(names: Any, features: int) -> tuple[str, ...]:
         raise PlanError(
             f"{len(listed)} names for {features} features, or one name twice.",
             rule='A model names every feature once; "intercept" is taken.',
-            hint='features=["age", "schooling"]',
+            suggest='features=["age", "schooling"]',
         )
     if not all(isinstance(name, str) for name in listed):
-        raise PlanError("A feature's name is not a word.", hint='features=["age", "schooling"]')
+        raise PlanError("A feature's name is not a word.", suggest='features=["age", "schooling"]')
     return listed
 
 
@@ -93,6 +93,6 @@ def check_classes(classes: Any) -> tuple[Any, Any]:
         raise PlanError(
             "There are not two classes.",
             rule="The two labels are public facts, different words or numbers; the second is the one predicted.",
-            hint='classes=("no", "yes")',
+            suggest='classes=("no", "yes")',
         )
     return listed[0], listed[1]

@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import Argument, check_name, check_real
+from epsilons.arguments import Parameter, check_name, check_real
 from epsilons.errors import PlanError
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spelled, whole_or_float
 from epsilons.statistics.base import Scope, Statistic
 from epsilons.statistics.entry import Entry, RowScope
-from epsilons.statistics.people import CHUNK, as_doubles, as_numbers
+from epsilons.summaries.people import CHUNK, as_doubles, as_numbers
 
 MAX_CELLS = 100_000
 _NAMES = 'categories=["north", "south"]'
@@ -46,7 +46,7 @@ class Histogram(Counting):
             raise PlanError(
                 "A histogram needs either edges or categories.",
                 rule="Bins are public facts; reading them from the data would leak it.",
-                hint="eps.histogram(values, epsilons, edges=[0, 10, 20])",
+                suggest="eps.histogram(values, epsilons, edges=[0, 10, 20])",
             )
         check_name("outside", self.outside, ("drop", "clip"))
         if self.edges is not None:
@@ -54,9 +54,9 @@ class Histogram(Counting):
         if self.categories is not None:
             self._check_categories(self.categories)
             if self.outside == "clip":
-                raise PlanError("Categories have no ends to clip to.", hint='edges, or outside="drop"')
+                raise PlanError("Categories have no ends to clip to.", suggest='edges, or outside="drop"')
         if self.bins > MAX_CELLS:
-            raise PlanError(f"A histogram of {self.bins:,} bins.", rule=f"At most {MAX_CELLS:,}.", hint="wider bins")
+            raise PlanError(f"A histogram of {self.bins:,} bins.", rule=f"At most {MAX_CELLS:,}.", suggest="wider bins")
 
     @classmethod
     def of(cls, edges: Any, categories: Any, outside: str, scope: Scope | None = None) -> Histogram:
@@ -78,29 +78,29 @@ class Histogram(Counting):
         try:
             repeat = len(set(categories)) < len(categories)
         except TypeError:
-            raise PlanError("A category cannot be a key.", rule="It is a word or a number.", hint=_NAMES) from None
+            raise PlanError("A category cannot be a key.", rule="It is a word or a number.", suggest=_NAMES) from None
         if not all(_is_plain(category) for category in categories):
             raise PlanError(
                 "A category is neither a word, a number, a date nor a tuple of them.",
                 rule="Releases survive JSON, keys included.",
-                hint=_NAMES,
+                suggest=_NAMES,
             )
         if repeat or not categories:
-            raise PlanError("Categories are empty or repeat.", rule="Everyone is in one category.", hint=_NAMES)
+            raise PlanError("Categories are empty or repeat.", rule="Everyone is in one category.", suggest=_NAMES)
         if any(c != c for c in categories):
-            raise PlanError("NaN cannot be a category.", rule="What is missing is not counted.", hint=_NAMES)
+            raise PlanError("NaN cannot be a category.", rule="What is missing is not counted.", suggest=_NAMES)
         object.__setattr__(self, "categories", categories)
 
     def _check_edges(self, given: Any) -> None:
         try:
             edges = tuple(check_real(edge) for edge in given)
         except TypeError:
-            raise PlanError("Edges are not numbers.", rule="Bins are [edge, next edge).", hint=_EDGES) from None
+            raise PlanError("Edges are not numbers.", rule="Bins are [edge, next edge).", suggest=_EDGES) from None
         if len(edges) < 2 or any(math.isnan(e) for e in edges) or any(a >= b for a, b in pairwise(edges)):
             raise PlanError(
                 "Edges are fewer than two, or do not increase.",
                 rule="Bins are [edge, next edge).",
-                hint=_EDGES,
+                suggest=_EDGES,
             )
         object.__setattr__(self, "edges", edges)
 
@@ -203,7 +203,7 @@ def _listed(given: Any, what: str, hint: str) -> tuple[Any, ...] | None:
             return tuple(given)
     except TypeError:
         pass
-    raise PlanError(f"{what} are not a list.", rule="Bins are public facts, listed by the caller.", hint=hint)
+    raise PlanError(f"{what} are not a list.", rule="Bins are public facts, listed by the caller.", suggest=hint)
 
 
 # In the catalogue ---------------------------------------------------------------------------------------------------
@@ -217,9 +217,9 @@ HISTOGRAM = Entry(
     name="histogram",
     build=_histogram,
     arguments=(
-        Argument("edges", Sequence[float] | None, None, "Bins [a, b), [b, c), ..."),
-        Argument("categories", Sequence[Hashable] | None, None, "Categories, instead of bins."),
-        Argument("outside", Literal["drop", "clip"], "drop", "What becomes of values outside the edges."),
+        Parameter("edges", Sequence[float] | None, None, "Bins [a, b), [b, c), ..."),
+        Parameter("categories", Sequence[Hashable] | None, None, "Categories, instead of bins."),
+        Parameter("outside", Literal["drop", "clip"], "drop", "What becomes of values outside the edges."),
     ),
     text=True,
     missing="not counted",

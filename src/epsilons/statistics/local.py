@@ -17,8 +17,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.statistics.cells import SortedCells
-from epsilons.statistics.total import STEPS
+from epsilons.summaries.cells import SortedCells
+from epsilons.summaries.steps import STEPS
 
 Counts = NDArray[np.int64]
 

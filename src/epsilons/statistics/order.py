@@ -20,21 +20,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import Argument, check_bounds, check_rank, check_real, check_step, exact
+from epsilons.arguments import Parameter, check_bounds, check_rank, check_real, check_step, exact
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels, count_codes
 from epsilons.statistics.base import Answer, Floats, Scope, Statistic, Weighting
-from epsilons.statistics.cells import LEVEL_BITS, SortedCells
 from epsilons.statistics.entry import BOUNDS, STEP, Build, Entry, RowScope
 from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
-from epsilons.statistics.people import CHUNK, as_doubles, as_numbers
+from epsilons.summaries.cells import LEVEL_BITS, SortedCells
+from epsilons.summaries.people import CHUNK, as_doubles, as_numbers
 
 if TYPE_CHECKING:
     from epsilons.statistics.base import Question
-    from epsilons.statistics.people import People
+    from epsilons.summaries.people import People
 
 DEFAULT_STEPS = 65_536
 MAX_POINTS = 1 << 50
@@ -63,12 +63,12 @@ class Order(Statistic):
         if self.step is not None:
             object.__setattr__(self, "step", check_step(self.step))
         if self.points > MAX_POINTS:
-            raise PlanError("The grid is too fine.", rule=f"At most {MAX_POINTS:,} points.", hint="a larger step")
+            raise PlanError("The grid is too fine.", rule=f"At most {MAX_POINTS:,} points.", suggest="a larger step")
         if self.points < 2:
             raise PlanError(
                 "The grid has a single point.",
                 rule="Answers lie on the grid lo, lo+step, ..., hi.",
-                hint="a step smaller than the width of the bounds",
+                suggest="a step smaller than the width of the bounds",
             )
 
     @property
@@ -158,7 +158,7 @@ class Order(Statistic):
     def check_people(self, levels: Levels) -> None:
         k = (self.from_high or 0) + 1
         if k > levels.people:
-            raise PlanError(f"There is no k={k} among {levels.people} people.", hint="a smaller k")
+            raise PlanError(f"There is no k={k} among {levels.people} people.", suggest="a smaller k")
 
     def noise_to_spread(self, question: Question) -> float:
         """8/(q(1-q)): one indicator per person, drawn by the exponential mechanism."""
@@ -248,12 +248,12 @@ def quantile(q: float, bounds: Any, step: float | None = None) -> Order:
     except TypeError:
         number = math.nan
     if not 0 <= number <= 1:
-        raise PlanError(f"A quantile of {q!r} is not allowed.", rule="q is a number from 0 to 1.", hint="q=0.9")
+        raise PlanError(f"A quantile of {q!r} is not allowed.", rule="q is a number from 0 to 1.", suggest="q=0.9")
     if not (NEAREST_Q <= number <= 1 - NEAREST_Q or number in (0, 1)):
         raise PlanError(
             f"A quantile of {q!r} is not allowed.",
             rule=f"q is 0, 1, or at least {NEAREST_Q:g} away from both.",
-            hint="eps.min or eps.max",
+            suggest="eps.min or eps.max",
         )
     return Order(bounds, step, q=q if isinstance(q, Fraction) else exact(q), label="quantile")
 
@@ -300,7 +300,7 @@ QUANTILE = Entry(
     name="quantile",
     build=_ordered(lambda given: quantile(given["q"], given["bounds"], given["step"])),
     arguments=(
-        Argument("q", float, None, "The part of the values below it.", positional=True, required=True),
+        Parameter("q", float, None, "The part of the values below it.", positional=True, required=True),
         BOUNDS,
         STEP,
     ),

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.noise.segments import Block
-from epsilons.statistics.cells import SortedCells
+from epsilons.summaries.cells import SortedCells
 
 Counts = NDArray[np.int64]
 #: int64, or Python integers where that is too small.

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import Argument, check_bounds
+from epsilons.arguments import Parameter, check_bounds
 from epsilons.errors import PlanError
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace_many
@@ -33,15 +33,13 @@ from epsilons.statistics.additive import Average, Moments, Part, Sums, spelled
 from epsilons.statistics.base import Question, Rest, Scope, Statistic, Weighting, equivalent_scale
 from epsilons.statistics.entry import ON_ARRAYS, ON_TABLES, Bounds, Entry, RowScope
 from epsilons.statistics.features import check_classes, check_names, check_target, feature_bounds
-from epsilons.statistics.moments import STEPS, Grid, product_sums
-from epsilons.statistics.people import as_doubles, as_numbers
-from epsilons.statistics.rows import Rows
 from epsilons.statistics.solving import WEIGHT_SQUARE, NoisyLoss
+from epsilons.summaries.people import as_doubles, as_numbers
+from epsilons.summaries.products import MAX_PEOPLE, STEPS, Grid, product_sums
+from epsilons.summaries.rows import Rows
 
 #: The noise grows with the square of the number of features; beyond this no model is worth it.
 MAX_FEATURES = 200
-#: Sums of this many people fit into 64 bits: each adds at most 4 * 2^32.
-MAX_PEOPLE = 1 << 29
 #: The public guess of a feature's mean square on [-1, 1]: that of uniform values.
 _MEAN_SQUARE = 1 / 3
 
@@ -119,7 +117,7 @@ class Regression(Average):
             raise PlanError(
                 f"{rows.features.shape[1]} features and bounds for {len(self.bounds)}.",
                 rule="Every feature has public bounds.",
-                hint="bounds_X=(low, high), two numbers or two lists with an entry per feature",
+                suggest="bounds_X=(low, high), two numbers or two lists with an entry per feature",
             )
         if len(rows) > MAX_PEOPLE:
             raise PlanError(f"{len(rows):,} people.", rule=f"A model takes at most {MAX_PEOPLE:,}.")
@@ -325,17 +323,17 @@ def _logistic(given: Mapping[str, Any], over: RowScope) -> Statistic:
     return LogisticRegression(given["features"], given["bounds"], given["classes"], scope=_several(over))
 
 
-_BOUNDS_X = Argument(
+_BOUNDS_X = Parameter(
     "bounds_X", Any, None, "Public bounds of the features: two numbers, or two lists.", fronts=ON_ARRAYS
 )
-_NAMES = Argument("features", Sequence[str] | None, None, "The features' names.", fronts=ON_ARRAYS)
-_COLUMNS = Argument(
+_NAMES = Parameter("features", Sequence[str] | None, None, "The features' names.", fronts=ON_ARRAYS)
+_COLUMNS = Parameter(
     "features", Sequence[str], None, "The columns of the features.", positional=True, required=True, fronts=ON_TABLES
 )
-_BY_COLUMN = Argument(
+_BY_COLUMN = Parameter(
     "bounds", Mapping[str, tuple[float, float]] | None, None, "Public bounds of the columns.", fronts=ON_TABLES
 )
-_CLASSES = Argument("classes", Sequence[Any], (0, 1), "The two public classes; the second is the one predicted.")
+_CLASSES = Parameter("classes", Sequence[Any], (0, 1), "The two public classes; the second is the one predicted.")
 
 LINEAR_REGRESSION = Entry(
     name="linear_regression",
@@ -343,7 +341,7 @@ LINEAR_REGRESSION = Entry(
     arguments=(
         _COLUMNS,
         _BOUNDS_X,
-        Argument("bounds_y", Bounds, None, "Public bounds of the target.", fronts=ON_ARRAYS),
+        Parameter("bounds_y", Bounds, None, "Public bounds of the target.", fronts=ON_ARRAYS),
         _NAMES,
         _BY_COLUMN,
     ),

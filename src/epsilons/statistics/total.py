@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -23,12 +23,11 @@ from numpy.typing import NDArray
 
 from epsilons.arguments import check_bounds
 from epsilons.statistics.additive import Additive, Average, Moments, Part, Sums, doubt
-from epsilons.statistics.base import Floats, Question, Scope, Statistic
+from epsilons.statistics.base import Question, Scope, Statistic
 from epsilons.statistics.entry import BOUNDS, Entry, RowScope
-from epsilons.statistics.people import CHUNK, as_doubles, as_numbers, sum_by_level
+from epsilons.summaries.people import CHUNK, as_numbers, sum_by_level
+from epsilons.summaries.steps import ROW_STEPS, STEPS, RowValues, unit_scale, zero_steps
 
-#: Steps of the grid from the centre of the bounds to a bound.
-STEPS = 1 << 30
 #: A split of the budget is a multiple of 1/64, so that charges stay simple fractions.
 _SPLITS = 64
 
@@ -58,16 +57,16 @@ class Bounded(Additive):
     @property
     @abstractmethod
     def adds(self) -> tuple[str, ...]:
-        """What a row adds to each part, by name: the words of `_ROW_STEPS`, which engines know as well."""
+        """What a row adds to each part, by name: the words of `ROW_STEPS`, which engines know as well."""
 
     def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
         self._check_array()
         numbers = as_numbers(values)
         sums = [np.zeros(levels, np.int64) for _ in self.adds]
         for start in range(0, len(numbers), CHUNK):
-            rows, code = _Rows(numbers[start : start + CHUNK], self.bounds), codes[start : start + CHUNK]
+            rows, code = RowValues(numbers[start : start + CHUNK], self.bounds), codes[start : start + CHUNK]
             for part, name in zip(sums, self.adds, strict=True):
-                part += sum_by_level(_ROW_STEPS[name](rows), code, levels)
+                part += sum_by_level(ROW_STEPS[name](rows), code, levels)
         return [part[:, None] for part in sums]
 
     def steps(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
@@ -247,57 +246,6 @@ class Mean(Average, Bounded):
             return (float(self.half) / STEPS,)
         expected = max(self.scope.expected, 1e-9)
         return ((self.bounds[1] - self.bounds[0]) / 2 / STEPS / expected, self.off / expected)
-
-
-def unit_scale(numbers: NDArray[Any], bounds: tuple[float, float]) -> NDArray[np.float64]:
-    """(x - c)/h in [-1, 1]; out of bounds goes to the bound, not a number goes to 0."""
-    low, high = bounds
-    with np.errstate(all="ignore"):
-        clipped = np.clip(as_doubles(numbers), low, high)
-        scaled = (clipped - (low / 2 + high / 2)) / (high / 2 - low / 2)
-    np.nan_to_num(scaled, copy=False, nan=0.0, posinf=1.0, neginf=-1.0)
-    return np.clip(scaled, -1.0, 1.0)
-
-
-def end_steps(bounds: tuple[float, float]) -> tuple[float, float]:
-    """The bounds themselves on that scale: -1 and 1 but for rounding."""
-    centre, half = bounds[0] / 2 + bounds[1] / 2, bounds[1] / 2 - bounds[0] / 2
-    return max((bounds[0] - centre) / half, -1.0), min((bounds[1] - centre) / half, 1.0)
-
-
-def zero_steps(numbers: NDArray[Any], bounds: tuple[float, float]) -> Floats:
-    """floor(2^30 x/largest + 1/2) of values put into the bounds: a grid around zero."""
-    largest = max(abs(bound) for bound in bounds)
-    with np.errstate(all="ignore"):
-        steps: Floats = np.floor(np.clip(as_doubles(numbers), *bounds) / (largest / STEPS) + 0.5)
-    return steps
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Some rows of a column, and what several sums need of them."""
-
-    numbers: NDArray[Any]
-    bounds: tuple[float, float]
-
-    @cached_property
-    def scaled(self) -> Floats:
-        return unit_scale(self.numbers, self.bounds)
-
-    @cached_property
-    def missing(self) -> NDArray[np.bool_]:
-        absent: NDArray[np.bool_] = np.isnan(as_doubles(self.numbers))
-        return absent
-
-
-#: What a row of a column may add to a sum, as whole numbers; a missing value adds nothing. `columns.ROW_STEPS` has the
-#: same words for engines.
-_ROW_STEPS: dict[str, Callable[[_Rows], Floats]] = {
-    "centred": lambda rows: np.floor(rows.scaled * STEPS + 0.5),
-    "square": lambda rows: np.floor(np.where(rows.missing, 0.0, rows.scaled * rows.scaled - 0.5) * STEPS + 0.5),
-    "zero": lambda rows: np.where(rows.missing, 0.0, zero_steps(rows.numbers, rows.bounds)),
-    "rows": lambda rows: (~rows.missing).astype(np.float64),
-}
 
 
 # In the catalogue ---------------------------------------------------------------------------------------------------

@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import LARGEST, Argument, check_rank, check_unbounded_step, exact
+from epsilons.arguments import LARGEST, Parameter, check_rank, check_unbounded_step, exact
 from epsilons.errors import PlanError
 from epsilons.noise.entropy import Entropy
 from epsilons.statistics.base import Answer, Floats, Question, Statistic, Weighting
 from epsilons.statistics.entry import BOUNDS, STEP, Entry, RowScope
 from epsilons.statistics.local import Local, Ranked, rank_reaches
 from epsilons.statistics.order import kth_largest
-from epsilons.statistics.people import People, array_people, as_doubles, as_numbers
+from epsilons.summaries.people import People, array_people, as_doubles, as_numbers
 
 #: Without bounds there is no range to divide: answers fall on multiples of a millionth unless `step` is given.
 DEFAULT_STEP = Fraction(1, 1_000_000)
@@ -44,7 +44,7 @@ class UnboundedOrder(Statistic):
             raise PlanError(
                 "The maximum needs bounds.",
                 rule="Without an upper bound one record can move it any distance.",
-                hint="bounds=(0, 100), or k=2",
+                suggest="bounds=(0, 100), or k=2",
             )
         if self.step is not None:
             object.__setattr__(self, "step", check_unbounded_step(self.step))
@@ -62,7 +62,7 @@ class UnboundedOrder(Statistic):
             raise PlanError(
                 f"{people} people are too few for k={self.k} without bounds.",
                 rule="A record on either side of it is needed.",
-                hint="bounds=(0, 100)",
+                suggest="bounds=(0, 100)",
             )
         order = np.argsort(numbers, kind="stable")
         rank = people - self.k
@@ -84,7 +84,7 @@ class UnboundedOrder(Statistic):
         """How far `size` records can move it; groups of k or more could move it any distance."""
         if size >= self.k:
             raise PlanError(
-                f"A group of {size} could move the answer for k={self.k} any distance.", hint="bounds=(0, 100)"
+                f"A group of {size} could move the answer for k={self.k} any distance.", suggest="bounds=(0, 100)"
             )
         x, _, rank = self._sorted(values, self.k + size)
         return max(x[rank + size] - x[rank], x[rank] - x[rank - size])
@@ -110,7 +110,7 @@ class UnboundedOrder(Statistic):
 
 
 def _needs_bounds() -> PlanError:
-    return PlanError("Only individual privacy does without bounds.", hint="bounds=(0, 100)")
+    return PlanError("Only individual privacy does without bounds.", suggest="bounds=(0, 100)")
 
 
 def _finite(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -132,7 +132,7 @@ def _kth_largest(given: Mapping[str, Any], over: RowScope) -> Statistic:
 KTH_LARGEST = Entry(
     name="kth_largest",
     build=_kth_largest,
-    arguments=(Argument("k", int, 2, "Which of the largest values; 1 is the maximum.", positional=True), BOUNDS, STEP),
+    arguments=(Parameter("k", int, 2, "Which of the largest values; 1 is the maximum.", positional=True), BOUNDS, STEP),
     doc="""\
 The k-th largest value (k=1 is the maximum), on a public grid of possible answers.
 

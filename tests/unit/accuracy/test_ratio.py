@@ -14,8 +14,8 @@ from epsilons.mechanisms.base import create
 from epsilons.preferences import Levels, roster_of
 from epsilons.release.answer import make_release
 from epsilons.statistics.base import Question, Scope
-from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean
+from epsilons.summaries.people import ArrayPeople
 from epsilons.testing import seeded
 from support.small_worlds import at_max
 

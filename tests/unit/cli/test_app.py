@@ -58,7 +58,7 @@ def test_an_error_ends_with_its_own_status_and_stays_off_stdout(
     error: type[errors.EpsilonsError], status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(**_: object) -> None:
-        raise error("It happened.", rule="There is a rule.", hint="something else")
+        raise error("It happened.", rule="There is a rule.", suggest="something else")
 
     monkeypatch.setattr(app.epsilons, "main", fail)
     assert app.main([]) == status

@@ -143,6 +143,6 @@ def test_lines_that_are_hinted_at_are_toml(line: str) -> None:
 
 
 def test_what_the_user_typed_stays_as_it_is() -> None:
-    error = errors.DataError("There is no column 'share=0.1'.", rule="share=1", hint="the column's name")
+    error = errors.DataError("There is no column 'share=0.1'.", rule="share=1", suggest="the column's name")
     assert str(reworded(error)) == str(error)
     assert type(reworded(errors.BudgetExceeded("No."))) is errors.BudgetExceeded

@@ -340,9 +340,9 @@ def _knows_engines(file: Path) -> bool:
 def test_summaries_are_asked_for_in_one_place_that_only_the_door_calls() -> None:
     """queries.tally and the like <- TablePeople <- read <- pass_through, and no other way."""
     files = {str(file.relative_to(SOURCE)): file for file in SOURCE.rglob("*.py")}
-    room = "epsilons.statistics.queries"
+    room = "epsilons.summaries.queries"
     summaries = {f"{room}.{name}" for name in ("tally", "cells", "count_people")} | {room}
-    summaries.add("epsilons.statistics.model_queries.moments")
+    summaries.add("epsilons.summaries.model_queries.moments")
     asking = {name for name, file in files.items() if imported(file) & summaries}
     assert asking == {"dataset/people.py"}
     making = {name for name, file in files.items() if "epsilons.dataset.people.TablePeople" in imported(file)}

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import epsilons as eps
 from epsilons.statistics.base import Scope
-from epsilons.statistics.model_queries import moments
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
-from epsilons.statistics.rows import Rows
+from epsilons.summaries.model_queries import moments
+from epsilons.summaries.rows import Rows
 from epsilons.testing import seeded
 from support.hostile import FLOATS
 

@@ -20,8 +20,8 @@ from epsilons.release.door import Sketch, Spendable
 from epsilons.statistics.additive import Additive, Average
 from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.count import Count
-from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
+from epsilons.summaries.people import ArrayPeople
 from epsilons.testing import seeded
 from support.small_worlds import at_max
 from support.wages import dataset, wages

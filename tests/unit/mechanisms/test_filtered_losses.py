@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from epsilons.audit import ABSENT
+from epsilons.auditing import ABSENT
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Weighing, create, weighting_of
 from epsilons.noise.entropy import ALWAYS

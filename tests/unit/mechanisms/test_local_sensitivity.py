@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from scipy.stats import cauchy, laplace
 
 import epsilons as eps
-from epsilons.audit import ABSENT, Verdict, all_datasets, enumerate_losses
+from epsilons.auditing import ABSENT, Verdict, all_datasets, enumerate_losses
 from epsilons.errors import PlanError, PreferenceError
 from epsilons.guarantee import INDIVIDUAL, NANO, NO_PROMISE, PERSONALIZED, ROSTER_IS_PUBLIC
 from epsilons.mechanisms.base import create, registered
@@ -30,10 +30,11 @@ from epsilons.statistics.base import Question, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
-from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.total import STEPS, Mean, Sum
+from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.unbounded import UnboundedOrder
 from epsilons.statistics.variance import Variance
+from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.steps import STEPS
 from epsilons.testing import seeded
 from support.replacing import Table, at_rank, middle_sum, replaced
 

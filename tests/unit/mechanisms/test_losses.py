@@ -9,14 +9,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from epsilons.audit import ABSENT
+from epsilons.auditing import ABSENT
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Mechanism, Weighing, registered, weighting_of
 from epsilons.preferences import roster_of
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
-from epsilons.statistics.people import ArrayPeople
+from epsilons.summaries.people import ArrayPeople
 from epsilons.testing import seeded
 from support.small_worlds import NEIGHBORS, ROSTERS, WORLDS, audit_exactly, laws, served_pairs, serving, variants
 

@@ -12,7 +12,7 @@ import epsilons as eps
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question
-from epsilons.statistics.people import ArrayPeople
+from epsilons.summaries.people import ArrayPeople
 from support.small_worlds import GRID, WORLDS, laws, served_pairs
 
 NAN = math.nan

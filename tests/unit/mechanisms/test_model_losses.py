@@ -21,8 +21,8 @@ from epsilons.noise.entropy import ALWAYS
 from epsilons.preferences import Levels, roster_of
 from epsilons.statistics.additive import Part, weighted_sums
 from epsilons.statistics.base import Question, Rest, Weighting, proportional
-from epsilons.statistics.moments import STEPS
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
+from epsilons.summaries.products import STEPS
 from support.small_worlds import at_max
 
 LINEAR = LinearRegression(("a", "b"), ((-1.0, 1.0),) * 2, (-1.0, 1.0))

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from epsilons.audit import ABSENT, all_datasets
+from epsilons.auditing import ABSENT, all_datasets
 from epsilons.mechanisms.base import Mechanism
 from epsilons.mechanisms.exponential import ExponentialCount, ExponentialOrder
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question
-from epsilons.statistics.people import ArrayPeople
+from epsilons.summaries.people import ArrayPeople
 from support.planted import ALIKE, BITS, COUNT, MIXED, PLANTS, Plant, SampleTwice, Tampered, TamperedCount
 from support.small_worlds import audit_exactly
 

@@ -13,7 +13,7 @@ import pytest
 from scipy import special
 
 import epsilons as eps
-from epsilons.audit import ABSENT
+from epsilons.auditing import ABSENT
 from epsilons.guarantee import NANO
 from epsilons.mechanisms import smooth_sensitivity
 from epsilons.mechanisms.base import create
@@ -26,8 +26,8 @@ from epsilons.statistics import order
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
-from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.smooth import RELATIVE_ERROR
+from epsilons.summaries.people import ArrayPeople
 from epsilons.testing import seeded
 from support.small_worlds import audit_exactly
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from epsilons.local.reports import write_reports
+from epsilons.collection.reports import write_reports
 from epsilons.service import aggregator as routes
 from epsilons.service.aggregator import ROUTES, AggregatorApp
 from support.collections_world import World, dump, paper_survey, sqlite_urls, survey

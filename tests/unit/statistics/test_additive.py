@@ -10,9 +10,10 @@ import pytest
 
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.count import Count
-from epsilons.statistics.people import CHUNK, as_numbers, check_values, sum_by_level
-from epsilons.statistics.total import STEPS, Mean, Sum
+from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
+from epsilons.summaries.people import CHUNK, as_numbers, check_values, sum_by_level
+from epsilons.summaries.steps import STEPS
 from unit.statistics.naive import HOSTILE, number, per_level, unit
 
 BOUNDS = [(0, 10), (-3.5, 2.25), (0.1, 0.7), (1e9, 1e9 + 1), (-1e30, 1e30), (0, 1e-30)]

@@ -18,9 +18,9 @@ from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
-from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
+from epsilons.summaries.people import ArrayPeople
 from support.rows import MISSING, RowPeople, all_rows, contribution, distances, vectors
 from support.small_worlds import at_max
 

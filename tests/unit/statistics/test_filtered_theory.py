@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from epsilons.statistics.base import Scope
-from epsilons.statistics.total import STEPS, Mean, Sum
+from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import _ROW_WEIGHT, _SHARES
+from epsilons.summaries.steps import STEPS
 
 
 def vectors(rows: int, groups: int, numbers: tuple[int, ...]) -> set[tuple[int, ...]]:

@@ -8,7 +8,7 @@ import pytest
 
 from epsilons.errors import PlanError
 from epsilons.statistics.histogram import MAX_CELLS, Histogram
-from epsilons.statistics.people import CHUNK, check_values
+from epsilons.summaries.people import CHUNK, check_values
 from unit.statistics.naive import HOSTILE, number
 
 rng = np.random.default_rng(12)

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from epsilons.errors import DataError, PlanError
 from epsilons.preferences import roster_of
 from epsilons.statistics import local
-from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
-from epsilons.statistics.people import ArrayPeople
-from epsilons.statistics.total import STEPS, Sum
+from epsilons.statistics.total import Sum
 from epsilons.statistics.unbounded import DEFAULT_STEP, UnboundedOrder
+from epsilons.summaries.cells import SortedCells
+from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.steps import STEPS
 from support.replacing import Statistic, Table, at_rank, middle_sum, replaced
 
 GRID = (0, 1, 2, 3)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from epsilons.arguments import exact
 from epsilons.errors import PlanError
 from epsilons.statistics import order
-from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.order import MAX_POINTS, Order
-from epsilons.statistics.people import CHUNK, check_values
+from epsilons.summaries.cells import SortedCells
+from epsilons.summaries.people import CHUNK, check_values
 from unit.statistics.naive import HOSTILE, number
 
 rng = np.random.default_rng(13)

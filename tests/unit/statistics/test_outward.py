@@ -12,9 +12,9 @@ from epsilons.guarantee import NANO
 from epsilons.noise.segments import SegmentSampler
 from epsilons.statistics import order
 from epsilons.statistics import outward as room
-from epsilons.statistics.cells import SortedCells
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
+from epsilons.summaries.cells import SortedCells
 from support.brute_force import exponential_pmf, rank_cost
 from support.listing import naive_costs, random_people, runs_of
 

@@ -10,10 +10,10 @@ import pytest
 
 from epsilons.errors import DataError, PlanError
 from epsilons.preferences import roster_of
-from epsilons.statistics.moments import STEPS
-from epsilons.statistics.people import ArrayPeople
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
-from epsilons.statistics.rows import Rows
+from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.products import STEPS
+from epsilons.summaries.rows import Rows
 
 SQUARE = STEPS**2
 PUBLIC = [float("inf")]

@@ -46,7 +46,7 @@ def command(
     target = Path(out)
     if target.exists() and not force:
         raise DataError(
-            f"{out} is there already.", rule="Nothing is written over.", hint="--force, or --out other.toml"
+            f"{out} is there already.", rule="Nothing is written over.", suggest="--force, or --out other.toml"
         )
     given = Draft(source, person, preferences, levels, column_bounds(bounds), types, version)
     try:
@@ -56,5 +56,5 @@ def command(
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise DataError(f"{out} cannot be written: {error.strerror}.", hint="--out elsewhere/people.toml") from None
+        raise DataError(f"{out} cannot be written: {error.strerror}.", suggest="--out elsewhere/people.toml") from None
     notes().print(f"Wrote {out}. Next: epsilons check {out}", markup=False)

@@ -38,6 +38,6 @@ def command(
     flags = {flag.name: flag for flag in context.command.params}
     given |= {name: flags[name].type_cast_value(context, word) for name, word in zip(places, more, strict=False)}
     if entry.name == "quantile" and given["q"] is None:
-        raise PlanError("A quantile needs its Q.", rule="It is the part of the values below it.", hint="--q 0.9")
+        raise PlanError("A quantile needs its Q.", rule="It is the part of the values below it.", suggest="--q 0.9")
     with asking.open_dataset(dataset) as people:
         asking.show_plan(people, entry, asking.arguments(entry, given, people), as_json)

@@ -45,8 +45,8 @@ def command(
 
       epsilons collect aggregator --store sqlite:///one.store --key one.key --token one.token --port 8701
     """
-    from epsilons.local.aggregator import Aggregator, Store
-    from epsilons.local.sealing import OpeningKey, fingerprint, keep_secret
+    from epsilons.collection import Aggregator, Store
+    from epsilons.collection.sealing import OpeningKey, fingerprint, keep_secret
     from epsilons.service.aggregator import AggregatorApp
     from epsilons.service.serving import serve
 

@@ -48,12 +48,12 @@ def command(file: str, force: bool, as_json: bool, **asked: Any) -> None:
     survey = Survey(asked["question"], options, protocol, levels, none, places)
     if Path(file).exists() and not force:
         raise ProtocolError(
-            "The file is there already.", rule="It is not overwritten.", hint="--force, or another name"
+            "The file is there already.", rule="It is not overwritten.", suggest="--force, or another name"
         )
     try:
         survey.save(file)
     except OSError as error:
-        raise ProtocolError(f"The file cannot be written: {error.strerror}.", hint="another place") from None
+        raise ProtocolError(f"The file cannot be written: {error.strerror}.", suggest="another place") from None
     if as_json:
         print_json({"file": file, "id": survey.id, **survey.to_dict()})
         return
@@ -65,13 +65,13 @@ def _options(asked: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
     """The labels of the options, and how they lie on a map if they do."""
     if asked["h3"] is None and asked["square"] is None:
         if asked["box"]:
-            raise PlanError("A box needs a grid.", hint="--h3 8, or --square 0.5")
+            raise PlanError("A box needs a grid.", suggest="--h3 8, or --square 0.5")
         return asked["options"] or ("yes",), {}
     from epsilons.local.places import Grid, H3Grid, Region, SquareGrid
 
     if not asked["box"] or asked["options"] or (asked["h3"] is not None and asked["square"] is not None):
         raise PlanError(
-            "Places need one grid and a box, and no other options.", hint="--h3 8 --box 40.7 -74 40.8 -73.9"
+            "Places need one grid and a box, and no other options.", suggest="--h3 8 --box 40.7 -74 40.8 -73.9"
         )
     south, west, north, east = asked["box"]
     grid: Grid
@@ -90,10 +90,10 @@ def _protocol(asked: dict[str, Any], options: int) -> tuple[Any, dict[str, float
         raise PlanError(
             "The protocol is not chosen." if not ways else "More than one protocol is chosen.",
             rule="One of --epsilon, --truth (with --yes), --sampling, --level.",
-            hint="--epsilon 1",
+            suggest="--epsilon 1",
         )
     if asked["yes"] is not None and ways != ["truth"]:
-        raise PlanError("A second coin needs a first one.", hint="--truth 0.8 --yes 0.2")
+        raise PlanError("A second coin needs a first one.", suggest="--truth 0.8 --yes 0.2")
     if ways == ["epsilon"]:
         return RandomizedResponse(epsilon=asked["epsilon"], options=options), {}
     if ways == ["truth"]:
@@ -108,7 +108,7 @@ def _level(text: str) -> tuple[str, float]:
     try:
         return name.strip(), float(epsilon)
     except ValueError:
-        raise PlanError("A level is not usable.", rule="NAME=EPSILON.", hint="--level strict=0.1") from None
+        raise PlanError("A level is not usable.", rule="NAME=EPSILON.", suggest="--level strict=0.1") from None
 
 
 def _told(survey: Any) -> str:

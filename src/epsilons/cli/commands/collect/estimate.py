@@ -36,7 +36,7 @@ def command(answers: str, file: str, level: float, assume: str | None, picture: 
 
     survey = Survey.load(file)
     if assume is not None and not survey.levels:
-        raise PlanError("There are no levels to assume anything of.", hint="leave out --assume")
+        raise PlanError("There are no levels to assume anything of.", suggest="leave out --assume")
     found = read_answers(answers, survey)
     estimate = found.estimate(**({} if assume is None else {"assume": assume}))
     if picture is not None:

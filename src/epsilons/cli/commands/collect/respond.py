@@ -43,20 +43,20 @@ def command(
 
     survey = Survey.load(file)
     if (number is None) != (state is None):
-        raise ProtocolError("One round alone needs a place for the other.", hint="--round 1 --state mine.json")
+        raise ProtocolError("One round alone needs a place for the other.", suggest="--round 1 --state mine.json")
     if number is not None and survey.rounds < 2:
-        raise ProtocolError("This protocol has one round.", hint="leave out --round and --state")
+        raise ProtocolError("This protocol has one round.", suggest="leave out --round and --state")
     if header and number is not None:
-        raise ProtocolError("One round's output is no row of a file.", hint="leave out --header")
+        raise ProtocolError("One round's output is no row of a file.", suggest="leave out --header")
     if number == 2 and state is not None:
         click.echo(_recall(state, survey.id))
         return
     answers = [answer] if answer is not None else [line for line in sys.stdin.read().splitlines() if line.strip()]
     if not answers:
-        raise DataError("There is no answer.", hint="--answer yes")
+        raise DataError("There is no answer.", suggest="--answer yes")
     if number == 1 and state is not None:
         if len(answers) != 1:
-            raise DataError("A state belongs to one owner.", hint="one answer")
+            raise DataError("A state belongs to one owner.", suggest="one answer")
         first, second = survey.respond(answers[0], level)
         # Kept before anything is printed, so that nobody sends round one without being able to send round two.
         _keep(state, {"format": _STATE, "survey": survey.id, "second": second})
@@ -80,10 +80,10 @@ def _keep(path: str, document: dict[str, Any]) -> None:
             json.dump(document, file)
     except FileExistsError:
         raise ProtocolError(
-            "Round one was answered already.", rule="An owner responds once.", hint="--round 2 with the same state"
+            "Round one was answered already.", rule="An owner responds once.", suggest="--round 2 with the same state"
         ) from None
     except OSError as error:
-        raise ProtocolError(f"The state cannot be written: {error.strerror}.", hint="another place") from None
+        raise ProtocolError(f"The state cannot be written: {error.strerror}.", suggest="another place") from None
 
 
 def _recall(path: str, survey: str) -> int:
@@ -95,6 +95,6 @@ def _recall(path: str, survey: str) -> int:
         fits, second = False, None
     if not fits or isinstance(second, bool) or not isinstance(second, int):
         raise ProtocolError(
-            "This state does not belong to the survey.", rule="Round one writes it.", hint="--round 1 first"
+            "This state does not belong to the survey.", rule="Round one writes it.", suggest="--round 1 first"
         )
     return second

@@ -13,9 +13,9 @@ from epsilons.cli.terminal import as_json, notes, print_json, progress, results
 from epsilons.errors import PlanError, ProtocolError
 
 if TYPE_CHECKING:
-    from epsilons.local.collection import Collection
-    from epsilons.local.coordinator import Coordinator
-    from epsilons.local.publication import Publication
+    from epsilons.collection.coordinator import Coordinator
+    from epsilons.collection.publication import Publication
+    from epsilons.collection.terms import Collection
 
 _POLL_SECONDS = 0.5
 
@@ -81,13 +81,13 @@ def command(
           --aggregator http://127.0.0.1:8701 --token one.token \\
           --aggregator http://127.0.0.1:8702 --token two.token
     """
-    from epsilons.local.coordinator import Coordinator
-    from epsilons.local.sealing import read_secret
-    from epsilons.local.transport import HttpAggregator
+    from epsilons.collection.coordinator import Coordinator
+    from epsilons.collection.sealing import read_secret
+    from epsilons.collection.transport import HttpAggregator
 
     if len(tokens) != len(urls):
         raise PlanError(
-            "Every aggregator has a token.", rule="As many --token as --aggregator.", hint="--token one.token"
+            "Every aggregator has a token.", rule="As many --token as --aggregator.", suggest="--token one.token"
         )
     aggregators = [HttpAggregator(url, token=read_secret(token).hex()) for url, token in zip(urls, tokens, strict=True)]
     place = Path(terms or f"{file}.collection.json")
@@ -114,7 +114,7 @@ def command(
 
 def _terms(file: str, place: Path, aggregators: list[Any], minimum: int, neighbors: str) -> Collection:
     """The collection's terms: those in the file if there are any, otherwise new ones, kept before they are used."""
-    from epsilons.local.collection import Collection, Place
+    from epsilons.collection.terms import Collection, Place
     from epsilons.local.survey import Survey
 
     survey = Survey.load(file)
@@ -124,7 +124,9 @@ def _terms(file: str, place: Path, aggregators: list[Any], minimum: int, neighbo
     found = Collection.load(place)
     if (found.survey, found.aggregators, found.neighbors, found.minimum) != (survey, listed, neighbors, minimum):
         raise ProtocolError(
-            f"{place} has other terms.", rule="A collection's terms never change.", hint="--collection with a new name"
+            f"{place} has other terms.",
+            rule="A collection's terms never change.",
+            suggest="--collection with a new name",
         )
     return found
 
@@ -153,7 +155,7 @@ def _refuse_too_few(coordinator: Coordinator, number: int) -> None:
             raise ProtocolError(
                 "No level has its minimum yet; the round stays open.",
                 rule=f"At least {minimum} reports of a level; a closed round cannot be opened again.",
-                hint="more owners, then the same command",
+                suggest="more owners, then the same command",
             )
 
 
@@ -171,7 +173,7 @@ def _write(output: str, publication: Publication) -> None:
     try:
         Path(output).write_text(publication.to_json(), encoding="utf-8")
     except OSError as error:
-        raise PlanError(f"The publication cannot be written: {error.strerror}.", hint="--output elsewhere") from None
+        raise PlanError(f"The publication cannot be written: {error.strerror}.", suggest="--output elsewhere") from None
 
 
 def _show(publication: Publication, assume: str, picture: str | None, as_json: bool) -> None:

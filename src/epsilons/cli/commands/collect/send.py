@@ -37,18 +37,18 @@ def command(
 
       epsilons collect send exam.toml.collection.json --answer yes --level open
     """
-    from epsilons.local.collection import Collection
-    from epsilons.local.courier import Courier
-    from epsilons.local.reports import REASONS, STORED
+    from epsilons.collection.courier import Courier
+    from epsilons.collection.reports import REASONS, STORED
+    from epsilons.collection.terms import Collection
 
     collection = Collection.load(file)
     kept = Path(state or f"{file}.mine")
     if number > collection.rounds:
-        raise ProtocolError("This collection has one round.", hint="leave out --round")
+        raise ProtocolError("This collection has one round.", suggest="leave out --round")
     if not kept.exists():
         if number > 1:
             raise ProtocolError(
-                "Round one was not sent from here.", rule="Both rounds are made at once.", hint="--round 1"
+                "Round one was not sent from here.", rule="Both rounds are made at once.", suggest="--round 1"
             )
         _make(collection, answer, level, kept)
     elif answer is not None:
@@ -60,18 +60,20 @@ def command(
     if as_json:
         print_json({"aggregators": outcomes, "counted": not bad})
     if bad:
-        raise ProtocolError("An aggregator refused the report.", rule=REASONS.get(bad[0], ""), hint="ask the collector")
+        raise ProtocolError(
+            "An aggregator refused the report.", rule=REASONS.get(bad[0], ""), suggest="ask the collector"
+        )
     if not as_json:
         click.echo(f"Stored by all {len(outcomes)} aggregators.")
 
 
 def _make(collection: Any, answer: str | None, level: str | None, kept: Path) -> None:
     """Make the reports of all rounds and keep them before anything is sent."""
-    from epsilons.local.owner import OwnerClient
+    from epsilons.collection.owner import OwnerClient
 
     said = sys.stdin.readline().strip() if answer is None else answer
     if not said:
-        raise DataError("There is no answer.", hint="--answer yes")
+        raise DataError("There is no answer.", suggest="--answer yes")
     reports = OwnerClient(collection).report(said, level)
     document = {
         "format": _STATE,
@@ -87,11 +89,11 @@ def _make(collection: Any, answer: str | None, level: str | None, kept: Path) ->
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise ProtocolError(f"The report cannot be kept: {error.strerror}.", hint="--state elsewhere") from None
+        raise ProtocolError(f"The report cannot be kept: {error.strerror}.", suggest="--state elsewhere") from None
 
 
 def _recall(kept: Path, collection: Any) -> list[list[Any]]:
-    from epsilons.local.reports import Report
+    from epsilons.collection.reports import Report
 
     try:
         document = json.loads(kept.read_text(encoding="ascii"))
@@ -103,5 +105,7 @@ def _recall(kept: Path, collection: Any) -> list[list[Any]]:
         ]
     except (OSError, ValueError, KeyError, TypeError):
         raise ProtocolError(
-            "What is kept does not belong to this collection.", rule="A report serves once.", hint="--state elsewhere"
+            "What is kept does not belong to this collection.",
+            rule="A report serves once.",
+            suggest="--state elsewhere",
         ) from None

@@ -1,0 +1,242 @@
+"""Any private algorithm, as `eps.personalize` sees it: how to run it at an epsilon, and whose claim that is private.
+
+Sample makes an algorithm personalized if it is private when a record is added or removed (Jorgensen et al. 2015,
+Theorem 5). One that is private only when a record is replaced may show how many records it was given, and then the
+sample's coins hide nobody: such an algorithm is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from epsilons.errors import DataError, PlanError
+
+#: What an algorithm may be private under; "replace" alone is refused.
+CLAIMS = ("absent", "replace", "both")
+
+_CALL = "eps.personalize(lambda data, epsilon: ..., data, epsilons)"
+#: Those of diffprivlib that add noise to counts to which a record adds at most 1, whatever the number of records.
+_COUNTING = {"histogram", "histogram2d", "histogramdd", "count_nonzero"}
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """An algorithm that is private at the epsilon it is run at, by somebody's word.
+
+    `private_under` is "absent" (a record added or removed) or "both" (replaced as well). `fixed` is the epsilon of an
+    algorithm that has only one. `takes_rows` says that `run` is told the epsilon for all of a person's rows together.
+    """
+
+    name: str
+    claim: str
+    private_under: str
+    run: Callable[[Any, float], Any]
+    fixed: Fraction | None = None
+    takes_rows: bool = False
+    seeded: bool = False
+
+
+def algorithm_of(given: Any, private_under: str | None, rows: int, neighbors: str) -> Algorithm:
+    """What was given, as an algorithm; refused if nobody says that it is private when records come and go."""
+    if private_under not in (None, *CLAIMS):
+        raise PlanError(f"Unknown private_under={private_under!r}.", suggest='"absent", "both" or "replace"')
+    if private_under == "replace":
+        raise PlanError(
+            "An algorithm that is private only when a record is replaced cannot be personalized.",
+            rule="It may show how many records it was given, and then the sample's coins hide nobody.",
+            suggest='private_under="absent" if it is private when a record is added or removed',
+        )
+    room = _room(given)
+    if room == "opendp" and hasattr(given, "map"):
+        return _measurement(given, rows, neighbors)
+    if room == "diffprivlib":
+        return _diffprivlib(given, private_under)
+    if not callable(given):
+        raise PlanError(
+            "This is not an algorithm.",
+            rule="A function of data and epsilon, an OpenDP measurement, or a model or tool of diffprivlib.",
+            suggest=_CALL,
+        )
+    places, by_name = _parameters(given)
+    if places == 1 and not by_name:
+        return _maker(given, rows, neighbors)
+    name = _name(given)
+    claim = f"The promise rests on the caller's claim that {name!r} is private at the epsilon it is called with."
+    call = (lambda sample, epsilon: given(sample, epsilon=epsilon)) if by_name else given
+    return Algorithm(name, claim, private_under or "absent", call)
+
+
+def run(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
+    """The algorithm's result; whatever it raises or warns of becomes one fixed text, since it may be data."""
+    leaks = False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for leak in _leak_warnings():
+                warnings.simplefilter("error", leak)
+            return algorithm.run(sample, epsilon)
+    except _RefusalError:  # ours, about public facts; whatever else is raised may carry data, also as one of our errors
+        raise
+    except (Exception, SystemExit, GeneratorExit) as error:
+        leaks = isinstance(error, _leak_warnings())
+    if leaks:
+        raise PlanError(
+            "The algorithm says of itself that it would read public facts from the data.",
+            rule="Bounds are public facts; reading them from the data would leak it.",
+            suggest="give it all its bounds",
+        )
+    raise DataError(
+        "The algorithm failed.",
+        rule="What it raised is not shown: it may be data.",
+        suggest="run it by itself on made-up data of the same kind",
+    )
+
+
+class _RefusalError(PlanError):
+    """A measurement that was made for an epsilon and cannot be run at it."""
+
+
+# OpenDP --------------------------------------------------------------------------------------------------------------
+
+
+def _measurement(measurement: Any, rows: int, neighbors: str) -> Algorithm:
+    loss = measured_loss(measurement, rows, neighbors)
+    return Algorithm(
+        name="OpenDP measurement",
+        claim="The promise rests on OpenDP's privacy map of the measurement, which was asked before it ran.",
+        private_under="both" if neighbors == "replace" else "absent",
+        run=lambda sample, _: measurement(_vector(measurement, sample)),
+        fixed=loss,
+        takes_rows=True,
+    )
+
+
+def _maker(make: Callable[[float], Any], rows: int, neighbors: str) -> Algorithm:
+    """A function that makes a measurement at an epsilon; what it makes is asked for its loss before it sees data."""
+
+    def call(sample: Any, epsilon: float) -> Any:
+        # A scale of 1/epsilon as a float may cost a hair more than epsilon: then a hair less is asked for.
+        records = rows if neighbors == "absent" else 2 * rows
+        for asked in (epsilon / records, epsilon / records * (1 - 1e-6)):
+            measurement = make(asked)
+            if _room(measurement) != "opendp" or not hasattr(measurement, "map"):
+                raise _RefusalError("A function of epsilon alone must make an OpenDP measurement.", suggest=_CALL)
+            if measured_loss(measurement, rows, neighbors) <= Fraction(repr(epsilon)):
+                return measurement(_vector(measurement, sample))
+        raise _RefusalError(
+            f"The measurement costs more than the epsilon of {epsilon:.6g} it was made for.",
+            rule="Its map must stay within the threshold, over all rows of a person.",
+            suggest="dp.binary_search_chain finds a scale that does",
+        )
+
+    claim = "The promise rests on OpenDP's privacy map of the measurement, which was asked before it ran."
+    under = "both" if neighbors == "replace" else "absent"
+    return Algorithm(_name(make), claim, under, call, takes_rows=True)
+
+
+def _vector(measurement: Any, sample: Any) -> Any:
+    """A flat array as a list where a vector is wanted: OpenDP refuses arrays whose type is not the vector's."""
+    flat = getattr(sample, "ndim", 0) == 1 and hasattr(sample, "tolist")
+    return sample.tolist() if flat and str(measurement.input_carrier_type).startswith("Vec<") else sample
+
+
+def measured_loss(measurement: Any, rows: int, neighbors: str) -> Fraction:
+    """What OpenDP's map says about `rows` records added or removed, or as many replaced."""
+    metric, measure = str(measurement.input_metric), str(measurement.output_measure)
+    if metric not in ("SymmetricDistance()", "InsertDeleteDistance()"):
+        raise _RefusalError(
+            f"The measurement is private under {metric}.",
+            rule="Sample needs privacy when records are added or removed.",
+            suggest="dp.symmetric_distance()",
+        )
+    if measure not in ("MaxDivergence", "MaxDivergence()"):
+        raise _RefusalError(
+            f"The measurement is private in the sense of {measure}.",
+            rule="Personalized privacy here is pure: no delta.",
+            suggest="dp.max_divergence()",
+        )
+    if "size=" in str(measurement.input_domain):
+        raise _RefusalError(
+            "The measurement's domain fixes how many records there are.",
+            rule="A sample has as many as its coins leave, and their number is private.",
+            suggest="a domain without size",
+        )
+    try:
+        return Fraction(float(measurement.map(rows if neighbors == "absent" else 2 * rows)))
+    except Exception:  # OpenDP's own errors, and a loss without end
+        raise _RefusalError(
+            "The measurement's privacy map gives no finite loss.",
+            rule="It is asked for one record, or for as many as a person has.",
+        ) from None
+
+
+# diffprivlib ---------------------------------------------------------------------------------------------------------
+
+
+def _diffprivlib(given: Any, private_under: str | None) -> Algorithm:
+    tool = given.func if isinstance(given, functools.partial) else given
+    name = f"diffprivlib {_name(tool)}"
+    under = private_under or ("absent" if _name(tool) in _COUNTING else None)
+    if under is None:
+        raise PlanError(
+            f"{name!r} is not known to be private when a record is added or removed.",
+            rule="Many of diffprivlib's tools take the number of records as public, which a sample must hide.",
+            suggest='private_under="absent" if you know that it is',
+        )
+    claim = f"The promise rests on diffprivlib's claim that {_name(tool)!r} is private"
+    claim += "." if private_under is None else ", and on the caller's that it is so when a record is added or removed."
+    if hasattr(given, "fit") and not inspect.isclass(given):
+        seeded = getattr(given, "random_state", None) is not None
+        return Algorithm(name, claim, under, functools.partial(_fit, given), seeded=seeded)
+    if inspect.isclass(given):
+        raise PlanError(f"{name!r} is a class.", suggest=f"{_name(tool)}(bounds_X=..., bounds_y=...)")
+    seeded = (getattr(given, "keywords", None) or {}).get("random_state") is not None
+    return Algorithm(name, claim, under, lambda sample, epsilon: given(sample, epsilon=epsilon), seeded=seeded)
+
+
+def _fit(model: Any, sample: Any, epsilon: float) -> Any:
+    """A fresh model of the same kind and settings, fitted at an epsilon; the caller's own is left alone."""
+    fresh = type(model)(**{**model.get_params(), "epsilon": epsilon})
+    return fresh.fit(*sample) if isinstance(sample, tuple) else fresh.fit(sample)
+
+
+def _leak_warnings() -> tuple[type[Warning], ...]:
+    """diffprivlib's warning that bounds are missing, if diffprivlib is loaded at all."""
+    leak = getattr(sys.modules.get("diffprivlib.utils"), "PrivacyLeakWarning", None)
+    return (leak,) if isinstance(leak, type) else ()
+
+
+# Looking at what was given -------------------------------------------------------------------------------------------
+
+
+def _room(given: Any) -> str:
+    """The package that something comes from, without importing it."""
+    if isinstance(given, functools.partial):
+        given = given.func
+    module = getattr(given, "__module__", None) or type(given).__module__
+    return str(module).partition(".")[0]
+
+
+def _name(given: Any) -> str:
+    if isinstance(given, functools.partial):
+        given = given.func
+    return str(getattr(given, "__name__", type(given).__name__))
+
+
+def _parameters(given: Callable[..., Any]) -> tuple[int, bool]:
+    """(how many arguments by place, at most 2; whether epsilon goes by name alone)."""
+    try:
+        parameters = inspect.signature(given).parameters
+    except (TypeError, ValueError):
+        return 2, False
+    kinds = [p.kind for p in parameters.values()]
+    places = sum(kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds)
+    by_name = "epsilon" in parameters and parameters["epsilon"].kind == inspect.Parameter.KEYWORD_ONLY
+    return 2 if inspect.Parameter.VAR_POSITIONAL in kinds else min(places, 2), by_name

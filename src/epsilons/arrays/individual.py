@@ -1,0 +1,101 @@
+"""Individual privacy for a function of one's own: noise for a local sensitivity that the caller states."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from epsilons.arguments import LARGEST, check_entropy, check_unbounded_step, exact
+from epsilons.errors import DataError, PlanError
+from epsilons.guarantee import NANO
+from epsilons.noise.entropy import Entropy, system
+from epsilons.noise.laplace import discrete_laplace
+from epsilons.preferences import Levels, aligned_roster
+from epsilons.release import Release, individual_release
+from epsilons.summaries.people import check_values
+
+WHOSE_WORD = "The local sensitivity is the caller's word; nothing here checked it."
+
+
+def individually(
+    function: Callable[[Any], float],
+    values: Any,
+    epsilons: Any,
+    *,
+    sensitivity: float | Callable[[Any], Any],
+    step: float,
+    entropy: Entropy | None = None,
+) -> Release:
+    """Any number computed from everybody's values, with individual privacy (which is not DP).
+
+    `sensitivity` is how far replacing one person's value could move the answer on the data as they are: a number, or a
+    function of the values that gives one number, or one per person. Answers fall on multiples of `step`, which is
+    public; beyond 10^30 they are cut before the noise. Neither the sensitivity nor the noise's scale is shown.
+
+    >>> import epsilons as eps
+    >>> ages = [23, 35, 41, 52, 60]
+    >>> spread = lambda values: max(values) - min(values)
+    >>> answer = eps.individually(spread, ages, 1.0, sensitivity=40, step=1)
+    >>> answer.guarantee.kind
+    'individual DP (not DP)'
+    """
+    if not callable(function):
+        raise PlanError("The first argument is not a function.", suggest="eps.individually(max, values, ...)")
+    if entropy is not None:
+        check_entropy(entropy)
+    grid = exact(check_unbounded_step(step))
+    roster = aligned_roster(epsilons, values)
+    array = check_values(values, len(roster))
+    # Copies, so that a function that sorts in place moves neither the caller's values nor whose sensitivity is whose.
+    answer = _number(lambda: function(array.copy()))
+    reach = _numbers(lambda: sensitivity(array.copy()) if callable(sensitivity) else sensitivity, len(array))
+    source = system() if entropy is None else entropy
+    place = round(Fraction(answer) / grid)
+    rate = _rate(reach, roster.codes, roster.levels, grid)
+    noisy = place if rate is None else place + discrete_laplace(source, rate)
+    value = float(noisy * grid)
+    return individual_release("function of everybody's values", value, roster.levels, source.private, (WHOSE_WORD,))
+
+
+def _rate(reach: Any, codes: Any, levels: Levels, grid: Fraction) -> Fraction | None:
+    """1/scale in steps: the least of epsilon over sensitivity, one step added for rounding to the grid."""
+    rates = []
+    for level, grant in enumerate(levels.grants):
+        own = reach[codes == level]
+        largest = float(own.max()) if len(own) else 0.0
+        if grant is not None and largest > 0:
+            rates.append(Fraction(grant, NANO * (math.ceil(Fraction(largest) / grid) + 1)))
+    return min(rates, default=None)
+
+
+def _number(compute: Callable[[], Any]) -> float:
+    """A finite number, cut at 10^30; what the function raises or returns instead becomes one fixed text."""
+    try:
+        number = float(compute())
+    except Exception:
+        number = math.nan
+    if not math.isfinite(number):
+        raise DataError(
+            "The function did not give a finite number.",
+            rule="What it raised or returned is not shown: it may be data.",
+        )
+    return min(max(number, -LARGEST), LARGEST)
+
+
+def _numbers(compute: Callable[[], Any], people: int) -> Any:
+    try:
+        given = np.asarray(compute(), dtype=np.float64)
+        reach = np.broadcast_to(given, (people,)) if given.ndim == 0 else given
+        fine = reach.shape == (people,) and bool(np.isfinite(reach).all()) and bool((reach >= 0).all())
+    except Exception:
+        fine = False
+    if not fine:
+        raise DataError(
+            "The sensitivity did not give finite numbers from 0 on, one for all or one per person.",
+            rule="What it raised or returned is not shown: it may be data.",
+        )
+    return np.minimum(reach, 2 * LARGEST)  # no two answers are farther apart

@@ -1,0 +1,153 @@
+"""Where an aggregator keeps its shares: SQLite or PostgreSQL. A transaction that has ended survives a crash.
+
+One writer at a time, also among several processes. Names and types of the tables are the format on disk: `FORMAT` grows
+with any change to them.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from functools import partial
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Connection,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+)
+
+from epsilons.collection.refusals import UnavailableError
+from epsilons.errors import ProtocolError
+from epsilons.storage import open_database
+from epsilons.storage.base import Owner
+
+FORMAT = 1
+
+metadata = MetaData()
+_Whole = BigInteger().with_variant(Integer(), "sqlite")
+
+identity = Table(
+    "identity",
+    metadata,
+    Column("one", _Whole, CheckConstraint("one = 1"), primary_key=True, autoincrement=False),
+    Column("format", _Whole, nullable=False),
+    Column("key", Text, nullable=False),
+)
+
+# `round` is the round that takes reports; beyond the last one the collection is closed.
+collections = Table(
+    "collections",
+    metadata,
+    Column("number", _Whole, primary_key=True, autoincrement=False),
+    Column("id", LargeBinary, nullable=False, unique=True),
+    Column("terms", Text, nullable=False),
+    Column("round", _Whole, nullable=False),
+)
+
+# What each closing round drew: the challenge of its proofs is made of it, so owners could not know it before.
+closings = Table(
+    "closings",
+    metadata,
+    Column("collection", _Whole, primary_key=True, autoincrement=False),
+    Column("round", _Whole, primary_key=True, autoincrement=False),
+    Column("nonce", LargeBinary, nullable=False),
+)
+
+# `share` is erased once the batch is added up; the id stays, so that nothing can be sent again.
+reports = Table(
+    "reports",
+    metadata,
+    Column("collection", _Whole, primary_key=True, autoincrement=False),
+    Column("round", _Whole, primary_key=True, autoincrement=False),
+    Column("id", LargeBinary, primary_key=True),
+    Column("level", _Whole, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("share", LargeBinary),
+)
+Index("reports_by_level", reports.c.collection, reports.c.round, reports.c.level)
+
+# One row per batch, and so at most one challenge and one sum, ever.
+batches = Table(
+    "batches",
+    metadata,
+    Column("collection", _Whole, primary_key=True, autoincrement=False),
+    Column("level", _Whole, primary_key=True, autoincrement=False),
+    Column("challenge", LargeBinary, nullable=False),
+    Column("asked", LargeBinary, nullable=False),
+    Column("accepted", LargeBinary),
+    Column("sums", LargeBinary),
+    CheckConstraint("(accepted IS NULL) = (sums IS NULL)", name="sums_belong_to_a_batch"),
+)
+
+
+_REFUSED = partial(
+    UnavailableError,
+    "The aggregator's database refused or could not be reached; nothing was changed.",
+    rule="A change is made as a whole or not at all.",
+    suggest="the same request again",
+)
+_NO_ADDRESS = partial(
+    ProtocolError,
+    "There is no store at such an address.",
+    rule="sqlite:///file, or postgresql://user:password@host/database, then perhaps ?schema= and a name.",
+    suggest="sqlite:///one.store",
+)
+
+OWNER = Owner(
+    name="aggregator",
+    schema="aggregator",
+    patience=60,
+    # Erased shares are overwritten, not just forgotten.
+    pragmas=("secure_delete = ON",),
+    refused=_REFUSED,
+    broken=_REFUSED,
+    no_address=_NO_ADDRESS,
+    no_postgres_address=_NO_ADDRESS,
+    no_psycopg=partial(ProtocolError, "PostgreSQL needs psycopg.", suggest="pip install 'epsilons[postgres]'"),
+    no_log=partial(
+        ProtocolError, "This disk cannot hold a store.", rule="SQLite's write-ahead log does not work there."
+    ),
+    no_sync=partial(
+        ProtocolError,
+        "This server does not wait for the disk.",
+        rule="A report that was acknowledged must survive a crash of the server.",
+        suggest="fsync = on in the server's settings",
+    ),
+    forked=partial(ProtocolError, "A store in memory belongs to the process that opened it."),
+)
+
+
+class Store:
+    """An aggregator's tables, by address: "sqlite:///one.store" or "postgresql://.../database?schema=one"."""
+
+    def __init__(self, url: str) -> None:
+        self._database = open_database(url, OWNER)
+        try:
+            with self.write() as connection:
+                self._database.make_schema(connection)
+                metadata.create_all(connection)
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self) -> AbstractContextManager[Connection]:
+        """One durable transaction with no other writer beside it; an exception takes all of it back."""
+        return self._database.write()
+
+    def read(self) -> AbstractContextManager[Connection]:
+        """One consistent view."""
+        return self._database.read()
+
+    def forget(self) -> None:
+        """Overwrite what was erased where it may remain: SQLite's log. PostgreSQL keeps it until its vacuum."""
+        self._database.forget()
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._database.close()

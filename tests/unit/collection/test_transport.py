@@ -1,0 +1,87 @@
+"""An aggregator behind HTTP: patience, refusals, and replies of somebody who is not honest."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from epsilons.collection import Collection, HttpAggregator, OwnerClient, Place
+from epsilons.collection import transport as module
+from epsilons.collection.sealing import OpeningKey
+from epsilons.errors import ProtocolError
+from support.collections_world import survey
+
+COLLECTION = Collection.start(survey(2), [Place(f"http://a{n}", str(OpeningKey.fresh().public)) for n in range(2)])
+REPORTS = OwnerClient(COLLECTION).reports([1, 2])[0][0]
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, *replies: Any) -> HttpAggregator:
+    """An aggregator that gives these replies, one after the other; an exception is raised."""
+    waiting = list(replies)
+
+    def once(self: HttpAggregator, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+        reply = waiting.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    monkeypatch.setattr(HttpAggregator, "_once", once)
+    monkeypatch.setattr(module.time, "sleep", lambda _: None)
+    return HttpAggregator("http://aggregator", patience=30)
+
+
+ASKED: dict[str, Callable[[HttpAggregator], Any]] = {
+    "key": lambda one: one.key(),
+    "enter": lambda one: one.enter(COLLECTION.to_dict()),
+    "status": lambda one: one.status(COLLECTION.id),
+    "take": lambda one: one.take(COLLECTION.id, REPORTS),
+}
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
+@pytest.mark.parametrize("body", [b"", b"x", b"[]", b"{}", b"null", b'{"key": 1, "id": 2, "refused": 3, "reports": 4}',
+                                  b'{"refused": [1], "id": "00", "reports": {"a": "b"}, "round": 1, "rounds": 1}',
+                                  b"[" * 100_000])  # fmt: skip
+def test_replies_that_are_not_usable(monkeypatch: pytest.MonkeyPatch, ask: Any, body: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        ask(answering(monkeypatch, (200, body)))
+
+
+def test_whatever_is_lost_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = [OSError(), http.client.RemoteDisconnected(), (503, b""), (500, b"x"), http.client.IncompleteRead(b"")]
+    assert answering(monkeypatch, *lost, (200, b'{"key": "ab"}')).key() == "ab"
+
+
+def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 1_000, 5))
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    with pytest.raises(ProtocolError, match="does not answer"):
+        answering(monkeypatch, *[OSError()] * 50).key()
+
+
+def test_a_refusal_is_told_and_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = b'{"title": "The batch is too small.", "detail": "At least 100 reports."}'
+    with pytest.raises(ProtocolError, match="too small"):
+        answering(monkeypatch, (409, body)).check(COLLECTION.id, 0, bytes(32), b"")
+    for strange in (b"x", b"[]", b"7", b"{}"):
+        with pytest.raises(ProtocolError, match="status 409"):
+            answering(monkeypatch, (409, strange)).take(COLLECTION.id, REPORTS)
+
+
+def test_outcomes_are_per_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = (report.id.hex() for report in REPORTS)
+    some = f'{{"stored": 1, "refused": [{{"id": "{two}", "reason": "closed"}}]}}'.encode()
+    assert answering(monkeypatch, (200, some)).take(COLLECTION.id, REPORTS) == ["stored", "closed"]
+    refused = [{"id": one, "reason": "replayed"}, {"id": two, "reason": "closed"}]
+    none = json.dumps({"title": "No", "refused": refused}).encode()
+    assert answering(monkeypatch, (409, none)).take(COLLECTION.id, REPORTS) == ["replayed", "closed"]
+
+
+@pytest.mark.parametrize("url", ["", "aggregator", "ftp://x", "http://"])
+def test_addresses(url: str) -> None:
+    with pytest.raises(ProtocolError):
+        HttpAggregator(url)

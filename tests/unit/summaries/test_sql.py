@@ -1,0 +1,305 @@
+"""Arrays and tables give the same summary, whatever the values."""
+
+import math
+from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from epsilons.engines.base import Column, Schema
+from epsilons.engines.conditions import parse
+from epsilons.engines.duckdb import DuckDB
+from epsilons.errors import DataError, PlanError
+from epsilons.statistics import order
+from epsilons.statistics.additive import Additive
+from epsilons.statistics.base import Scope
+from epsilons.statistics.count import Count
+from epsilons.statistics.histogram import Histogram
+from epsilons.statistics.total import Mean, Sum
+from epsilons.statistics.unbounded import UnboundedOrder
+from epsilons.statistics.variance import Variance
+from epsilons.summaries.queries import Keys, Prepared, Tally, cells, check_room, count_people, tally
+from support.hostile import FLOATS, INTS
+
+LEVELS = 3
+#: Bounds whose centre or half width rounds, so that a bound may land past 1; bounds far apart and close together.
+BOUNDS = [(0.0, 100.0), (-1.0, 1.0), (-1e6, 3.7), (0.1, 0.7), (0.1, 0.30000000000000004), (1e-30, 3e-30), (-1e30, 1e30)]
+BOUNDS += [(1.0, 1.0000000000000002), (1e15, 1e15 + 1), (-7.3, 11.9)]
+ADDITIVE: list[Additive] = [Count()]
+ADDITIVE += [kind(bounds) for bounds in BOUNDS for kind in (Sum, Mean, Variance)]  # type: ignore[abstract]
+ADDITIVE += [
+    Histogram(edges=(0.0, 1.0, 50.0, 100.0)),
+    Histogram(edges=(0.0, 0.5, 1.0, 2.0, 50.0, 99.0, 100.0), outside="clip"),
+    Histogram(edges=(-math.inf, 0.0, math.inf)),
+    Histogram(edges=(0.0, 1.0)),
+    Histogram(edges=tuple(map(float, range(0, 101, 10)))),
+    Histogram(edges=tuple(np.arange(0, 100.05, 0.1).tolist())),
+    Histogram(edges=tuple(np.linspace(-7.3, 99.9, 78).tolist()), outside="clip"),
+    Histogram(edges=tuple((1e15 + np.arange(20)).tolist())),
+    Histogram(edges=tuple(np.geomspace(1, 100, 30).tolist())),
+]
+ADDITIVE += [kind(bounds, Scope()) for bounds in BOUNDS for kind in (Sum, Variance)]  # type: ignore[abstract]
+ADDITIVE += [Mean.over(Scope(), bounds, "absent", None) for bounds in BOUNDS]
+GRIDS = [order.median(bounds) for bounds in BOUNDS[:7]]
+GRIDS += [order.median((0.0, 100.0), 1), order.minimum((0.0, 10.5), 3), order.maximum((-50.0, 50.0), 7)]
+GRIDS += [order.quantile(0.3, (0.0, 1.0), 0.1), order.median((0.0, 1e6), 1e-9)]
+
+KINDS: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "float64": (pa.float64(), FLOATS),
+    "float32": (pa.float32(), [0.0, 1.0, math.inf, -math.inf, math.nan, 50.0, 1e38, 0.1]),
+    "int64": (pa.int64(), INTS),
+    "int8": (pa.int8(), [-128, -1, 0, 1, 50, 127]),
+    "uint64": (pa.uint64(), [0, 1, 2, 50, 2**53 + 1, 2**63 + 1025, 2**64 - 1]),
+    "bool": (pa.bool_(), [False, True]),
+    "decimal": (pa.decimal128(12, 3), [Decimal("0.001"), Decimal("1.000"), Decimal("50.5"), Decimal("-99999.999")]),
+}
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[DuckDB]:
+    made = DuckDB(pa.table({"nothing": [1]}), threads=2)
+    yield made
+    made.close()
+
+
+def count(prepared: Prepared, **rows: Any) -> Any:
+    return tally(prepared, Count(), None, **rows).present
+
+
+def prepare(engine: DuckDB, columns: dict[str, pa.Array], codes: list[int]) -> Prepared:
+    schema = engine.add("prepared", pa.table({**columns, "level": pa.array(codes, pa.uint8())}))
+    return Prepared(engine, "prepared", schema, "level", LEVELS, max(len(codes), 1))
+
+
+@st.composite
+def people(draw: st.DrawFn) -> tuple[str, list[Any], list[int]]:
+    kind = draw(st.sampled_from(sorted(KINDS)))
+    pool = st.sampled_from([*KINDS[kind][1], None])
+    near = st.floats(-2, 102, width=32) if kind.startswith("float") else pool
+    values = draw(st.lists(pool | near, min_size=1, max_size=12))
+    codes = draw(st.lists(st.integers(0, LEVELS - 1), min_size=len(values), max_size=len(values)))
+    return kind, values, codes
+
+
+def as_array(kind: str, values: list[Any]) -> Any:
+    """What a caller of the arrays would hand over: nulls make an untyped array, as do decimals."""
+    if kind == "decimal" or (None in values and not kind.startswith("float")):
+        return np.array(values, object)
+    if kind.startswith("float"):
+        return np.array([math.nan if value is None else value for value in values], kind)
+    return np.array(values, kind)
+
+
+@settings(max_examples=150)
+@given(people(), st.sampled_from(ADDITIVE))
+def test_sums_are_those_of_the_arrays(engine: DuckDB, drawn: Any, statistic: Additive) -> None:
+    kind, values, codes = drawn
+    prepared = prepare(engine, {"value": pa.array(values, KINDS[kind][0])}, codes)
+    expected = statistic.tally(as_array(kind, values), np.array(codes, np.uint8), LEVELS)
+    found = tally(prepared, statistic, "value")
+    assert [part[0].tolist() for part in found.parts] == [part.tolist() for part in expected]
+
+
+@settings(max_examples=150)
+@given(people(), st.sampled_from(GRIDS))
+def test_grid_points_are_those_of_the_arrays(engine: DuckDB, drawn: Any, statistic: order.Order) -> None:
+    kind, values, codes = drawn
+    prepared = prepare(engine, {"value": pa.array(values, KINDS[kind][0])}, codes)
+    expected = statistic.summarize(as_array(kind, values), np.array(codes, np.uint8), LEVELS)
+    (found,) = cells(prepared, statistic, "value")
+    assert found.sorted_cells(np.arange(LEVELS), LEVELS).keys.tolist() == expected.keys.tolist()
+    assert found.missing.tolist() == expected.missing.tolist()
+
+
+@pytest.mark.parametrize("statistic", [s for s in ADDITIVE if not isinstance(s, Count)], ids=lambda s: str(s)[:60])
+def test_sums_of_many_random_values_are_those_of_the_arrays(engine: DuckDB, statistic: Additive) -> None:
+    random = np.random.default_rng(5)
+    edges = getattr(statistic, "edges", None)
+    low, high = (edges[0], edges[-1]) if edges else statistic.bounds  # type: ignore[attr-defined]
+    low, high = max(low, -1e9), min(high, 1e16)
+    values = np.concatenate([
+        random.uniform(low, high, 20_000),
+        random.uniform(low - (high - low), high + (high - low), 5_000),
+        low + (high - low) * random.integers(0, 2**32, 5_000) / 2**32,  # halfway between two steps
+        random.choice(np.array(edges or [low, high]), 5_000),
+        np.nextafter(np.array(edges or [low, high]), -math.inf),
+        np.exp(random.uniform(-745, 709, 2_000)) * random.choice([-1, 1], 2_000),
+    ])  # fmt: skip
+    codes = random.integers(0, LEVELS, len(values)).astype(np.uint8)
+    prepared = prepare(engine, {"value": pa.array(values)}, codes.tolist())
+    found = tally(prepared, statistic, "value")
+    expected = statistic.tally(values, codes, LEVELS)
+    parts = zip(found.parts, expected, strict=True)
+    assert all(part[0].tolist() == other.tolist() for part, other in parts)
+    assert found.present[0].tolist() == np.bincount(codes).tolist() or isinstance(statistic, Histogram)
+
+
+def test_categories_are_counted_as_in_the_arrays(engine: DuckDB) -> None:
+    words = ["north", "south", None, "north", "it's", "", "elsewhere", "NORTH"]
+    codes = [0, 1, 2, 0, 1, 1, 1, 0]
+    statistic = Histogram(categories=("south", "north", "it's", "", "nobody"))
+    prepared = prepare(engine, {"word": pa.array(words), "number": pa.array([1, 2, None, 1, 5, 5, 5, -1])}, codes)
+    expected = statistic.tally(np.array(words, object), np.array(codes, np.uint8), LEVELS)
+    assert tally(prepared, statistic, "word").parts[0][0].tolist() == expected[0].tolist()
+    numbers = Histogram(categories=(1, 5.0, 10**400, 2.5))
+    assert tally(prepared, numbers, "number").parts[0][0].tolist() == [[2, 0, 0, 0], [0, 3, 0, 0], [0, 0, 0, 0]]
+
+
+def test_categories_of_another_type_are_refused_before_reading() -> None:
+    prepared = Prepared(_unreadable(), "prepared", Schema([Column("word", "text")]), "level", 1, 1)
+    with pytest.raises(DataError, match="of another type"):
+        tally(prepared, Histogram(categories=("a", 1)), "word")
+
+
+def test_a_where_and_several_keys_give_the_groups_asked_for(engine: DuckDB) -> None:
+    columns = {
+        "wage": pa.array([10.0, 20.0, 30.0, math.nan, 50.0, 60.0]),
+        "region": pa.array(["n", "s", "n", "n", None, "x"]),
+        "year": pa.array([1, 1, 2, 1, 1, 1]),
+    }
+    prepared = prepare(engine, columns, [0, 1, 0, 2, 0, 1])
+    by = Keys.of({"region": ["s", "n", "unheard"], "year": [2, 1]}, prepared.schema)
+    assert by.labels[:3] == [("s", 2), ("s", 1), ("n", 2)]
+    found = tally(prepared, Mean((0.0, 100.0)), "wage", by=by)
+    assert found.parts[0].shape == (6, LEVELS, 1)
+    assert found.present.tolist() == [[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0]]
+    assert found.parts[0][:, :, 0].tolist()[1] == [0, math.floor(-0.6 * 2**30 + 0.5), 0]
+    assert count(prepared, by=by)[3].tolist() == [1, 0, 1]
+    where = parse("wage > 15", prepared.schema)
+    assert count(prepared, where=where).tolist() == [[2, 2, 0]]
+    assert count(prepared, where=where, by=by).sum() == 2
+    medians = cells(prepared, order.median((0.0, 100.0), 10), "wage", by=by)
+    assert [m.cells.tolist() for m in medians] == [[], [2], [3], [1], [], []]
+    assert medians[3].missing.tolist() == [0, 0, 1]
+    binned = tally(prepared, Histogram(edges=(0.0, 15.0, 100.0)), "wage", by=Keys.of({"year": [1]}, prepared.schema))
+    assert binned.parts[0].tolist() == [[[1, 1], [0, 2], [0, 0]]]
+
+
+@pytest.mark.parametrize(
+    ("values", "keys", "groups"),
+    [
+        (pa.array([date(2020, 1, 1), date(1, 1, 1), None]), ["2020-01-01", date(1, 1, 1)], [1, 1]),
+        (pa.array([datetime(2020, 1, 1, 12), None], pa.timestamp("us")), ["2020-01-01 12:00:00"], [1]),
+        (pa.array([True, False, None]), [False, True], [1, 1]),
+        (pa.array([0.0, -0.0, math.nan, math.inf]), [0.0, math.inf, 7], [2, 1, 0]),
+        (pa.array([2**64 - 1, 0], pa.uint64()), [2**64 - 1, -1, 2**70], [1, 0, 0]),
+        (pa.array([Decimal("1.50"), Decimal("2.00")]), [1.5, 2, Decimal("1.505")], [1, 1, 0]),
+        (pa.array([-(2**63), 2**63 - 1]), [2**63 - 1, -(2**63), 2**63], [1, 1, 0]),
+    ],
+)
+def test_keys_of_every_type(engine: DuckDB, values: pa.Array, keys: list[Any], groups: list[int]) -> None:
+    prepared = prepare(engine, {"key": values}, [0] * len(values))
+    assert count(prepared, by=Keys.of({"key": keys}, prepared.schema))[:, 0].tolist() == groups
+
+
+@pytest.mark.parametrize("keys", [[], ["1"], [None], [math.nan], [True], [1, "1"], [[1]], [date(2020, 1, 1)]])
+def test_keys_of_another_type_are_refused(keys: list[Any]) -> None:
+    with pytest.raises(DataError, match="missing or of another type"):
+        Keys.of({"a": keys}, Schema([Column("a", "number", -128, 127)]))
+
+
+@pytest.mark.parametrize("by", [{}, {"a": "north"}, {"a": 3}, ["a"], {"a": [1, 1.0]}, {"a": range(200_000)}])
+def test_groups_that_cannot_be_asked(by: Any) -> None:
+    with pytest.raises(PlanError):
+        Keys.of(by, Schema([Column("a", "number", -(2**63), 2**63 - 1)]))
+
+
+def test_people_are_counted_once(engine: DuckDB) -> None:
+    prepared = prepare(engine, {"id": pa.array([7, 7, 8, 9]), "x": pa.array([1, 2, 1, 3])}, [0, 0, 1, 1])
+    prepared = Prepared(engine, "prepared", prepared.schema, "level", LEVELS, 4, person="id")
+    where = parse("x < 3", prepared.schema)
+    assert count_people(prepared, where=where).tolist() == [[1, 1, 0]]
+    assert count(prepared, where=where).tolist() == [[2, 1, 0]]
+    assert count_people(prepared, "x").tolist() == [[1, 1, 0]]
+    assert tally(prepared, Count(), "x").parts[0][0, :, 0].tolist() == [1, 1, 0]
+
+
+def test_columns_may_be_named_like_anything(engine: DuckDB) -> None:
+    """Names of results never capture a column: groups are given by place."""
+    columns = {name: pa.array([1.0, 2.0]) for name in ("cell", "count", "sum0", "key0", 'a"b', "select", "x; DROP")}
+    prepared = prepare(engine, columns, [0, 1])
+    for name in columns:
+        by = Keys.of({name: [1]}, prepared.schema)
+        found = tally(prepared, Histogram(edges=(0.0, 1.5, 3.0)), name, by=by, where=parse("cell < 9", prepared.schema))
+        assert found.parts[0].tolist() == [[[1, 0], [0, 0], [0, 0]]]
+
+
+def test_a_sum_that_could_pass_64_bits_is_refused_before_reading() -> None:
+    schema = Schema([Column("x", "number", bits=64)])
+    prepared = Prepared(_unreadable(), "prepared", schema, "level", 1, 2**33)
+    with pytest.raises(PlanError, match="too many rows"):
+        tally(prepared, Mean((0.0, 1.0)), "x")
+    check_room(Mean((0.0, 1.0)), 2**33 - 1)
+    check_room(Count(), 2**62)
+
+
+@pytest.mark.parametrize("statistic", [Mean((0.0, 1.0)), Variance((0.0, 1.0)), Count(), Histogram(edges=(0.0, 1.0))])
+def test_words_have_no_sum(statistic: Additive) -> None:
+    prepared = Prepared(_unreadable(), "prepared", Schema([Column("word", "text")]), "level", 1, 1)
+    with pytest.raises(DataError, match="holds text, not numbers"):
+        tally(prepared, statistic, "word")
+    with pytest.raises(DataError, match="no column 'wrod'"):
+        tally(prepared, statistic, "wrod")
+
+
+def test_what_a_table_cannot_be_asked() -> None:
+    prepared = Prepared(_unreadable(), "prepared", Schema([Column("x", "number", 0, 9)]), "level", 1, 1)
+    with pytest.raises(PlanError, match="needs a column"):
+        tally(prepared, Mean((0.0, 1.0)), None)
+    with pytest.raises(PlanError, match="needs a column"):
+        tally(prepared, Histogram(categories=(1,)), None)
+    with pytest.raises(PlanError, match="cannot be asked of a table"):
+        tally(prepared, UnboundedOrder(2), "x")
+    with pytest.raises(PlanError, match="2,000 bins"):
+        tally(prepared, Histogram(edges=tuple(map(float, range(2001)))), "x")
+
+
+def test_a_tree_uses_only_what_every_engine_has(engine: DuckDB) -> None:
+    """Casts stay casts and divisions stay divisions when the tree is written out, for either engine."""
+    seen: list[exp.Query] = []
+
+    class Watched(DuckDB):
+        def __init__(self) -> None:
+            pass
+
+        def run(self, tree: exp.Query) -> pa.Table:
+            seen.append(tree)
+            return engine.run(tree)
+
+    known = prepare(engine, {"x": pa.array([1.5, None]), "d": pa.array([Decimal("1.5"), None])}, [0, 1])
+    watched = Prepared(Watched(), known.name, known.schema, "level", LEVELS, 2)
+    for statistic in ADDITIVE:
+        for name in ("x", "d"):
+            tally(watched, statistic, name, where=parse("x > 1 AND d <> 2.5", known.schema))
+    for grid in GRIDS:
+        cells(watched, grid, "x")
+    allowed = (exp.Case, exp.If, exp.Floor, exp.Least, exp.Greatest, exp.Cast, exp.Sum, exp.Count, exp.IsNan)
+    for tree in seen:
+        functions = [node for node in tree.find_all(exp.Func) if not isinstance(node, (exp.And, exp.Or))]
+        assert all(isinstance(node, allowed) for node in functions)
+        for dialect in ("duckdb", "spark"):
+            text = tree.sql(dialect)
+            assert "TRY_CAST" not in text
+            assert "NULLIF" not in text
+            assert "IF(" not in text.replace("COUNT_IF(", "")
+
+
+def test_a_level_that_is_unknown_is_left_out(engine: DuckDB) -> None:
+    schema = engine.add("odd", pa.table({"x": [1.0, 1.0, 1.0], "level": pa.array([0, 200, None], pa.uint8())}))
+    found: Tally = tally(Prepared(engine, "odd", schema, "level", LEVELS, 3), Count(), "x")
+    assert found.parts[0].tolist() == [[[1], [0], [0]]]
+
+
+def _unreadable() -> Any:
+    class Unreadable:
+        def run(self, tree: exp.Query) -> Any:
+            raise AssertionError("the table was read")
+
+    return Unreadable()
