@@ -390,7 +390,7 @@ class SampleTwice(Sample):
         return tuple(None if c is None else 2 * c for c in super().charge(question, levels))
 
     def distribution(self, question: Question, people: People) -> Law:
-        axis = Axis(1, people.levels.people, self._inverse(question, people))
+        axis = Axis(1, people.levels.size, self._inverse(question, people))
         labels, given = [], []
         for weight, centre in self._samples(question, people):
             labels, logs = product_distribution([axis], [(1.0, [centre])])
@@ -436,7 +436,7 @@ class SampleThatTellsItsSize(SampleTwice):
         return Sample(self.threshold).charge(question, levels)
 
     def distribution(self, question: Question, people: People) -> Law:
-        axis = Axis(1, people.levels.people, self._inverse(question, people))
+        axis = Axis(1, people.levels.size, self._inverse(question, people))
         everything: dict[Any, float] = {}
         for weight, centre in self._samples(question, people):
             for label, log in zip(*product_distribution([axis], [(1.0, [centre])]), strict=True):

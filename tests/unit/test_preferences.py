@@ -91,7 +91,7 @@ def test_levels_ascend_and_public_comes_last() -> None:
     roster = roster_of([1.0, eps.PUBLIC, 0.1, 1.0, 0.5])
     assert roster.levels == Levels((100_000_000, 500_000_000, NANO, None), (1, 1, 2, 1))
     assert roster.codes.tolist() == [2, 3, 0, 2, 1]
-    assert roster.levels.people == len(roster) == 5
+    assert roster.levels.size == len(roster) == 5
     assert (roster.levels.smallest, roster.levels.largest) == (100_000_000, NANO)
     assert roster.levels.mean == 650_000_000
     assert not roster.levels.all_public

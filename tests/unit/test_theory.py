@@ -143,7 +143,7 @@ def test_shares_of_a_mix_are_the_least_variance(seed: int) -> None:
     variances = 0.4**2 / sizes + 2 * (noise / sizes) ** 2
     shares = mixed.shares(question, levels)  # type: ignore[attr-defined]
     assert float((shares**2 * variances).sum()) == pytest.approx(1 / float((1 / variances).sum()), rel=1e-6)
-    expected = float((shares**2 * variances).sum()) - 0.4**2 / levels.people
+    expected = float((shares**2 * variances).sum()) - 0.4**2 / levels.size
     assert mixed.predict_error(question, levels) == pytest.approx(math.sqrt(expected), rel=1e-6)
 
 

@@ -61,7 +61,7 @@ class Effect:
     @classmethod
     def of(cls, question: Question, levels: Levels, weighting: Weighting | Weightings) -> Effect:
         """Of a weighting, or of several at once."""
-        people, sizes, one = levels.people, np.array(levels.sizes, float), weighting.one
+        people, sizes, one = levels.size, np.array(levels.sizes, float), weighting.one
         facts = facts_of(question, people)
         rate: Any = float(weighting.rate) if isinstance(weighting.rate, Fraction) else weighting.rate
         known = zip(facts.shares, facts.reaches, strict=True)
@@ -159,7 +159,7 @@ class LinearAccuracy(Accuracy):
         effect = Effect.of(question, levels, weighting)
         before = _error_model(question, effect, effect.facts.moments)
         values = answer.value.values() if isinstance(answer.value, dict) else [answer.value]
-        seen = (seen_moments(question, number, before, levels.people) for number in values)
+        seen = (seen_moments(question, number, before, levels.size) for number in values)
         return tuple(_error_model(question, effect, moments) for moments in seen)
 
 
@@ -187,7 +187,7 @@ class RatioAccuracy(LinearAccuracy):
         assert statistic.scope is not None
         assert answer.sums is not None
         fractions, sizes = weighting.fractions, np.array(levels.sizes, float)
-        average = float(fractions @ sizes) / levels.people
+        average = float(fractions @ sizes) / levels.size
         coins = fractions * (1 - fractions) if weighting.coins is not None else np.zeros(len(sizes))
         uneven = float(((fractions - average) ** 2 + coins) @ sizes) + levels.left_out * average**2
         if question.assume == "nothing" and uneven > 0:
@@ -202,7 +202,7 @@ class RatioAccuracy(LinearAccuracy):
         bars = []
         for sum_, rows in zip(*answer.sums, strict=True):
             # Rows that count, per person of average weight; rows of one person may all be alike.
-            each = max(float(rows), 0.0) / max(average * levels.people, 1e-300) * statistic.scope.rows
+            each = max(float(rows), 0.0) / max(average * levels.size, 1e-300) * statistic.scope.rows
             bars.append(
                 RatioBar(
                     bounds=statistic.bounds,
@@ -211,7 +211,7 @@ class RatioAccuracy(LinearAccuracy):
                     sum_scale=half * scales[0] / STEPS,
                     rows_scale=scales[1],
                     luck=deviation * math.sqrt(each * uneven),
-                    population=deviation * math.sqrt(each * levels.people) * average,
+                    population=deviation * math.sqrt(each * levels.size) * average,
                     grid=1 / weighting.one,
                 )
             )

@@ -73,7 +73,7 @@ def _quantile_errors(question: Question, levels: Levels, whole: Floats, squares:
         counted = np.maximum(1 + shift * np.sqrt(squares / whole**2 * uneven), 0.05)
         weight = widths * np.exp(-(whole * per_person * counted)[:, None] * (gap - gap.min()))
         spread += chance * (weight @ (points - answer) ** 2 / weight.sum(axis=1))
-    sampling = q * (1 - q) / density**2 * np.maximum(0.0, squares / whole**2 - 1 / levels.people) * uneven
+    sampling = q * (1 - q) / density**2 * np.maximum(0.0, squares / whole**2 - 1 / levels.size) * uneven
     errors: Floats = np.sqrt(spread + sampling + _grid_rounding(statistic))
     return errors
 
@@ -105,7 +105,7 @@ def mixed_quantile_error(question: Question, levels: Levels, shares: Floats) -> 
     q = float(statistic.quantile)
     points, widths, share, density, answer = _stand_in(question, q)
     luck = q * (1 - q) / density**2
-    total = -luck / levels.people
+    total = -luck / levels.size
     for grant, size, mixed in zip(levels.grants, levels.sizes, shares, strict=True):
         noise = 0.0
         if grant is not None:
@@ -130,7 +130,7 @@ def rank_error(question: Question, levels: Levels) -> float | None:
 
 def _cheapest(levels: Levels, fraction: Floats, needed: Floats) -> Floats:
     """The cost of changing the cheapest `needed` (share of the roster) among a fraction of every level."""
-    people = levels.people * np.maximum(needed, 0.0)
+    people = levels.size * np.maximum(needed, 0.0)
     reach, cost = price_curve(levels, fraction)
     steps = np.diff(reach, axis=1)
     taken = np.clip(people[:, None] - reach[:, :-1], 0.0, steps)

@@ -112,7 +112,7 @@ class Mechanism(ABC):
     def used(self, question: Question, levels: Levels) -> float:
         """The share of people whose values can move the answer (expected, for a sample)."""
         charged = zip(self.charge(question, levels), levels.sizes, strict=True)
-        return sum(size for charge, size in charged if charge != 0) / levels.people
+        return sum(size for charge, size in charged if charge != 0) / levels.size
 
     def options(self, question: Question, levels: Levels) -> dict[str, Any]:
         """The mechanism's options as numbers, for people and plans."""

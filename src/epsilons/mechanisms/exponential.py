@@ -94,7 +94,7 @@ class ExponentialCount(Exponential):
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
         variance = cast(Count, question.statistic).guess(question).variance
-        population = (variance * levels.people) ** 0.5
+        population = (variance * levels.size) ** 0.5
         return (CountBar(levels.grants, levels.sizes, population, question.assume == "nothing"),)
 
     def sampler(self, question: Question, people: People) -> SegmentSampler:
@@ -175,7 +175,7 @@ def count_pmf(values: Any, epsilons: Any) -> tuple[NDArray[np.int64], NDArray[np
     """
     people = ArrayPeople.of(values, roster_of(epsilons))
     sampler = ExponentialCount().sampler(Question(Count()), people)
-    return fill_outcomes(sampler, np.arange(people.levels.people + 1))
+    return fill_outcomes(sampler, np.arange(people.levels.size + 1))
 
 
 def order_pmf(
@@ -188,7 +188,7 @@ def order_pmf(
     6
     """
     people = ArrayPeople.of(values, roster_of(epsilons))
-    if isinstance(rank, bool) or not isinstance(rank, (int, np.integer)) or not 0 <= rank < people.levels.people:
+    if isinstance(rank, bool) or not isinstance(rank, (int, np.integer)) or not 0 <= rank < people.levels.size:
         raise PlanError(f"rank={rank!r} is not allowed.", rule="Ranks are 0-based, less than the number of people.")
     statistic = Order(bounds, step, from_low=int(rank), label="quantile")
     sampler = ExponentialOrder().sampler(Question(statistic), people)

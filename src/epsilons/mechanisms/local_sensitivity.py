@@ -106,7 +106,7 @@ class LocalSensitivity(Mechanism):
 
     def span(self, question: Question, people: People) -> int:
         """How many steps answers can lie apart."""
-        return people.levels.people
+        return people.levels.size
 
     def values(self, question: Question, steps: NDArray[np.float64], step: Fraction) -> NDArray[np.float64]:
         """Answers from steps."""
@@ -149,7 +149,7 @@ class _LocalSum(LocalSensitivity):
         statistic, rate = cast(Additive, question.statistic), self.rate(question, people)
         exact = [int(cell) for cell in people.tally(statistic)[0].sum(axis=0)]
         noisy = [Fraction(s + _noise(entropy, rate)) for s in exact]
-        return Answer(statistic.answer([noisy], Fraction(people.levels.people), people.levels.people))
+        return Answer(statistic.answer([noisy], Fraction(people.levels.size), people.levels.size))
 
 
 @register
@@ -172,7 +172,7 @@ class LocalCount(_LocalSum):
 
     def group_reach(self, question: Question, people: People, size: int) -> int:
         cells = cast(Additive, question.statistic).parts[0].cells
-        return local.count_reach(cells, people.levels.people, size)
+        return local.count_reach(cells, people.levels.size, size)
 
     def here(self, question: Question, people: People) -> Local:
         if question.statistic.name != "count":

@@ -128,7 +128,7 @@ class MixedMean(Mixed):
 
     def _total(self, question: Question, levels: Levels) -> int:
         """What turns a mean into the answer: nothing for a mean, the number of people for totals."""
-        return levels.people // cast(Additive, question.statistic).divisor(levels.people)
+        return levels.size // cast(Additive, question.statistic).divisor(levels.size)
 
     # Predictions -------------------------------------------------------------------------------------------------
 
@@ -144,13 +144,13 @@ class MixedMean(Mixed):
     def _worst_bias(self, question: Question, levels: Levels, shares: Floats) -> float:
         """The largest error before noise over all values within bounds."""
         low, high = cast(Additive, question.statistic).extremes()
-        gaps = np.abs(shares - np.array(levels.sizes, float) / levels.people)
-        left_out = float(gaps.sum()) + levels.left_out / levels.people
+        gaps = np.abs(shares - np.array(levels.sizes, float) / levels.size)
+        left_out = float(gaps.sum()) + levels.left_out / levels.size
         return self._total(question, levels) * (high - low) / 2 * left_out
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
         before = self._bar(question, levels, cast(Additive, question.statistic).guess(question))
-        return (self._bar(question, levels, seen_moments(question, answer.value, before, levels.people)),)
+        return (self._bar(question, levels, seen_moments(question, answer.value, before, levels.size)),)
 
     def _bar(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel:
         model = self._model(question, levels, moments)
@@ -161,9 +161,9 @@ class MixedMean(Mixed):
     def _model(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel:
         shares, total = self.shares(question, levels), self._total(question, levels)
         sizes = np.array(levels.sizes, float)
-        luck = moments.variance * max(0.0, float((shares**2 / sizes).sum()) - 1 / levels.people)
+        luck = moments.variance * max(0.0, float((shares**2 / sizes).sum()) - 1 / levels.size)
         laplace = total * shares * self.mean_scales(question, levels)
-        population = total * math.sqrt(moments.variance / levels.people)
+        population = total * math.sqrt(moments.variance / levels.size)
         return ErrorModel(tuple(float(s) for s in laplace if s > 0), total * math.sqrt(luck), population)
 
     # Draws -------------------------------------------------------------------------------------------------------

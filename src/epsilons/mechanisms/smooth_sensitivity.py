@@ -136,7 +136,7 @@ class SmoothSensitivity(Mechanism):
         if self.inside != "sample":
             return super().used(question, levels)
         pairs = zip(self._chances(question, levels), levels.sizes, strict=True)
-        return float(Fraction(sum(c * n for c, n in pairs), ALWAYS * levels.people))
+        return float(Fraction(sum(c * n for c, n in pairs), ALWAYS * levels.size))
 
     def predict_error(self, question: Question, levels: Levels) -> float | None:
         return None

@@ -196,7 +196,7 @@ class Plan:
         return {
             "statistic": self.question.statistic.describe(),
             "share": float(self.share if self.of_grants is None else self.of_grants),
-            "people": self.levels.people,
+            "people": self.levels.size,
             "assumption": self.assumption,
             "floor": self.floor,
             "rows": [row.to_dict() for row in self.rows],

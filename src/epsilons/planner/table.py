@@ -31,7 +31,7 @@ def _share(plan: Plan) -> float:
 
 
 def _people(plan: Plan) -> str:
-    return f"{plan.levels.people:,} people at {len(plan.levels.grants)} levels"
+    return f"{plan.levels.size:,} people at {len(plan.levels.grants)} levels"
 
 
 def _cells(row: PlanRow) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ class Levels:
         return _worked_out(self)
 
     @cached_property
-    def people(self) -> int:
+    def size(self) -> int:
         """How many people are on the roster."""
         return sum(self.sizes) + self.left_out
 

@@ -223,7 +223,7 @@ class Additive(Statistic):
 
     def finish(self, question: Question, sums: Sums, weighting: Weighting, levels: Levels) -> Any:
         """The answer from noisy weighted sums: rescaled, filled up or left alone."""
-        people, total = levels.people, weighting.total(levels)
+        people, total = levels.size, weighting.total(levels)
         if weighting.rest is Rest.RESCALED:
             return self.answer([[s * people / total for s in part] for part in sums], Fraction(people), people)
         if weighting.rest is Rest.CENTRED:
@@ -271,7 +271,7 @@ class Additive(Statistic):
         axes: list[Axis] = []
         for part in self.parts:
             inverse = weighting.inverse_scale(part.share, part.reach[question.neighbors])
-            axes += [Axis(weighting.one * part.reach["absent"], people.levels.people, inverse)] * part.cells
+            axes += [Axis(weighting.one * part.reach["absent"], people.levels.size, inverse)] * part.cells
         mixture = [(chance, sample.tally(self)) for chance, sample in people.samples(weighting.chances)]
         centres = [
             (chance, [s for counts in parts for s in weighted_sums(counts, weighting.weights)])
@@ -280,7 +280,7 @@ class Additive(Statistic):
         return product_distribution(axes, centres)
 
     def exact(self, people: People) -> Any:
-        count = people.levels.people
+        count = people.levels.size
         sums = [[Fraction(int(cell)) for cell in part.sum(axis=0)] for part in people.tally(self)]
         return self.answer(sums, Fraction(count), count)
 
@@ -313,11 +313,11 @@ class Average(Additive):
         return self.scope is not None or rest in (Rest.OMITTED, Rest.RESCALED)
 
     def finish(self, question: Question, sums: Sums, weighting: Weighting, levels: Levels) -> Any:
-        return self.answer(sums, self.weight_behind(weighting, levels), levels.people)
+        return self.answer(sums, self.weight_behind(weighting, levels), levels.size)
 
     def weight_behind(self, weighting: Weighting, levels: Levels) -> Fraction:
         """What an average is divided by: the weight that is there, or everyone."""
-        return weighting.total(levels) if self.makes_up_for(weighting.rest) else Fraction(levels.people)
+        return weighting.total(levels) if self.makes_up_for(weighting.rest) else Fraction(levels.size)
 
 
 class Counting(Additive):

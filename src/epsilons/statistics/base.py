@@ -281,7 +281,7 @@ class Weighting:
     def used(self, levels: Levels) -> float:
         """The share of people whose values can move the answer (expected, where there are coins)."""
         people, _ = self.used_at(levels)
-        return sum(people) / levels.people
+        return sum(people) / levels.size
 
     def used_at(self, levels: Levels) -> tuple[list[float], list[float]]:
         """(people expected to be used, epsilon each is used at), per level."""

@@ -157,8 +157,8 @@ class Order(Statistic):
 
     def check_people(self, levels: Levels) -> None:
         k = (self.from_high or 0) + 1
-        if k > levels.people:
-            raise PlanError(f"There is no k={k} among {levels.people} people.", suggest="a smaller k")
+        if k > levels.size:
+            raise PlanError(f"There is no k={k} among {levels.size} people.", suggest="a smaller k")
 
     def noise_to_spread(self, question: Question) -> float:
         """8/(q(1-q)): one indicator per person, drawn by the exponential mechanism."""
