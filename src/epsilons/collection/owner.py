@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.collection.reports import Report
+from epsilons.collection.reports import SEED_BYTES, Report, explicit_place, split_vector, uniform_words
 from epsilons.collection.sealing import ID_BYTES, SealingKey, purpose
-from epsilons.collection.shares import SEED_BYTES, explicit_place, split, uniform_words
 from epsilons.collection.terms import Collection
 from epsilons.errors import DataError
 from epsilons.local.base import read_truths
@@ -70,7 +69,7 @@ class OwnerClient:
         purposes = [purpose(self.collection.id, place, round_number, level, report) for place in places]
         raw = self._entropy.bytes(SEED_BYTES * (len(purposes) - 1))
         seeds = [raw[start : start + SEED_BYTES] for start in range(0, len(raw), SEED_BYTES)]
-        pieces = split(vector, purposes, explicit_place(report, len(purposes)), seeds)
+        pieces = split_vector(vector, purposes, explicit_place(report, len(purposes)), seeds)
         return [
             Report(report, round_number, level, key.seal(piece, what_for))
             for key, piece, what_for in zip(self._keys, pieces, purposes, strict=True)

@@ -53,7 +53,7 @@ def round_challenge(challenge: bytes, round_number: int) -> bytes:
 
 
 @dataclass(frozen=True)
-class Shape:
+class ReportShape:
     """What a report looks like: `cells` words of the answer, u, then `order` words of q."""
 
     cells: int

@@ -1,4 +1,4 @@
-"""An aggregator behind HTTP, as its users see it: the same methods, and patience.
+"""Aggregators behind HTTP: one of them with the methods of `Aggregator`, and a courier of reports to all of them.
 
 Every request may be repeated without harm, so one that got no answer is sent again, at growing intervals, until
 `patience` seconds have passed: an aggregator that is killed and started again is just slow.
@@ -8,27 +8,31 @@ from __future__ import annotations
 
 import http.client
 import json
+import queue
+import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from epsilons.collection.reports import STORED, Report, write_reports
-from epsilons.errors import ProtocolError
+from epsilons.collection.terms import Collection, Place, check_address
+from epsilons.errors import EpsilonsError, ProtocolError
 
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 1.0
 _SECONDS_FOR_A_REPLY = 600
+#: So many batches wait for a slow aggregator before the sender waits as well.
+_WAITING = 8
 
 
 class HttpAggregator:
     """`token` is the coordinator's; owners need none. One instance belongs to one thread."""
 
     def __init__(self, url: str, *, token: str | None = None, patience: float = 60.0) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ProtocolError("An aggregator has no usable address.", suggest="https://one.example.org")
-        self.url, self._parts, self._patience = url, parts, patience
+        check_address(url)
+        self.url, self._parts, self._patience = url, urlsplit(url), patience
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._connection: http.client.HTTPConnection | None = None
 
@@ -38,8 +42,6 @@ class HttpAggregator:
 
     def enter(self, document: Any) -> bytes:
         """Take part in a collection."""
-        from epsilons.collection.terms import Collection
-
         collection = Collection.from_dict(document).id
         reply = self._ask("PUT", _path(collection), json.dumps(document).encode())
         if _entry(reply, "id", str) != collection.hex():
@@ -102,9 +104,8 @@ class HttpAggregator:
                 break
             if time.monotonic() + wait > give_up:
                 raise ProtocolError(
-                    "An aggregator does not answer.",
-                    rule=f"{self._patience:.0f} seconds were enough.",
-                    suggest="start it",
+                    f"No answer from the aggregator at {self.url} within {self._patience:g} s.",
+                    suggest="check that it is running",
                 )
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
@@ -132,7 +133,7 @@ class HttpAggregator:
 
 
 def _entry(body: bytes, name: str, kind: type) -> Any:
-    """One entry of a JSON reply, from somebody who need not be honest."""
+    """One entry of a JSON reply; its sender need not be honest."""
     try:
         found = json.loads(body)[name]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -143,8 +144,70 @@ def _entry(body: bytes, name: str, kind: type) -> Any:
 
 
 def _unusable() -> ProtocolError:
-    return ProtocolError("An aggregator's reply is not usable.", suggest="ask whoever runs it")
+    return ProtocolError("An aggregator's reply is not usable.", suggest="ask its operator")
 
 
 def _path(collection: bytes) -> str:
     return f"/v1/collections/{collection.hex()}"
+
+
+class Courier:
+    """A thread per aggregator. `send` returns at once; `finish` when everything is acknowledged or refused.
+
+    Before anything is sent, each aggregator is asked for its key: an address that answers with another key than the
+    terms name gets nothing.
+    """
+
+    def __init__(self, collection: Collection, *, patience: float = 60.0) -> None:
+        self._collection, self._patience = collection, patience
+        #: For each aggregator: how many reports were stored, or refused for which reason.
+        self.outcomes: list[Counter[str]] = [Counter() for _ in collection.aggregators]
+        self._queues: list[queue.Queue[Sequence[Report] | None]] = [
+            queue.Queue(_WAITING) for _ in collection.aggregators
+        ]
+        self._failures: list[EpsilonsError] = []
+        self._threads = [
+            threading.Thread(target=self._carry, args=(number, place), daemon=True)
+            for number, place in enumerate(collection.aggregators)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, reports: Sequence[Sequence[Report]]) -> None:
+        """One list of reports per aggregator."""
+        for waiting, some in zip(self._queues, reports, strict=True):
+            waiting.put(some)
+
+    def acknowledged(self) -> int:
+        """How many reports every aggregator has stored so far, at the least."""
+        return min(counts[STORED] for counts in self.outcomes)
+
+    def finish(self) -> list[Counter[str]]:
+        """Wait for everything that was sent; what became of it, per aggregator."""
+        for waiting in self._queues:
+            waiting.put(None)
+        for thread in self._threads:
+            thread.join()
+        if self._failures:
+            raise self._failures[0]
+        return self.outcomes
+
+    def _carry(self, number: int, place: Place) -> None:
+        aggregator = HttpAggregator(place.url, patience=self._patience)
+        failed = False
+        while (some := self._queues[number].get()) is not None:
+            if failed:
+                # What is still handed in is dropped, so that no sender waits for a queue that is full.
+                continue
+            try:
+                if not self.outcomes[number] and aggregator.key() != place.key:
+                    raise ProtocolError(
+                        f"The aggregator at {place.url} has another key than the terms say.",
+                        rule="Shares go only to aggregators that the terms name.",
+                        suggest="ask for the collection's file again",
+                    )
+                self.outcomes[number].update(aggregator.take(self._collection.id, some))
+            except EpsilonsError as failure:
+                self._failures.append(failure)
+                failed = True
+        aggregator.shut()

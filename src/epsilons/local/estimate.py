@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments import ASSUMPTIONS, check_between, check_name
 from epsilons.display import html_table, show, text_table
-from epsilons.errors import PlanError, ProtocolError
+from epsilons.errors import Argument, PlanError, ProtocolError
 from epsilons.local.leakage import Leakage, leakage_html, leakage_table
 
 Numbers = float | NDArray[np.float64]
@@ -129,9 +130,37 @@ def leakage_document(one: Leakage) -> dict[str, Any]:
 
 def check_level(level: Any) -> float:
     """A level of confidence: a number between 0 and 1."""
-    if isinstance(level, bool) or not isinstance(level, (int, float, np.number)) or not 0 < float(level) < 1:
-        raise PlanError("This level is not usable.", rule="It lies between 0 and 1.", suggest="interval(0.95)")
-    return float(level)
+    refusal = PlanError("This level is not usable.", rule="Between 0 and 1.", suggest=Argument("level", 0.95))
+    return check_between(level, 0, 1, refusal)
+
+
+def check_combination(assume: str, density: Any) -> float:
+    """How levels are combined: a known assumption, and a density between 0 and 1, which is returned."""
+    check_name("assume", assume, ASSUMPTIONS)
+    refusal = PlanError("This density is not usable.", rule="Between 0 and 1.", suggest=Argument("density", 0.5))
+    return check_between(density, 0, 1, refusal)
+
+
+def split_variance(sizes: NDArray[np.float64], weights: NDArray[np.float64], assume: str) -> float:
+    """What the split of an option's n owners over levels adds to the variance, per n (N - n), if it is by chance.
+
+    `weights` are per owner and add up to 1 over all N owners. Where nothing is assumed they are equal, and it is 0.
+    """
+    people = float(sizes.sum())
+    if assume != "unrelated" or people <= 1:
+        return 0.0
+    return max(0.0, float(sizes @ weights**2) - 1 / people) * people / (people - 1)
+
+
+def solve_counts(
+    values: NDArray[np.float64], people: float, fixed: float, extra: float, split: float, z: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The n with (value - n)^2 <= fixed + z^2 (extra n + split n (people - n)): between the roots of a quadratic."""
+    a = 1 + z**2 * split
+    b = -2 * values - z**2 * (extra + split * people)
+    c = values**2 - fixed
+    root = np.sqrt(np.maximum(0, b**2 - 4 * a * c))
+    return np.clip((-b - root) / (2 * a), 0, people), np.clip((-b + root) / (2 * a), 0, people)
 
 
 def read_counts(counts: Any, outputs: int, what: str) -> NDArray[np.int64]:

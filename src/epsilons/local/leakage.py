@@ -1,4 +1,4 @@
-"""What somebody who sees part of a collection learns about one owner: epsilon, and where that is infinite, delta.
+"""What an observer who sees part of a collection learns about one owner: epsilon, and where that is infinite, delta.
 
 An observer's view is a pair of laws: of what they see if the owner's answer is the one, and if it is the other. The
 loss holds with (epsilon, delta) if, for both orders of the pair, sum(max(0, P - e^epsilon Q)) <= delta (the hockey-
@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments import check_between
 from epsilons.display import html_table, text_table
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,15 +61,15 @@ class Leakage:
         pure: float,
         pairs: Sequence[Pair],
         *,
-        epsilon: float | None,
-        claim: float | None,
+        epsilon: float | None = None,
+        claim: float | None = None,
         neighbors: str = "replace",
         exact: bool = True,
     ) -> Leakage:
         """At the epsilon asked for, or at the pure one."""
         asked = pure if epsilon is None else check_epsilon(epsilon)
-        delta = 0.0 if asked >= pure and math.isfinite(pure) else smallest_delta(pairs, asked)
-        return cls(view, sees, pure, asked, delta, claim, neighbors, exact, tuple(pairs))
+        one = cls(view, sees, pure, asked, 0.0, claim, neighbors, exact, tuple(pairs))
+        return replace(one, delta=one.delta_at(asked))
 
     def delta_at(self, epsilon: float) -> float:
         """The smallest delta with which an epsilon holds."""
@@ -77,8 +78,8 @@ class Leakage:
 
     def epsilon_at(self, delta: float) -> float:
         """The smallest epsilon that holds but for probability delta; infinite where there is none."""
-        if math.isnan(delta) or not 0 <= delta <= 1:
-            raise PlanError(f"A delta of {delta!r} is not allowed.", rule="From 0 to 1.", suggest="delta=1e-6")
+        refusal = PlanError("This delta is not usable.", rule="From 0 to 1.", suggest=Argument("delta", 1e-6))
+        check_between(delta, 0, 1, refusal, ends=True)
         if self.delta_at(0.0) <= delta:
             return 0.0
         low, high = 0.0, min(self.pure, _LARGEST_EPSILON)
@@ -124,7 +125,7 @@ def leakage_table(leakages: Sequence[Leakage]) -> str:
 
 
 def leakage_html(leakages: Sequence[Leakage], title: str = "Leakage") -> str:
-    """The same for a notebook."""
+    """The claim and the truth as a table for a notebook."""
     return html_table(title, HEAD, [_cells(one) for one in leakages], _notes(leakages))
 
 
@@ -163,9 +164,8 @@ def smallest_delta(pairs: Sequence[Pair], epsilon: float) -> float:
 
 def check_epsilon(epsilon: float) -> float:
     """An epsilon at which a delta is asked for: a number that is not negative; infinity asks for certainties."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, np.number)) or not float(epsilon) >= 0:
-        raise PlanError("This epsilon is not usable.", rule="It is a number from 0 on.", suggest="epsilon=1")
-    return float(epsilon)
+    refusal = PlanError("This epsilon is not usable.", rule="A number from 0 on.", suggest=Argument("epsilon", 1))
+    return check_between(epsilon, 0, math.inf, refusal, ends=True)
 
 
 def log_ratio(more: float, less: float) -> float:

@@ -27,7 +27,7 @@ from epsilons.display import text_table
 from epsilons.errors import DataError, PlanError, ProtocolError
 from epsilons.guarantee import PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, Guarantee, to_epsilon
 from epsilons.local.base import Outputs, read_truths
-from epsilons.local.estimate import Estimate
+from epsilons.local.estimate import Estimate, check_combination, solve_counts, split_variance
 from epsilons.local.leakage import SECOND_ROUND, Leakage
 from epsilons.local.probability import read_options
 from epsilons.local.randomized_response import RandomizedResponse, truth_chance
@@ -122,10 +122,7 @@ class PersonalResponse:
         """What one owner's report counts for, per level; over all owners this adds up to 1. From public facts only."""
         sizes, (p, low) = np.array(self.levels.sizes, dtype=np.float64), self._chances
         people = sizes.sum()
-        if assume not in ("unrelated", "nothing"):
-            raise PlanError("Unknown assumption.", rule='"unrelated" or "nothing".', suggest='assume="unrelated"')
-        if isinstance(density, bool) or not isinstance(density, (int, float)) or not 0 < density < 1:
-            raise PlanError("This density is not usable.", rule="It lies between 0 and 1.", suggest="density=0.5")
+        density = check_combination(assume, density)
         least = people / float(sizes @ p)
         if assume == "nothing":
             reached = float((1 / p).max())
@@ -167,19 +164,14 @@ class PersonalResponse:
         alike = people**2 * float(weights**2 * sizes / p**2 @ (low * (1 - low)))
         high = low + p
         extra = people * float(weights**2 * sizes / p**2 @ (high * (1 - high) - low * (1 - low)))
-        split = 0.0
-        if assume == "unrelated" and people > 1:
-            split = max(0.0, float(sizes @ weights**2) - 1 / people) * people / (people - 1)
-
-        def variance(n: NDArray[np.float64]) -> NDArray[np.float64]:
-            spread: NDArray[np.float64] = alike + n * extra + split * n * (people - n)
-            return np.maximum(spread, 0)
+        split = split_variance(sizes, weights, assume)
 
         def bounds(level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
             z = NormalDist().inv_cdf((1 + level) / 2)
-            return _solve(values, people, alike, extra, split, z)
+            return solve_counts(values, people, z**2 * alike, extra, split, z)
 
-        errors = np.sqrt(variance(np.clip(values, 0, people)))
+        n = np.clip(values, 0, people)
+        errors = np.sqrt(np.maximum(alike + n * extra + split * n * (people - n), 0))
         moved = self.influence(assume=assume, density=density, cap=cap)
         note = f"One owner who cheats moves a count by at most {max(moved.values()):.4g}; "
         note += f"by claiming the smallest epsilon, by {moved[min(moved)]:.4g}."
@@ -265,14 +257,3 @@ def _fill(base: NDArray[np.float64], most: NDArray[np.float64], sizes: NDArray[n
             break
         free[place], room = False, room - sizes[place] * most[place]
     return weights
-
-
-def _solve(
-    values: NDArray[np.float64], people: float, alike: float, extra: float, split: float, z: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The n with (value - n)^2 <= z^2 (alike + extra n + split n (people - n)): between the roots of a quadratic."""
-    a = 1 + z**2 * split
-    b = -2 * values - z**2 * (extra + split * people)
-    c = values**2 - z**2 * alike
-    root = np.sqrt(np.maximum(0, b**2 - 4 * a * c))
-    return np.clip((-b - root) / (2 * a), 0, people), np.clip((-b + root) / (2 * a), 0, people)

@@ -178,25 +178,7 @@ class Survey:
     @classmethod
     def load(cls, path: str | Path) -> Survey:
         """Read the file."""
-        try:
-            if Path(path).stat().st_size > _LARGEST_FILE:
-                raise ProtocolError("The protocol file is too large.", rule=f"At most {_LARGEST_FILE >> 20} MB.")
-            text = Path(path).read_text(encoding="utf-8-sig")
-            if Path(path).suffix.lower() == ".json":
-                document = json.loads(text, parse_float=Decimal)
-            else:
-                document = tomllib.loads(text, parse_float=Decimal)
-        except OSError as error:
-            raise ProtocolError(
-                f"The protocol file cannot be read: {error.strerror}.", suggest="another path"
-            ) from None
-        except (ValueError, RecursionError):
-            raise ProtocolError(
-                "The protocol file is not valid.",
-                rule="TOML, or JSON if its name ends in .json.",
-                suggest="epsilons collect design writes one",
-            ) from None
-        return cls.from_dict(document)
+        return cls.from_dict(read_document(path, "protocol"))
 
     def to_json(self) -> str:
         """The file as JSON."""
@@ -212,6 +194,21 @@ class Survey:
         for name, table in tables.items():
             lines += ["", f"[{name}]", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items())]
         return "\n".join(lines) + "\n"
+
+
+def read_document(path: str | Path, what: str, *, json_only: bool = False) -> Any:
+    """What a JSON or TOML file holds, with decimals as they are written there."""
+    is_json = json_only or Path(path).suffix.lower() == ".json"
+    try:
+        if Path(path).stat().st_size > _LARGEST_FILE:
+            raise ProtocolError(f"The {what} file is too large.", rule=f"At most {_LARGEST_FILE >> 20} MB.")
+        text = Path(path).read_text(encoding="utf-8-sig")
+        return (json.loads if is_json else tomllib.loads)(text, parse_float=Decimal)
+    except OSError as error:
+        raise ProtocolError(f"The {what} file cannot be read: {error.strerror}.", suggest="another path") from None
+    except (ValueError, RecursionError):
+        rule = "JSON." if json_only else "TOML, or JSON if its name ends in .json."
+        raise ProtocolError(f"The {what} file is not valid.", rule=rule) from None
 
 
 def _listed(survey: Survey) -> str:

@@ -37,9 +37,9 @@ def command(
 
       epsilons collect send exam.toml.collection.json --answer yes --level open
     """
-    from epsilons.collection.courier import Courier
     from epsilons.collection.reports import REASONS, STORED
     from epsilons.collection.terms import Collection
+    from epsilons.collection.transport import Courier
 
     collection = Collection.load(file)
     kept = Path(state or f"{file}.mine")
