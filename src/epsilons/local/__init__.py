@@ -19,9 +19,8 @@ from epsilons.local.leakage import Leakage
 from epsilons.local.personal import PersonalResponse
 from epsilons.local.planning import CollectionPlan, plan
 from epsilons.local.randomized_response import RandomizedResponse
-from epsilons.local.sampling_privacy import SamplingPrivacy
+from epsilons.local.sampling_privacy import SamplingDeniability, SamplingOnly, SamplingPrivacy
 from epsilons.local.survey import Survey
-from epsilons.local.toys import SamplingDeniability, SamplingOnly
 
 __all__ = [
     "CollectionPlan",

@@ -26,10 +26,9 @@ from numpy.typing import NDArray
 from epsilons.display import text_table
 from epsilons.errors import DataError, PlanError, ProtocolError
 from epsilons.guarantee import PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, Guarantee, to_epsilon
-from epsilons.local.base import Outputs, read_truths
+from epsilons.local.base import Outputs, read_options, read_truths
 from epsilons.local.estimate import Estimate, check_combination, solve_counts, split_variance
 from epsilons.local.leakage import SECOND_ROUND, Leakage
-from epsilons.local.probability import read_options
 from epsilons.local.randomized_response import RandomizedResponse, truth_chance
 from epsilons.noise import Entropy, system
 from epsilons.preferences import Levels, Roster, roster_of

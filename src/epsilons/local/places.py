@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import DataError, PlanError, ProtocolError
+from epsilons.local.base import MAX_OPTIONS
 from epsilons.local.estimate import Estimate
-from epsilons.local.probability import MAX_OPTIONS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,4 +1,4 @@
-"""Randomized response: the truth with one coin, else whatever a second coin or die says (Warner 1965)."""
+"""Randomized response: the truth with one coin, else what a second coin or die says (Warner 1965)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import ProtocolError
+from epsilons.errors import Argument, ProtocolError
 from epsilons.guarantee import NANO, Guarantee, to_epsilon
-from epsilons.local.base import Law, Outputs, ResponseProtocol, register
-from epsilons.local.binomials import possible_sizes
-from epsilons.local.counts import answers_pair
+from epsilons.local.base import ONE_ROUND, Crowd, Law, Outputs, ResponseProtocol, Seen, read_die, read_probability
+from epsilons.local.binomials import answers_pair, possible_sizes
 from epsilons.local.estimate import Estimate, read_counts
-from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, Leakage, Pair, log_ratio
-from epsilons.local.probability import read_die, read_options, read_probability, write_probability
+from epsilons.local.leakage import COUNTS, Pair, log_ratio
 from epsilons.noise import Entropy, floor_dyadic
 from epsilons.noise.dice import Die
 from epsilons.noise.entropy import ALWAYS, as_ball
@@ -30,14 +28,13 @@ _CERTAIN = 60
 _LARGEST_CROWD = 100_000
 
 
-@register
 class RandomizedResponse(ResponseProtocol):
     """Answer truthfully with probability `truth`, else with what the second coin or die says.
 
     Definition: output v with truth*[v is the owner's] + (1 - truth)*others_v; two coins: others = (1 - yes, yes).
     Guarantee:  local DP, epsilon = ln(1 + truth/((1 - truth)*min_v others_v)). For two coins that is the larger of
-                ln(a/b) and ln((1-b)/(1-a)), a = truth + (1-truth)yes, b = (1-truth)yes; paper 3's Eq. 30 has the first
-                only.
+                ln(a/b) and ln((1-b)/(1-a)), a = truth + (1-truth)yes, b = (1-truth)yes; Joy's Eq. 30 has only the
+                first.
     Estimate:   (S_v - N*(1-truth)*others_v)/truth; its error grows with the square root of the population N.
 
     >>> protocol = RandomizedResponse(truth=.8, yes=.9)
@@ -51,23 +48,17 @@ class RandomizedResponse(ResponseProtocol):
     def __init__(
         self, truth: Any = None, yes: Any = None, *, options: int = 1, others: Any = None, epsilon: Any = None
     ) -> None:
-        super().__init__(read_options(options))
+        super().__init__(options)
         self._asked: float | None = None
         if epsilon is not None:
             truth = self._truth_for(epsilon, truth, yes, others)
-        self.truth = read_probability(truth, "truth")
-        if not 0 < self.truth < 1:
-            raise ProtocolError(
-                "The first coin is no coin.",
-                rule="The truth is told with a probability between 0 and 1.",
-                suggest="truth=0.8",
-            )
+        self.truth = read_probability(truth, "truth", strict=True)
         if yes is not None:
             if self.options != 1 or others is not None:
                 raise ProtocolError(
                     "A second coin is for a yes-or-no question.",
                     rule="With several options the second draw is a die.",
-                    suggest="others=[...], or neither for equal chances",
+                    suggest=(Argument("others"), ", or neither for equal chances"),
                 )
             coin = read_probability(yes, "yes")
             others = (1 - coin, coin)
@@ -87,7 +78,7 @@ class RandomizedResponse(ResponseProtocol):
             raise ProtocolError(
                 "This epsilon is not usable.",
                 rule="A finite number, which takes the place of all probabilities.",
-                suggest="RandomizedResponse(epsilon=1)",
+                suggest=Argument("epsilon", 1),
             )
         self._asked = to_epsilon(nano)
         return truth_chance(nano, self.options)
@@ -101,7 +92,7 @@ class RandomizedResponse(ResponseProtocol):
 
     @cached_property
     def epsilon(self) -> float:
-        """The loss against anybody who sees an answer, and so against everybody."""
+        """The loss against an observer who sees the answer, and so against everyone."""
         noise = (1 - self.truth) * min(self.others)
         return math.inf if noise == 0 else math.log1p(self.truth / noise)
 
@@ -109,9 +100,8 @@ class RandomizedResponse(ResponseProtocol):
     def guarantee(self) -> Guarantee:
         """The promise in the form that composes with other releases."""
         if math.isinf(self.epsilon):
-            raise ProtocolError(
-                "Nothing is promised to everybody.", rule="Every output needs a chance.", suggest="others without a 0"
-            )
+            rule, hint = "Every output needs a chance.", (Argument("others"), " without a 0")
+            raise ProtocolError("There is no promise that holds for everyone.", rule=rule, suggest=hint)
         nano = math.ceil(self.epsilon * NANO)
         return Guarantee(neighbors="replace", losses=((nano, nano),), imputes=True)
 
@@ -139,12 +129,8 @@ class RandomizedResponse(ResponseProtocol):
     def estimate(self, *counts: Any) -> Estimate:
         self._check_rounds(counts)
         seen = read_counts(counts[0], self.outputs, "the round")
-        return one_round_estimate(
-            seen,
-            [self.high(v) for v in range(1, self.outputs)],
-            [self.low(v) for v in range(1, self.outputs)],
-            self,
-        )
+        options = range(1, self.outputs)
+        return one_round_estimate(seen, [self.high(v) for v in options], [self.low(v) for v in options], self)
 
     def spread(self, count: float, population: float) -> float:
         return max(
@@ -152,15 +138,11 @@ class RandomizedResponse(ResponseProtocol):
             for v in {self.others.index(max(self.others[1:]), 1), self.others.index(min(self.others[1:]), 1)}
         )
 
-    def settings(self) -> dict[str, Any]:
+    def _chances(self) -> dict[str, Any]:
+        options = {"options": self.options} if self.options > 1 else {}
         if self._asked is not None:
-            return {"epsilon": self._asked} | ({"options": self.options} if self.options > 1 else {})
-        told: dict[str, Any] = {"truth": write_probability(self.truth)}
-        if self.options > 1:
-            told["options"] = self.options
-        if len(set(self.others)) > 1:
-            told["others"] = [write_probability(chance) for chance in self.others]
-        return told
+            return {"epsilon": self._asked, **options}
+        return {"truth": self.truth, **options, "others": self.others}
 
     def describe(self) -> str:
         fair = "a fair " if len(set(self.others)) == 1 else "the second "
@@ -181,30 +163,13 @@ class RandomizedResponse(ResponseProtocol):
         two = np.array([float(self.low(rare)), float(self.high(other)), float(rest)])
         return one, two
 
-    def _leak_last(self, epsilon: float | None) -> Leakage:
-        return Leakage.of(
-            SECOND_ROUND, "one owner's answer", self.epsilon, [self._pair()], epsilon=epsilon, claim=self.claim
-        )
-
-    def _leak_all(self, epsilon: float | None) -> Leakage:
-        sees = "all that one owner sends (one round)"
-        return Leakage.of(BOTH_ROUNDS, sees, self.epsilon, [self._pair()], epsilon=epsilon, claim=self.claim)
-
-    def _leak_counts(
-        self, epsilon: float | None, count: int, population: int | None, neighbors: str, other: int
-    ) -> Leakage:
+    def _look(self, view: str, crowd: Crowd) -> Seen:
         """Counts are a function of the answers, so the loss of one answer bounds theirs; for two coins it is exact."""
-        if self.options > 1 or population is None or population > _LARGEST_CROWD:
-            pair, exact = self._pair(), False
-            sees = "published counts"
-        else:
-            pair = answers_pair(count, population - count, float(self.high(1)), float(self.low(1)))
-            exact = True
-            sees = f"published counts, {count:,} alike among {population:,}"
-        claim = self.claim
-        return Leakage.of(
-            COUNTS, sees, self.epsilon, [pair], epsilon=epsilon, claim=claim, neighbors=neighbors, exact=exact
-        )
+        if view != COUNTS or self.options > 1 or crowd.population is None or crowd.population > _LARGEST_CROWD:
+            return ONE_ROUND[view], self.epsilon, [self._pair()], view != COUNTS
+        sees = f"{ONE_ROUND[view]}, {crowd.count:,} alike among {crowd.population:,}"
+        others, high, low = crowd.population - crowd.count, float(self.high(1)), float(self.low(1))
+        return sees, self.epsilon, [answers_pair(crowd.count, others, high, low)], True
 
 
 def truth_chance(nano: int, options: int) -> Fraction:
@@ -234,13 +199,9 @@ def one_round_estimate(
     errors = np.array([deviation(n, population, h, x) for n, h, x in zip(plausible, a, b, strict=True)])
 
     def bounds(level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        known: dict[tuple[int, float, float], tuple[int, int]] = {}
-        found = []
-        for key in zip(named.tolist(), a.tolist(), b.tolist(), strict=True):
-            if key not in known:
-                known[key] = possible_sizes(key[0], population, key[1], key[2], level)
-            found.append(known[key])
-        lows, highs = np.array(found, dtype=np.float64).T
+        keys = list(zip(named.tolist(), a.tolist(), b.tolist(), strict=True))
+        known = {(n, h, x): possible_sizes(n, population, h, x, level) for n, h, x in set(keys)}
+        lows, highs = np.array([known[key] for key in keys], dtype=np.float64).T
         return lows, highs
 
     largest = round(float(plausible.max()))

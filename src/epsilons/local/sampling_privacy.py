@@ -1,4 +1,7 @@
-"""Sampling Privacy (paper 3, section 4): two rounds, of which the second differs by the sampled owners' truth."""
+"""Sampling Privacy (Joy, section 4): two rounds, of which the second differs by the sampled owners' truth.
+
+Before it, Joy's toy constructions (section 3): why sampling alone cannot work, and what it takes.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,140 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import PlanError, ProtocolError
-from epsilons.local.base import Law, Outputs, ResponseProtocol, register
-from epsilons.local.binomials import possible_sizes
-from epsilons.local.counts import MOST_ALIKE, crowd_pair, crowd_size, difference_pair, replaced_pair
+from epsilons.errors import Argument, PlanError, ProtocolError
+from epsilons.local.base import ONE_ROUND, Crowd, Law, Outputs, ResponseProtocol, Seen, read_die, read_probability
+from epsilons.local.binomials import MOST_ALIKE, crowd_pair, crowd_size, difference_pair, possible_sizes, replaced_pair
 from epsilons.local.estimate import Estimate, read_counts
-from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, Leakage, Pair
-from epsilons.local.probability import read_die, read_options, read_probability, write_probability
+from epsilons.local.leakage import COUNTS, SECOND_ROUND, Pair
+from epsilons.local.randomized_response import RandomizedResponse, deviation, one_round_estimate
 from epsilons.noise import Entropy
 from epsilons.noise.dice import Die
 
 TOO_FEW = "Some option was named less often in round two than in round one, which no honest owner causes."
 
+#: The output of an owner who was not sampled and says nothing, in the construction that also has a No.
+_SILENT = 2
 #: So many outcomes of a crowd's counts are gone through without being asked.
 _QUICK = 300_000
 
 
-@register
+def _read_sampling(sampling: Any) -> Fraction:
+    chance = read_probability(sampling, "sampling")
+    if chance == 0:
+        raise ProtocolError("No owner would answer.", rule="Larger than 0.", suggest=Argument("sampling", 0.45))
+    return chance
+
+
+class SamplingOnly(ResponseProtocol):
+    """Say Yes with probability `sampling`, whatever the truth, else nothing (Joy, section 3.2, Eq. 1).
+
+    Outputs: 0 nothing, 1 Yes. Nothing can be estimated: the law of what is seen is the same for every number of Yes.
+    """
+
+    name: ClassVar[str] = "sampling-only"
+    rounds: ClassVar[int] = 1
+
+    def __init__(self, sampling: Any) -> None:
+        super().__init__(1)
+        self.sampling = _read_sampling(sampling)
+
+    def law(self, truth: int) -> Law:
+        return {(0,): 1 - self.sampling, (1,): self.sampling}
+
+    def _respond(self, truths: NDArray[np.uint32], entropy: Entropy) -> Sequence[Outputs]:
+        return (Die([1 - self.sampling, self.sampling]).roll(entropy, len(truths)),)
+
+    def estimate(self, *counts: Any) -> Estimate:
+        """Refuses, and says why."""
+        self._check_rounds(counts)
+        raise PlanError(
+            "Sampling alone tells nothing about how many would say Yes.",
+            rule="One equation, two unknowns: owners with a Yes and with a No answer with the same probability, so "
+            "every number of Yes among those asked explains the counts equally well.",
+            suggest="SamplingDeniability, RandomizedResponse or SamplingPrivacy",
+        )
+
+    def spread(self, count: float, population: float) -> float:
+        return math.inf
+
+    def _chances(self) -> dict[str, Any]:
+        return {"sampling": self.sampling}
+
+    def describe(self) -> str:
+        return (
+            f"Sampling only: everybody says Yes with probability {float(self.sampling):.4g}, whatever the truth. "
+            "Nothing leaks, and nothing can be estimated: one equation, two unknowns."
+        )
+
+    def _look(self, view: str, crowd: Crowd) -> Seen:
+        same = np.array([float(1 - self.sampling), float(self.sampling)])
+        return ONE_ROUND[view], 0.0, [(same, same)], True
+
+
+class SamplingDeniability(ResponseProtocol):
+    """Answer at all with probability `sampling`, and then by randomized response (Joy, section 3.3, Eqs. 2-5).
+
+    Outputs: 0 No, 1 Yes, 2 nothing. Eq. 2 is read as pi_s*(pi_1 + (1 - pi_1)*pi_2). The loss is that of randomized
+    response, since who says nothing shows nothing; the error is larger, and grows with the population as well. The
+    number of owners asked must be known.
+    """
+
+    name: ClassVar[str] = "sampling-deniability"
+    rounds: ClassVar[int] = 1
+
+    def __init__(self, sampling: Any, truth: Any, yes: Any) -> None:
+        super().__init__(1)
+        self.sampling = _read_sampling(sampling)
+        self.response = RandomizedResponse(truth, yes)
+
+    @property
+    def outputs(self) -> int:
+        return 3
+
+    @property
+    def claim(self) -> float | None:
+        """Eq. 5 "is precisely the structure of randomized response", whose epsilon is Eq. 30."""
+        return self.response.claim
+
+    def law(self, truth: int) -> Law:
+        answered = {output: self.sampling * chance for output, chance in self.response.law(truth).items()}
+        return {**answered, (_SILENT,): 1 - self.sampling}
+
+    @cached_property
+    def _dice(self) -> tuple[Die, Die]:
+        one, two = (list(self.law(truth).values()) for truth in (0, 1))
+        return Die(one), Die(two)
+
+    def _respond(self, truths: NDArray[np.uint32], entropy: Entropy) -> Sequence[Outputs]:
+        no, yes = (die.roll(entropy, len(truths)) for die in self._dice)
+        np.copyto(no, yes, where=truths == 1)
+        return (no,)
+
+    def estimate(self, *counts: Any) -> Estimate:
+        self._check_rounds(counts)
+        seen = read_counts(counts[0], self.outputs, "the round (No, Yes, nothing)")
+        return one_round_estimate(
+            seen, [self.sampling * self.response.high(1)], [self.sampling * self.response.low(1)], self
+        )
+
+    def spread(self, count: float, population: float) -> float:
+        high, low = (float(self.sampling * chance) for chance in (self.response.high(1), self.response.low(1)))
+        return deviation(count, population, high, low)
+
+    def _chances(self) -> dict[str, Any]:
+        return {"sampling": self.sampling, "truth": self.response.truth, "yes": self.response.others[1]}
+
+    def describe(self) -> str:
+        return (
+            f"Sampling and plausible deniability: answer with probability {float(self.sampling):.4g}, then the truth "
+            f"with {float(self.response.truth):.4g}, else Yes with {float(self.response.others[1]):.4g}."
+        )
+
+    def _look(self, view: str, crowd: Crowd) -> Seen:
+        no, yes = (np.array([float(chance) for chance in self.law(truth).values()]) for truth in (0, 1))
+        return ONE_ROUND[view], self.response.epsilon, [(yes, no)], view != COUNTS
+
+
 class SamplingPrivacy(ResponseProtocol):
     """Round one hides everybody behind a die; in round two the sampled move from 0 to their truth.
 
@@ -50,14 +170,8 @@ class SamplingPrivacy(ResponseProtocol):
     rounds: ClassVar[int] = 2
 
     def __init__(self, options: int = 1, sampling: Any = None, *, others: Any = None) -> None:
-        super().__init__(read_options(options))
-        if sampling is None:
-            raise ProtocolError("There is no sampling probability.", rule="It must be chosen.", suggest="sampling=0.45")
-        self.sampling = read_probability(sampling, "sampling")
-        if not 0 < self.sampling < 1:
-            raise ProtocolError(
-                "Nobody or everybody would be sampled.", rule="sampling lies between 0 and 1.", suggest="sampling=0.45"
-            )
+        super().__init__(options)
+        self.sampling = read_probability(sampling, "sampling", strict=True)
         self.others = read_die(others, self.outputs, 1 - self.sampling, "others")
 
     @property
@@ -116,11 +230,8 @@ class SamplingPrivacy(ResponseProtocol):
     def spread(self, count: float, population: float) -> float:
         return math.sqrt(count * float((1 - self.sampling) / self.sampling))
 
-    def settings(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"options": self.options, "sampling": write_probability(self.sampling)}
-        if len(set(self.others)) > 1:
-            told["others"] = [write_probability(chance) for chance in self.others]
-        return told
+    def _chances(self) -> dict[str, Any]:
+        return {"options": self.options, "sampling": self.sampling, "others": self.others}
 
     def describe(self) -> str:
         return (
@@ -130,52 +241,42 @@ class SamplingPrivacy(ResponseProtocol):
 
     # Observers --------------------------------------------------------------------------------------------------------
 
-    def _leak_last(self, epsilon: float | None) -> Leakage:
-        """Round two alone is randomized response with first coin `sampling`: worst for what chance names least."""
-        rare = self.others.index(min(self.others))
-        other = 1 if rare == 0 else 0
-        chances = np.array([float(self.others[rare]), float(self.others[other])])
-        rest = [1 - float(self.sampling) - chances.sum()]
-        share = float(self.sampling)
-        pair: Pair = (
-            np.concatenate([chances + np.array([share, 0]), rest]),
-            np.concatenate([chances + np.array([0, share]), rest]),
-        )
-        pure = self._loss(min(self.others))
-        return Leakage.of(SECOND_ROUND, "one owner's second round", pure, [pair], epsilon=epsilon, claim=self.claim)
+    def _is_small(self, count: int, population: int) -> bool:
+        return count <= population and crowd_size(count, population - count, self.options > 1) <= _QUICK
 
-    def _leak_all(self, epsilon: float | None) -> Leakage:
-        """A sampled owner of v sends (0, v), which nobody else's truth can lead to."""
-        share, zero = float(self.sampling), float(self.others[0])
+    def _look(self, view: str, crowd: Crowd) -> Seen:
+        if view == COUNTS:
+            return self._look_at_counts(crowd)
+        share = float(self.sampling)
+        if view == SECOND_ROUND:
+            # Round two alone is randomized response with first coin `sampling`: worst for what chance names least.
+            rare = self.others.index(min(self.others))
+            one, two = float(self.others[rare]), float(self.others[1 if rare == 0 else 0])
+            rest = 1 - share - (one + two)
+            pair = (np.array([one + share, two, rest]), np.array([one, two + share, rest]))
+            return "one owner's second round", self._loss(min(self.others)), [pair], True
+        # A sampled owner of v sends (0, v), which no other truth can lead to.
+        zero = float(self.others[0])
         rest = 1 - share - zero
         pairs: list[Pair] = [(np.array([share, zero, rest]), np.array([0.0, zero + share, rest]))]
         if self.options > 1:
             pairs.append((np.array([share, 0.0, 1 - share]), np.array([0.0, share, 1 - share])))
-        return Leakage.of(BOTH_ROUNDS, "one owner in both rounds", math.inf, pairs, epsilon=epsilon, claim=self.claim)
+        return "one owner in both rounds", math.inf, pairs, True
 
-    def _is_small(self, count: int, population: int) -> bool:
-        return count <= population and crowd_size(count, population - count, self.options > 1) <= _QUICK
-
-    def _leak_counts(
-        self, epsilon: float | None, count: int, population: int | None, neighbors: str, other: int
-    ) -> Leakage:
-        share = float(self.sampling)
-        sees, exact = f"published counts, {count:,} alike", True
-        if neighbors == "replace" and self.options > 1:
+    def _look_at_counts(self, crowd: Crowd) -> Seen:
+        share, count, population = float(self.sampling), crowd.count, crowd.population
+        sees = f"{ONE_ROUND[COUNTS]}, {count:,} alike"
+        if crowd.neighbors == "replace" and self.options > 1:
             if population is not None:
                 raise PlanError(
                     "A small crowd is only judged against none.",
-                    rule='population= goes with neighbors="absent".',
-                    suggest="leave out population",
+                    rule=(Argument("population"), " goes with ", Argument("neighbors", "absent"), "."),
+                    suggest=("leave out ", Argument("population")),
                 )
-            pair = replaced_pair(count, other, share)
-            sees += f", or one of {other + 1:,} elsewhere"
-        elif population is None:
-            pair = difference_pair(min(count, MOST_ALIKE), share)
-            exact = count <= MOST_ALIKE
-        else:
-            pair = crowd_pair(count, population - count, share, float(self.others[0]), other_values=self.options > 1)
-            sees += f" among {population:,}"
-        return Leakage.of(
-            COUNTS, sees, math.inf, [pair], epsilon=epsilon, claim=self.claim, neighbors=neighbors, exact=exact
-        )
+            sees += f", or one of {crowd.other + 1:,} elsewhere"
+            return sees, math.inf, [replaced_pair(count, crowd.other, share)], True
+        if population is None:
+            return sees, math.inf, [difference_pair(min(count, MOST_ALIKE), share)], count <= MOST_ALIKE
+        sees += f" among {population:,}"
+        zero, several = float(self.others[0]), self.options > 1
+        return sees, math.inf, [crowd_pair(count, population - count, share, zero, other_values=several)], True

@@ -31,8 +31,7 @@ import numpy as np
 from epsilons.display import toml_key, toml_value
 from epsilons.errors import EpsilonsError, ProtocolError
 from epsilons.guarantee import to_epsilon
-from epsilons.local.base import ResponseProtocol, protocol_from
-from epsilons.local.probability import MAX_OPTIONS
+from epsilons.local.base import MAX_OPTIONS, ResponseProtocol, protocol_from
 from epsilons.local.randomized_response import RandomizedResponse
 from epsilons.noise import Entropy
 from epsilons.preferences import to_nano
