@@ -42,11 +42,8 @@ class AnswerSheet:
         """The estimate, with the options' labels; `settings` go to the estimate of a survey with levels."""
         if not len(self):
             first = f" Line {self.bad[0][0]}: {self.bad[0][1]}." if self.bad else ""
-            raise DataError(
-                f"There is no usable row.{first}",
-                rule="Each row is one owner's answer.",
-                suggest=f"columns {columns_of(self.survey)}",
-            )
+            hint = f"columns {columns_of(self.survey)}"
+            raise DataError(f"There is no usable row.{first}", rule="Each row is one owner's answer.", suggest=hint)
         protocol = self.survey.protocol
         if protocol is None:
             epsilons = [self.survey.levels[level] for level in self.levels]
@@ -125,11 +122,8 @@ class _Reader:
         missing = [name for name in needed if name not in names]
         doubled = sorted(name for name in {*needed, "owner"} if names.count(name) > 1)
         if missing or doubled:
-            raise ProtocolError(
-                f"The column {(missing or doubled)[0]} is {'missing' if missing else 'there twice'}.",
-                rule=f"The answers to this survey have the columns {', '.join(needed)}.",
-                suggest=f"a first line {columns_of(self.survey)}",
-            )
+            what = f"The column {(missing or doubled)[0]} is {'missing' if missing else 'there twice'}."
+            raise ProtocolError(what, suggest=f"a first line {columns_of(self.survey)}")
         self.places = {name: names.index(name) for name in (*needed, "owner") if name in names}
         return True
 

@@ -57,6 +57,7 @@ ONE_ROUND = {
     COUNTS: "published counts",
 }
 _CHUNK = 1 << 18
+_MOST_OWNERS = 1 << 53
 _TEXT = re.compile(r"[+-]?(\d{1,60}(\.\d{0,60})?|\.\d{1,60})([eE][+-]?\d{1,2})?|\d{1,60}/\d{1,60}", re.ASCII)
 
 
@@ -71,14 +72,11 @@ class Crowd:
 
     def check(self) -> None:
         """Refuse numbers that no crowd has."""
-        for name, number, least in (
-            ("count", self.count, 1),
-            ("population", self.population, self.count),
-            ("other", self.other, 0),
-        ):
+        for name, least in (("count", 1), ("population", self.count), ("other", 0)):
             rule, hint = f"A whole number from {least} on.", Argument(name, least)
-            if number is not None:
-                check_whole(number, least, refusal=PlanError(f"{name} is not usable.", rule=rule, suggest=hint))
+            refusal = PlanError(f"{name} is not usable.", rule=rule, suggest=hint)
+            if getattr(self, name) is not None:
+                check_whole(getattr(self, name), least, refusal=refusal)
         check_name("neighbors", self.neighbors, NEIGHBORS)
 
 
@@ -115,19 +113,13 @@ class ResponseProtocol(ABC):
 
     @abstractmethod
     def _chances(self) -> dict[str, Any]:
-        """The settings, with probabilities as fractions; equal chances of `others` may be left out or not."""
+        """The settings, with probabilities as fractions; None and equal chances of a die need not be written."""
 
     def settings(self) -> dict[str, Any]:
         """The probabilities as plain values, from which `type(self)(**settings)` makes the same protocol."""
-        written: dict[str, Any] = {}
-        for name, value in self._chances().items():
-            if isinstance(value, Fraction):
-                written[name] = write_probability(value)
-            elif not isinstance(value, tuple):
-                written[name] = value
-            elif len(set(value)) > 1:
-                written[name] = [write_probability(chance) for chance in value]
-        return written
+        chances = self._chances()
+        fair = {name for name, value in chances.items() if isinstance(value, tuple) and len(set(value)) == 1}
+        return {name: _write(value) for name, value in chances.items() if value is not None and name not in fair}
 
     @abstractmethod
     def describe(self) -> str:
@@ -167,13 +159,11 @@ class ResponseProtocol(ABC):
     def spread(self, count: float, population: float) -> float:
         """The standard deviation of the estimate of an option that `count` of `population` owners have (the worst)."""
 
-    def _check_rounds(self, counts: Sequence[Any]) -> None:
+    def _read_rounds(self, counts: Sequence[Any]) -> list[NDArray[np.int64]]:
         if len(counts) != self.rounds:
-            raise ProtocolError(
-                f"{len(counts)} count vectors were given.",
-                rule=f"One for each round of this protocol: {self.rounds}.",
-                suggest="count the answers of each round on their own",
-            )
+            rule = f"One for each round of this protocol: {self.rounds}."
+            raise ProtocolError(f"{len(counts)} count vectors were given.", rule=rule)
+        return [_read_counts(one, self.outputs, number) for number, one in enumerate(counts, 1)]
 
     # Observers --------------------------------------------------------------------------------------------------------
 
@@ -262,11 +252,8 @@ def protocol_from(document: Mapping[str, Any]) -> ResponseProtocol:
     try:
         return kind(**settings)
     except TypeError:
-        raise ProtocolError(
-            f"The settings do not fit {name}.",
-            rule="Every setting is known and every needed one is there.",
-            suggest="epsilons collect design writes a file that fits",
-        ) from None
+        rule, hint = "Each is known and no needed one is missing.", "epsilons collect design writes a file that fits"
+        raise ProtocolError(f"The settings do not fit {name}.", rule=rule, suggest=hint) from None
 
 
 # What is read ---------------------------------------------------------------------------------------------------------
@@ -278,11 +265,8 @@ def read_truths(truths: Any, options: int) -> tuple[NDArray[np.uint32], bool]:
     if array.dtype.kind == "O" and array.ndim == 1:
         array = np.array([math.nan if item is None else item for item in array.tolist()])
     if array.ndim > 1 or array.dtype.kind not in "biuf":
-        raise DataError(
-            "Truths are not a list of whole numbers.",
-            rule=f"One number for each owner: 0 for none, 1..{options} for an option.",
-            suggest="[0, 1, 1], or 1 for one owner",
-        )
+        rule = f"One number for each owner: 0 for none, 1..{options} for an option."
+        raise DataError("Truths are not a list of whole numbers.", rule=rule, suggest="[0, 1, 1], or 1 for one owner")
     flat = np.atleast_1d(array)
     if flat.dtype.kind == "b" or (flat.dtype.kind == "u" and np.iinfo(flat.dtype).max <= options):
         return flat.astype(np.uint32), array.ndim == 0
@@ -297,12 +281,24 @@ def check_outputs(answers: Any, outputs: int) -> NDArray[Any]:
     array = np.asarray(answers)
     flat = array.ndim == 1 and array.dtype.kind in "iu"
     if not flat or (len(array) and not 0 <= array.min() <= array.max() < outputs):
-        raise ProtocolError(
-            "These are not one round's outputs.",
-            rule=f"A flat array of whole numbers from 0 to {outputs - 1}.",
-            suggest="count the answers of each round on their own",
-        )
+        rule = f"A flat array of whole numbers from 0 to {outputs - 1}."
+        raise ProtocolError("These are not one round's outputs.", rule=rule)
     return array
+
+
+def _read_counts(counts: Any, outputs: int, number: int) -> NDArray[np.int64]:
+    """One round's count vector: how many owners sent each output 0, 1, ..."""
+    try:
+        array = np.asarray(counts)
+        usable = array.shape == (outputs,) and array.dtype.kind in "iuf" and bool((np.abs(array) < _MOST_OWNERS).all())
+        whole = array.astype(np.int64) if usable else np.empty(0, np.int64)
+        usable = usable and bool((whole == array).all() and (whole >= 0).all())
+    except (TypeError, ValueError, OverflowError):
+        usable = False
+    if not usable:
+        rule = f"One whole number, not negative, for each of the outputs 0..{outputs - 1}."
+        raise ProtocolError(f"The counts of round {number} are not usable.", rule=rule)
+    return whole
 
 
 def read_probability(value: Any, name: str, *, strict: bool = False) -> Fraction:
@@ -319,9 +315,7 @@ def read_probability(value: Any, name: str, *, strict: bool = False) -> Fraction
         if not 0 <= exact <= 1:
             raise ValueError
     except (TypeError, ValueError, ZeroDivisionError, OverflowError):
-        raise ProtocolError(
-            f"The probability {name} is not usable.", rule="It is a number from 0 to 1.", suggest=Argument(name, 0.45)
-        ) from None
+        raise ProtocolError(f"{name} must be a number from 0 to 1.", suggest=Argument(name, 0.45)) from None
     if strict and exact in (0, 1):
         raise ProtocolError(f"{name} must lie strictly between 0 and 1.", suggest=Argument(name, 0.45))
     return exact
@@ -332,21 +326,18 @@ def read_die(values: Any, sides: int, total: Fraction, name: str) -> tuple[Fract
     if values is None:
         return (total / sides,) * sides
     if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
-        rule, hint = "One probability for each output.", Argument(name, None)
-        raise ProtocolError(f"{name} is not a list.", rule=rule, suggest=hint)
+        raise ProtocolError(f"{name} is not a list.", rule="One probability for each output.")
     chances = tuple(read_probability(value, name) for value in values)
     if len(chances) != sides:
-        raise ProtocolError(
-            f"{name} has {len(chances)} probabilities for {sides} outputs.",
-            rule="One for output 0 (none) and one for each option.",
-            suggest=("leave out ", Argument(name), " for equal ones"),
+        rule, hint = (
+            "One for output 0 (none) and one for each option.",
+            ("leave out ", Argument(name), " for equal ones"),
         )
+        raise ProtocolError(f"{name} has {len(chances)} probabilities for {sides} outputs.", rule=rule, suggest=hint)
     if sum(chances) != total:
-        raise ProtocolError(
-            f"The probabilities of {name} add up to {float(sum(chances)):.10g}, not to {float(total):.10g}.",
-            rule="All probabilities of a round add up to 1.",
-            suggest=('fractions as text, such as "1/3", or leave out ', Argument(name), " for equal ones"),
-        )
+        what = f"The probabilities of {name} add up to {float(sum(chances)):.10g}, not to {float(total):.10g}."
+        hint = ('fractions as text, such as "1/3", or leave out ', Argument(name), " for equal ones")
+        raise ProtocolError(what, rule="All probabilities of a round add up to 1.", suggest=hint)
     return chances
 
 
@@ -357,7 +348,11 @@ def read_options(options: Any) -> int:
     return check_whole(options, 1, MAX_OPTIONS, refusal)
 
 
-def write_probability(chance: Fraction) -> str:
+def _write(value: Any) -> Any:
     """Text that `read_probability` reads back exactly: a decimal where one is exact and short, else a fraction."""
-    short = f"{float(chance):.12g}"
-    return short if "e" not in short and Fraction(short) == chance else f"{chance.numerator}/{chance.denominator}"
+    if isinstance(value, tuple):
+        return [_write(chance) for chance in value]
+    if not isinstance(value, Fraction):
+        return value
+    short = f"{float(value):.12g}"
+    return short if "e" not in short and Fraction(short) == value else f"{value.numerator}/{value.denominator}"

@@ -18,6 +18,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from functools import lru_cache
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +87,16 @@ def possible_sizes(seen: int, population: int, high: float, low: float, level: f
     lower = _first(lambda n: not left_out(n, True), population, max(0, math.floor(guess - spread)))
     upper = _first(lambda n: left_out(n, False), population, max(0, math.ceil(guess + spread)))
     return min(lower, population), max(0, upper - 1)
+
+
+def size_intervals(
+    seen: NDArray[np.int64], population: int, high: Any, low: Any, level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The possible sizes of many groups: the lower ends and the upper ends."""
+    keys = list(zip(*(one.tolist() for one in np.broadcast_arrays(seen, high, low)), strict=True))
+    known = {(n, a, b): possible_sizes(n, population, a, b, level) for n, a, b in set(keys)}
+    lows, highs = np.array([known[key] for key in keys], dtype=np.float64).T
+    return lows, highs
 
 
 def _normal_sizes(seen: int, population: int, high: float, low: float, z: float) -> tuple[int, int]:
@@ -196,8 +207,5 @@ def _full(n: int, chance: float) -> NDArray[np.float64]:
 
 def _check_size(outcomes: int) -> None:
     if outcomes > _MOST_OUTCOMES:
-        raise PlanError(
-            "There are too many outcomes to go through.",
-            rule=f"At most {_MOST_OUTCOMES:,}.",
-            suggest=("smaller numbers, or leave out ", Argument("population"), " for the law in a large crowd"),
-        )
+        hint = ("smaller numbers, or leave out ", Argument("population"), " for the law in a large crowd")
+        raise PlanError("There are too many outcomes to go through.", rule=f"At most {_MOST_OUTCOMES:,}.", suggest=hint)

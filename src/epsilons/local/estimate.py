@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,14 +12,13 @@ from numpy.typing import NDArray
 
 from epsilons.arguments import ASSUMPTIONS, check_between, check_name
 from epsilons.display import html_table, show, text_table
-from epsilons.errors import Argument, PlanError, ProtocolError
+from epsilons.errors import Argument, PlanError
 from epsilons.local.leakage import Leakage, leakage_html, leakage_table
 
 Numbers = float | NDArray[np.float64]
 Bounds = Callable[[float], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 _TALLEST_TABLE = 40
-_MOST_OWNERS = 1 << 53
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +73,7 @@ class Estimate:
                 {"option": name, "estimate": float(v), "error": float(e), "interval": [float(a), float(b)]}
                 for name, v, e, a, b in zip(names, self.values, self.errors, low, high, strict=True)
             ],
-            "leakage": [leakage_document(one) for one in self.leakages],
+            "leakage": [one.to_dict() for one in self.leakages],
             "notes": list(self.notes),
         }
 
@@ -114,20 +112,6 @@ class Estimate:
         return html_table(title, head, rows, self.notes) + leakage_html(self.leakages)
 
 
-def leakage_document(one: Leakage) -> dict[str, Any]:
-    """A leakage as plain values."""
-    return {
-        "view": one.view,
-        "sees": one.sees,
-        "paper_claims_epsilon": _finite(one.claim),
-        "true_epsilon": _finite(one.pure),
-        "epsilon": _finite(one.epsilon),
-        "delta": one.delta,
-        "neighbors": one.neighbors,
-        "exact": one.exact,
-    }
-
-
 def check_level(level: Any) -> float:
     """A level of confidence: a number between 0 and 1."""
     refusal = PlanError("This level is not usable.", rule="Between 0 and 1.", suggest=Argument("level", 0.95))
@@ -161,28 +145,6 @@ def solve_counts(
     c = values**2 - fixed
     root = np.sqrt(np.maximum(0, b**2 - 4 * a * c))
     return np.clip((-b - root) / (2 * a), 0, people), np.clip((-b + root) / (2 * a), 0, people)
-
-
-def read_counts(counts: Any, outputs: int, what: str) -> NDArray[np.int64]:
-    """One round's count vector: how many owners sent each output 0, 1, ..."""
-    try:
-        array = np.asarray(counts)
-        usable = array.ndim == 1 and array.dtype.kind in "iuf" and bool((np.abs(array) < _MOST_OWNERS).all())
-        whole = array.astype(np.int64) if usable else np.empty(0, np.int64)
-        usable = usable and bool((whole == array).all())
-    except (TypeError, ValueError, OverflowError):
-        usable = False
-    if not usable or len(whole) != outputs or whole.min() < 0:
-        raise ProtocolError(
-            f"The counts of {what} are not usable.",
-            rule=f"One whole number, not negative, for each of the outputs 0..{outputs - 1}.",
-            suggest="protocol.count(answers) makes them",
-        )
-    return whole
-
-
-def _finite(number: float | None) -> float | None:
-    return None if number is None or math.isinf(number) else number
 
 
 def _rounded(number: float) -> float:

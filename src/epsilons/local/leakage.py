@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,22 @@ class Leakage:
     def plot(self, axes: Axes | None = None) -> Axes:
         """Delta against epsilon."""
         return draw_leakages([self], axes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that survive JSON; an infinite epsilon is null."""
+        claimed, pure, epsilon = (
+            None if number is None or math.isinf(number) else number for number in (self.claim, self.pure, self.epsilon)
+        )
+        return {
+            "view": self.view,
+            "sees": self.sees,
+            "paper_claims_epsilon": claimed,
+            "true_epsilon": pure,
+            "epsilon": epsilon,
+            "delta": self.delta,
+            "neighbors": self.neighbors,
+            "exact": self.exact,
+        }
 
     def __str__(self) -> str:
         return leakage_table([self])

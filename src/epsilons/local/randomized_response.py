@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from epsilons.errors import Argument, ProtocolError
 from epsilons.guarantee import NANO, Guarantee, to_epsilon
 from epsilons.local.base import ONE_ROUND, Crowd, Law, Outputs, ResponseProtocol, Seen, read_die, read_probability
-from epsilons.local.binomials import answers_pair, possible_sizes
-from epsilons.local.estimate import Estimate, read_counts
+from epsilons.local.binomials import answers_pair, size_intervals
+from epsilons.local.estimate import Estimate
 from epsilons.local.leakage import COUNTS, Pair, log_ratio
 from epsilons.noise import Entropy, floor_dyadic
 from epsilons.noise.dice import Die
@@ -55,11 +55,8 @@ class RandomizedResponse(ResponseProtocol):
         self.truth = read_probability(truth, "truth", strict=True)
         if yes is not None:
             if self.options != 1 or others is not None:
-                raise ProtocolError(
-                    "A second coin is for a yes-or-no question.",
-                    rule="With several options the second draw is a die.",
-                    suggest=(Argument("others"), ", or neither for equal chances"),
-                )
+                hint = (Argument("others"), ", or neither for equal chances")
+                raise ProtocolError("A second coin is for a yes-or-no question, without a die.", suggest=hint)
             coin = read_probability(yes, "yes")
             others = (1 - coin, coin)
         self.others = read_die(others, self.outputs, Fraction(1), "others")
@@ -75,11 +72,8 @@ class RandomizedResponse(ResponseProtocol):
         except (TypeError, ValueError, OverflowError):
             nano = None
         if nano is None or any(one is not None for one in given):
-            raise ProtocolError(
-                "This epsilon is not usable.",
-                rule="A finite number, which takes the place of all probabilities.",
-                suggest=Argument("epsilon", 1),
-            )
+            rule = "A finite number, which takes the place of all probabilities."
+            raise ProtocolError("This epsilon is not usable.", rule=rule, suggest=Argument("epsilon", 1))
         self._asked = to_epsilon(nano)
         return truth_chance(nano, self.options)
 
@@ -127,8 +121,7 @@ class RandomizedResponse(ResponseProtocol):
         return (rolled,)
 
     def estimate(self, *counts: Any) -> Estimate:
-        self._check_rounds(counts)
-        seen = read_counts(counts[0], self.outputs, "the round")
+        (seen,) = self._read_rounds(counts)
         options = range(1, self.outputs)
         return one_round_estimate(seen, [self.high(v) for v in options], [self.low(v) for v in options], self)
 
@@ -139,10 +132,10 @@ class RandomizedResponse(ResponseProtocol):
         )
 
     def _chances(self) -> dict[str, Any]:
-        options = {"options": self.options} if self.options > 1 else {}
+        options = self.options if self.options > 1 else None
         if self._asked is not None:
-            return {"epsilon": self._asked, **options}
-        return {"truth": self.truth, **options, "others": self.others}
+            return {"epsilon": self._asked, "options": options}
+        return {"truth": self.truth, "options": options, "others": self.others}
 
     def describe(self) -> str:
         fair = "a fair " if len(set(self.others)) == 1 else "the second "
@@ -199,10 +192,7 @@ def one_round_estimate(
     errors = np.array([deviation(n, population, h, x) for n, h, x in zip(plausible, a, b, strict=True)])
 
     def bounds(level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        keys = list(zip(named.tolist(), a.tolist(), b.tolist(), strict=True))
-        known = {(n, h, x): possible_sizes(n, population, h, x, level) for n, h, x in set(keys)}
-        lows, highs = np.array([known[key] for key in keys], dtype=np.float64).T
-        return lows, highs
+        return size_intervals(named, population, a, b, level)
 
     largest = round(float(plausible.max()))
     leak = partial(protocol.leakages, counts=(1, largest), population=population)

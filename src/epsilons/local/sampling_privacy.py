@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from epsilons.errors import Argument, PlanError, ProtocolError
 from epsilons.local.base import ONE_ROUND, Crowd, Law, Outputs, ResponseProtocol, Seen, read_die, read_probability
-from epsilons.local.binomials import MOST_ALIKE, crowd_pair, crowd_size, difference_pair, possible_sizes, replaced_pair
-from epsilons.local.estimate import Estimate, read_counts
+from epsilons.local.binomials import MOST_ALIKE, crowd_pair, crowd_size, difference_pair, replaced_pair, size_intervals
+from epsilons.local.estimate import Estimate
 from epsilons.local.leakage import COUNTS, SECOND_ROUND, Pair
 from epsilons.local.randomized_response import RandomizedResponse, deviation, one_round_estimate
 from epsilons.noise import Entropy
@@ -59,11 +59,10 @@ class SamplingOnly(ResponseProtocol):
 
     def estimate(self, *counts: Any) -> Estimate:
         """Refuses, and says why."""
-        self._check_rounds(counts)
+        self._read_rounds(counts)
         raise PlanError(
             "Sampling alone tells nothing about how many would say Yes.",
-            rule="One equation, two unknowns: owners with a Yes and with a No answer with the same probability, so "
-            "every number of Yes among those asked explains the counts equally well.",
+            rule="One equation, two unknowns: owners with a Yes and with a No answer with the same probability.",
             suggest="SamplingDeniability, RandomizedResponse or SamplingPrivacy",
         )
 
@@ -124,8 +123,7 @@ class SamplingDeniability(ResponseProtocol):
         return (no,)
 
     def estimate(self, *counts: Any) -> Estimate:
-        self._check_rounds(counts)
-        seen = read_counts(counts[0], self.outputs, "the round (No, Yes, nothing)")
+        (seen,) = self._read_rounds(counts)
         return one_round_estimate(
             seen, [self.sampling * self.response.high(1)], [self.sampling * self.response.low(1)], self
         )
@@ -201,16 +199,11 @@ class SamplingPrivacy(ResponseProtocol):
         return first, second
 
     def estimate(self, *counts: Any) -> Estimate:
-        self._check_rounds(counts)
-        first = read_counts(counts[0], self.outputs, "round one")
-        second = read_counts(counts[1], self.outputs, "round two")
+        first, second = self._read_rounds(counts)
         population = int(first.sum())
         if int(second.sum()) != population:
-            raise ProtocolError(
-                "The rounds have different numbers of owners.",
-                rule="Only owners who answered in both rounds count.",
-                suggest="leave out owners who are missing in one round",
-            )
+            hint = "leave out owners who are missing in one round"
+            raise ProtocolError("The rounds have different numbers of owners.", suggest=hint)
         share = float(self.sampling)
         moved = second[1:] - first[1:]
         values = moved / share
@@ -218,9 +211,7 @@ class SamplingPrivacy(ResponseProtocol):
         errors = np.sqrt(plausible * (1 - share) / share)
 
         def bounds(level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            kinds = {seen: possible_sizes(max(0, seen), population, share, 0.0, level) for seen in set(moved.tolist())}
-            lows, highs = np.array([kinds[seen] for seen in moved.tolist()], dtype=np.float64).T
-            return lows, highs
+            return size_intervals(np.maximum(moved, 0), population, share, 0.0, level)
 
         largest = round(float(plausible.max()))
         notes = (TOO_FEW,) if (moved < 0).any() else ()
@@ -268,11 +259,8 @@ class SamplingPrivacy(ResponseProtocol):
         sees = f"{ONE_ROUND[COUNTS]}, {count:,} alike"
         if crowd.neighbors == "replace" and self.options > 1:
             if population is not None:
-                raise PlanError(
-                    "A small crowd is only judged against none.",
-                    rule=(Argument("population"), " goes with ", Argument("neighbors", "absent"), "."),
-                    suggest=("leave out ", Argument("population")),
-                )
+                hint = ("leave out ", Argument("population"), ", or ", Argument("neighbors", "absent"))
+                raise PlanError("A small crowd is only judged against none.", suggest=hint)
             sees += f", or one of {crowd.other + 1:,} elsewhere"
             return sees, math.inf, [replaced_pair(count, crowd.other, share)], True
         if population is None:
