@@ -85,8 +85,6 @@ class Aggregator:
             elif (found.format, found.key) != (STORE_FORMAT, self.key):
                 raise ProtocolError("This store belongs to another aggregator.", suggest="the key it began with")
 
-    # The collection ---------------------------------------------------------------------------------------------------
-
     def enter(self, document: Any) -> bytes:
         """Take part in a collection; its id. A second time is no change."""
         collection = Collection.from_dict(document)
@@ -114,8 +112,6 @@ class Aggregator:
             found = {int(level): int(count) for level, count in connection.execute(query)}
         counts = {name: found.get(level, 0) for level, (name, _) in enumerate(terms.levels)}
         return {"round": current, "rounds": terms.rounds, "reports": counts}
-
-    # Owners -----------------------------------------------------------------------------------------------------------
 
     def take(self, collection: bytes, offered: Sequence[Report]) -> list[str]:
         """What became of each report. When this returns, those that are `STORED` survive anything but the disk's end.
@@ -157,8 +153,6 @@ class Aggregator:
         if share is not None and explicit and not in_range(np.frombuffer(share, dtype="<u8").astype(np.uint64)):
             return None
         return share
-
-    # The coordinator --------------------------------------------------------------------------------------------------
 
     def close(self, collection: bytes, round_number: int) -> bytes:
         """Take no more reports of a round, and open the next one if there is one; the round's nonce."""

@@ -92,8 +92,6 @@ class Publication:
         scale = to_epsilon(nano) / self.collection.cells_moved
         return aggregators * ((_IMPOSSIBLE_BITS + 1) * math.log(2) + math.log(draws)) / scale
 
-    # The estimate -----------------------------------------------------------------------------------------------------
-
     def estimate(self, *, assume: str = "unrelated", density: float = 0.5) -> Estimate:
         """How many owners have each option.
 
@@ -159,8 +157,6 @@ class Publication:
             notes.append(f"{partial:,} owners did not reach every aggregator in every round and are not counted.")
         return tuple(notes)
 
-    # The promise ------------------------------------------------------------------------------------------------------
-
     @property
     def guarantee(self) -> Guarantee | None:
         """The promise in the form that composes with other releases; Joy's protocol has none."""
@@ -188,8 +184,6 @@ class Publication:
     def caveats(self) -> tuple[str, ...]:
         """What must be said beside the numbers."""
         return PAPER_CAVEATS if self.guarantee is None else self.guarantee.caveats
-
-    # The file ---------------------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""

@@ -81,8 +81,6 @@ class Collection:
         refusal = ProtocolError("The minimum is not usable.", rule=rule, suggest=Argument("minimum", 100))
         check_whole(self.minimum, LEAST_BATCH, refusal=refusal)
 
-    # What follows from the terms --------------------------------------------------------------------------------------
-
     @cached_property
     def id(self) -> bytes:
         """32 bytes that stand for exactly these terms."""
@@ -127,8 +125,6 @@ class Collection:
         if name not in names:
             raise ProtocolError("This collection needs a level.", suggest=f"one of {', '.join(names)}")
         return names.index(name)
-
-    # The file ---------------------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""

@@ -70,15 +70,6 @@ class Crowd:
     neighbors: str = "absent"
     other: int = 0
 
-    def check(self) -> None:
-        """Refuse numbers that no crowd has."""
-        for name, least in (("count", 1), ("population", self.count), ("other", 0)):
-            rule, hint = f"A whole number from {least} on.", Argument(name, least)
-            refusal = PlanError(f"{name} is not usable.", rule=rule, suggest=hint)
-            if getattr(self, name) is not None:
-                check_whole(getattr(self, name), least, refusal=refusal)
-        check_name("neighbors", self.neighbors, NEIGHBORS)
-
 
 _LARGE_CROWD = Crowd()
 
@@ -89,18 +80,15 @@ class ResponseProtocol(ABC):
     #: The name in protocol files.
     name: ClassVar[str]
     #: How often each owner is asked.
-    rounds: ClassVar[int]
+    rounds: ClassVar[int] = 1
 
     def __init_subclass__(cls) -> None:
         PROTOCOLS[cls.name] = cls
 
     def __init__(self, options: int) -> None:
         self.options = read_options(options)
-
-    @property
-    def outputs(self) -> int:
-        """How many different outputs an owner may send; they are numbered from 0."""
-        return self.options + 1
+        #: How many different outputs an owner may send; they are numbered from 0.
+        self.outputs = self.options + 1
 
     @property
     def claim(self) -> float | None:
@@ -125,8 +113,6 @@ class ResponseProtocol(ABC):
     def describe(self) -> str:
         """One line: what owners do."""
 
-    # Owners -----------------------------------------------------------------------------------------------------------
-
     def respond(self, truths: Any, *, entropy: Entropy | None = None) -> tuple[Any, ...]:
         """What owners send: one array of outputs per round, or, for a single truth, one integer per round.
 
@@ -149,8 +135,6 @@ class ResponseProtocol(ABC):
             counts += np.bincount(array[start : start + _CHUNK], minlength=self.outputs)
         return counts
 
-    # The collector ----------------------------------------------------------------------------------------------------
-
     @abstractmethod
     def estimate(self, *counts: Any) -> Estimate:
         """How many owners have each option, from one count vector per round."""
@@ -164,8 +148,6 @@ class ResponseProtocol(ABC):
             rule = f"One for each round of this protocol: {self.rounds}."
             raise ProtocolError(f"{len(counts)} count vectors were given.", rule=rule)
         return [_read_counts(one, self.outputs, number) for number, one in enumerate(counts, 1)]
-
-    # Observers --------------------------------------------------------------------------------------------------------
 
     def leakage(
         self,
@@ -185,10 +167,12 @@ class ResponseProtocol(ABC):
         that `other` owners have ("replace"). With `epsilon`, delta is the one at that epsilon.
         """
         view = check_name("view", BOTH_ROUNDS if view is None else view, VIEWS)
-        crowd = Crowd(count, population, neighbors, other)
-        if view == COUNTS:
-            crowd.check()
-        return self._leak(view, epsilon, crowd)
+        for name, number, least in (("count", count, 1), ("population", population, count), ("other", other, 0)):
+            refusal = PlanError(f"{name} must be a whole number from {least} on.", suggest=Argument(name, least))
+            if view == COUNTS and number is not None:
+                check_whole(number, least, refusal=refusal)
+        check_name("neighbors", neighbors, NEIGHBORS)
+        return self._leak(view, epsilon, Crowd(count, population, neighbors, other))
 
     def _leak(self, view: str, epsilon: float | None = None, crowd: Crowd = _LARGE_CROWD) -> Leakage:
         sees, pure, pairs, exact = self._look(view, crowd)
@@ -270,9 +254,7 @@ def read_truths(truths: Any, options: int) -> tuple[NDArray[np.uint32], bool]:
     flat = np.atleast_1d(array)
     if flat.dtype.kind == "b" or (flat.dtype.kind == "u" and np.iinfo(flat.dtype).max <= options):
         return flat.astype(np.uint32), array.ndim == 0
-    known = (flat >= 0) & (flat <= options)
-    if flat.dtype.kind == "f":
-        known &= np.floor(flat) == flat
+    known = (flat >= 0) & (flat <= options) & (np.floor(flat) == flat if flat.dtype.kind == "f" else True)
     return np.where(known, flat, 0).astype(np.uint32), array.ndim == 0
 
 
@@ -343,9 +325,8 @@ def read_die(values: Any, sides: int, total: Fraction, name: str) -> tuple[Fract
 
 def read_options(options: Any) -> int:
     """How many options there are besides "none"."""
-    rule, hint = f"A whole number from 1 to {MAX_OPTIONS:,}.", Argument("options", 11)
-    refusal = ProtocolError("The number of options is not usable.", rule=rule, suggest=hint)
-    return check_whole(options, 1, MAX_OPTIONS, refusal)
+    what = f"options must be a whole number from 1 to {MAX_OPTIONS:,}."
+    return check_whole(options, 1, MAX_OPTIONS, ProtocolError(what, suggest=Argument("options", 11)))
 
 
 def _write(value: Any) -> Any:

@@ -15,7 +15,6 @@ from epsilons.display import html_table, show, text_table
 from epsilons.errors import Argument, PlanError
 from epsilons.local.leakage import Leakage, leakage_html, leakage_table
 
-Numbers = float | NDArray[np.float64]
 Bounds = Callable[[float], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 _TALLEST_TABLE = 40
@@ -59,19 +58,18 @@ class Estimate:
         return self._shaped(low), self._shaped(high)
 
     def named(self, labels: Sequence[str]) -> Estimate:
-        """The same, with the options' names in printouts."""
+        """With the options' names in printouts."""
         return replace(self, labels=tuple(labels))
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Plain values that survive JSON; an infinite epsilon is null."""
         low, high = self.bounds(check_level(level))
-        names = self._names()
         return {
             "respondents": self.respondents,
             "level": level,
             "options": [
                 {"option": name, "estimate": float(v), "error": float(e), "interval": [float(a), float(b)]}
-                for name, v, e, a, b in zip(names, self.values, self.errors, low, high, strict=True)
+                for name, v, e, a, b in zip(self._names(), self.values, self.errors, low, high, strict=True)
             ],
             "leakage": [one.to_dict() for one in self.leakages],
             "notes": list(self.notes),
@@ -81,16 +79,14 @@ class Estimate:
         """The estimate, then the paper's claim beside the true leakage."""
         head, rows, hidden = self._rows(level)
         below = [f"... and {hidden:,} more options."] if hidden else []
-        title = f"Estimated from {self.respondents:,} owners"
-        return "\n".join(
-            [title, "", text_table(head, rows), *below, "", leakage_table(self.leakages), *("", *self.notes)]
-        ).rstrip()
+        above = [f"Estimated from {self.respondents:,} owners", "", text_table(head, rows), *below, ""]
+        return "\n".join([*above, leakage_table(self.leakages), "", *self.notes]).rstrip()
 
     def _rows(self, level: float) -> tuple[tuple[str, ...], list[tuple[str, ...]], int]:
         low, high = self.bounds(check_level(level))
         head = ("option", "estimate", "error", f"{level:.4g} interval", "")
         rows: list[tuple[str, ...]] = [
-            (name, show(_rounded(v)), show(_rounded(e)), f"{show(_rounded(a))} to {show(_rounded(b))}", "")
+            (name, _show(v), _show(e), f"{_show(a)} to {_show(b)}", "")
             for name, v, e, a, b in zip(self._names(), self.values, self.errors, low, high, strict=True)
         ]
         return head, rows[:_TALLEST_TABLE], max(0, len(rows) - _TALLEST_TABLE)
@@ -100,7 +96,7 @@ class Estimate:
             return self.labels
         return ("yes",) if len(self.values) == 1 else tuple(str(v) for v in range(1, len(self.values) + 1))
 
-    def _shaped(self, numbers: NDArray[np.float64]) -> Numbers:
+    def _shaped(self, numbers: NDArray[np.float64]) -> float | NDArray[np.float64]:
         return float(numbers[0]) if len(numbers) == 1 else numbers.copy()
 
     def __str__(self) -> str:
@@ -147,5 +143,5 @@ def solve_counts(
     return np.clip((-b - root) / (2 * a), 0, people), np.clip((-b + root) / (2 * a), 0, people)
 
 
-def _rounded(number: float) -> float:
-    return round(float(number), 1)
+def _show(number: float) -> str:
+    return show(round(float(number), 1))

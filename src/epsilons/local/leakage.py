@@ -100,19 +100,10 @@ class Leakage:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON; an infinite epsilon is null."""
-        claimed, pure, epsilon = (
-            None if number is None or math.isinf(number) else number for number in (self.claim, self.pure, self.epsilon)
-        )
-        return {
-            "view": self.view,
-            "sees": self.sees,
-            "paper_claims_epsilon": claimed,
-            "true_epsilon": pure,
-            "epsilon": epsilon,
-            "delta": self.delta,
-            "neighbors": self.neighbors,
-            "exact": self.exact,
-        }
+        numbers = {"paper_claims_epsilon": self.claim, "true_epsilon": self.pure, "epsilon": self.epsilon}
+        finite = {name: None if n is None or math.isinf(n) else n for name, n in numbers.items()}
+        rest = {"delta": self.delta, "neighbors": self.neighbors, "exact": self.exact}
+        return {"view": self.view, "sees": self.sees, **finite, **rest}
 
     def __str__(self) -> str:
         return leakage_table([self])
@@ -152,9 +143,8 @@ def _cells(one: Leakage) -> tuple[str, ...]:
 
 
 def _notes(leakages: Sequence[Leakage]) -> list[str]:
-    if not any(math.isinf(one.pure) for one in leakages):
-        return []
-    return ["Infinite: some outcome gives an answer away for certain; delta bounds how likely that is."]
+    note = "Infinite: some outcome gives an answer away for certain; delta bounds how likely that is."
+    return [note] if any(math.isinf(one.pure) for one in leakages) else []
 
 
 def show_epsilon(epsilon: float) -> str:
@@ -170,11 +160,10 @@ def show_delta(one: Leakage) -> str:
 def smallest_delta(pairs: Sequence[Pair], epsilon: float) -> float:
     """max over the pairs and both orders of sum(max(0, P - e^epsilon Q))."""
     worst = 0.0
-    for one, two in pairs:
-        for p, q in ((one, two), (two, one)):
-            certain = epsilon > _LARGEST_EPSILON
-            over = np.where(q > 0, 0.0, p) if certain else np.maximum(0.0, p - math.exp(epsilon) * q)
-            worst = max(worst, math.fsum(over))
+    for p, q in (order for one, two in pairs for order in ((one, two), (two, one))):
+        certain = epsilon > _LARGEST_EPSILON
+        over = np.where(q > 0, 0.0, p) if certain else np.maximum(0.0, p - math.exp(epsilon) * q)
+        worst = max(worst, math.fsum(over))
     return min(1.0, worst)
 
 

@@ -72,8 +72,6 @@ class PersonalResponse:
         p = np.array([1.0 if protocol is None else float(protocol.truth) for protocol in self.protocols])
         return p, (1 - p) / self.outputs
 
-    # Owners -----------------------------------------------------------------------------------------------------------
-
     def respond(self, truths: Any, *, entropy: Entropy | None = None) -> tuple[Outputs]:
         """What owners send, in the order of the epsilons. One owner alone: RandomizedResponse(epsilon=...)."""
         cleaned, single = read_truths(truths, self.options)
@@ -96,8 +94,6 @@ class PersonalResponse:
         cells = self.roster.codes.astype(np.int64) * self.outputs + array
         table = np.bincount(cells, minlength=len(self.levels.grants) * self.outputs)
         return table.reshape(-1, self.outputs).astype(np.int64)
-
-    # The collector ----------------------------------------------------------------------------------------------------
 
     def weights(
         self, *, assume: str = "unrelated", density: float = 0.5, cap: float | None = None
@@ -164,8 +160,6 @@ class PersonalResponse:
         if assume == "unrelated":
             note += " Levels are combined as if preferences said nothing about answers."
         return Estimate(values, errors, int(people), self.leakages, bounds, notes=(note,))
-
-    # Observers --------------------------------------------------------------------------------------------------------
 
     def leakage(self, epsilon: float | None = None) -> Leakage:
         """What an answer gives away about an owner of one level; without a level, of the most open private one.

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,28 +32,6 @@ Box = tuple[float, float, float, float]
 Outline = list[tuple[float, float]]
 
 _MILES_PER_DEGREE = 69.0547  # of a great circle of radius 3,958.8 miles, at 4 digits more than a cell needs
-
-
-class Grid(Protocol):
-    """A division of the map into cells."""
-
-    def cells(self, latitudes: Any, longitudes: Any) -> NDArray[np.uint64]:
-        """The id of the cell of each point; 0 outside."""
-
-    def cells_in(self, box: Box) -> list[int]:
-        """The ids of the cells whose centre lies in a box."""
-
-    def outline(self, cell: int) -> Outline:
-        """A cell's corners."""
-
-    def label(self, cell: int) -> str:
-        """A cell's name, from which `cell_of` gets the id back."""
-
-    def cell_of(self, label: str) -> int:
-        """The id that a label names."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The grid as plain values."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +64,7 @@ class SquareGrid:
         return height, height / math.cos(math.radians(self.center[0]))
 
     def cells(self, latitudes: Any, longitudes: Any) -> NDArray[np.uint64]:
+        """The id of the cell of each point; 0 outside."""
         latitude, longitude = read_points(latitudes, longitudes)
         height, width = self._degrees
         east = (longitude - self.center[1] + 180) % 360 - 180
@@ -95,6 +74,7 @@ class SquareGrid:
         return np.where(inside, 1 + rows * self.side + columns, 0).astype(np.uint64)
 
     def cells_in(self, box: Box) -> list[int]:
+        """The ids of the cells whose centre lies in a box."""
         south, west, north, east = check_box(box)
         height, width = self._degrees
         rows = self._between((south - self.center[0]) / height, (north - self.center[0]) / height)
@@ -108,6 +88,7 @@ class SquareGrid:
         return range(max(0, first), min(self.side - 1, last) + 1)
 
     def outline(self, cell: int) -> Outline:
+        """A cell's corners."""
         row, column = divmod(cell - 1, self.side)
         height, width = self._degrees
         south = self.center[0] + (row - self.side / 2) * height
@@ -115,15 +96,18 @@ class SquareGrid:
         return [(south, west), (south, west + width), (south + height, west + width), (south + height, west)]
 
     def label(self, cell: int) -> str:
+        """A cell's name, from which `cell_of` gets the id back."""
         return f"cell {cell}"
 
     def cell_of(self, label: str) -> int:
+        """The id that a label names."""
         number = label.removeprefix("cell ")
         if not (number.isdecimal() and number.isascii() and len(number) <= 10 and 0 < int(number) <= self.side**2):
             raise _unknown_cell("cell 2005559445")
         return int(number)
 
     def to_dict(self) -> dict[str, Any]:
+        """The grid as plain values."""
         return {"grid": "square", "center": list(self.center), "miles": self.miles, "side": self.side}
 
 
@@ -171,6 +155,10 @@ class H3Grid:
 
     def to_dict(self) -> dict[str, Any]:
         return {"grid": "h3", "resolution": self.resolution}
+
+
+#: A division of the map into cells.
+Grid = SquareGrid | H3Grid
 
 
 def grid_from(document: Mapping[str, Any]) -> Grid:

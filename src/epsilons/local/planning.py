@@ -31,16 +31,8 @@ JUDGES = {
     COUNTS: "published counts",
     BOTH_ROUNDS: "one owner in both rounds",
 }
-_HEAD = (
-    "protocol",
-    "holds for",
-    "rate",
-    "respondents",
-    "error",
-    "paper's claim",
-    "owner in both rounds",
-    "published counts",
-)
+_VIEWS = ("owner in both rounds", "published counts")
+_HEAD = ("protocol", "holds for", "rate", "respondents", "error", "paper's claim", *_VIEWS)
 
 
 @dataclass(frozen=True)
@@ -147,10 +139,10 @@ class CollectionPlan:
         return max(1, math.floor(self.share * people))
 
     def _largest_rate(self, count: int) -> Fraction:
-        fine = bisect_left(
-            range(1, _DIGITS - 1), True, key=lambda digits: not self._leaks_little(count, Fraction(digits, _DIGITS))
-        )
-        return Fraction(fine, _DIGITS)
+        def leaks(digits: int) -> bool:
+            return not self._leaks_little(count, Fraction(digits, _DIGITS))
+
+        return Fraction(bisect_left(range(1, _DIGITS - 1), True, key=leaks), _DIGITS)
 
     def _leaks_little(self, alike: int, rate: Fraction) -> bool:
         """Whether counts of so many alike keep to the wanted epsilon and delta."""

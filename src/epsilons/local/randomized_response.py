@@ -43,7 +43,6 @@ class RandomizedResponse(ResponseProtocol):
     """
 
     name: ClassVar[str] = "randomized-response"
-    rounds: ClassVar[int] = 1
 
     def __init__(
         self, truth: Any = None, yes: Any = None, *, options: int = 1, others: Any = None, epsilon: Any = None
@@ -104,7 +103,7 @@ class RandomizedResponse(ResponseProtocol):
         return self.truth + self.low(option)
 
     def low(self, option: int) -> Fraction:
-        """The chance that anybody else names it."""
+        """The chance that any other owner names it."""
         return (1 - self.truth) * self.others[option]
 
     def law(self, truth: int) -> Law:
@@ -116,8 +115,7 @@ class RandomizedResponse(ResponseProtocol):
 
     def _respond(self, truths: NDArray[np.uint32], entropy: Entropy) -> Sequence[Outputs]:
         rolled = self._die.roll(entropy, len(truths))
-        honest = rolled == self.outputs
-        np.copyto(rolled, truths, where=honest, casting="unsafe")
+        np.copyto(rolled, truths, where=rolled == self.outputs, casting="unsafe")
         return (rolled,)
 
     def estimate(self, *counts: Any) -> Estimate:
@@ -144,8 +142,6 @@ class RandomizedResponse(ResponseProtocol):
             f"Randomized response, {self.options} option{'s' if self.options > 1 else ''}: the truth with probability "
             f"{float(self.truth):.4g}, else what {second}."
         )
-
-    # Observers --------------------------------------------------------------------------------------------------------
 
     def _pair(self) -> Pair:
         """The truths that are easiest to tell apart: the output that chance names least, against any other."""
@@ -190,10 +186,5 @@ def one_round_estimate(
     values = (named - population * b) / (a - b)
     plausible = np.clip(values, 0, population)
     errors = np.array([deviation(n, population, h, x) for n, h, x in zip(plausible, a, b, strict=True)])
-
-    def bounds(level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        return size_intervals(named, population, a, b, level)
-
-    largest = round(float(plausible.max()))
-    leak = partial(protocol.leakages, counts=(1, largest), population=population)
-    return Estimate(values, errors, population, leak, bounds)
+    leak = partial(protocol.leakages, counts=(1, round(float(plausible.max()))), population=population)
+    return Estimate(values, errors, population, leak, partial(size_intervals, named, population, a, b))

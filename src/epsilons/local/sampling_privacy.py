@@ -45,7 +45,6 @@ class SamplingOnly(ResponseProtocol):
     """
 
     name: ClassVar[str] = "sampling-only"
-    rounds: ClassVar[int] = 1
 
     def __init__(self, sampling: Any) -> None:
         super().__init__(1)
@@ -74,7 +73,7 @@ class SamplingOnly(ResponseProtocol):
 
     def describe(self) -> str:
         return (
-            f"Sampling only: everybody says Yes with probability {float(self.sampling):.4g}, whatever the truth. "
+            f"Sampling only: every owner says Yes with probability {float(self.sampling):.4g}, whatever the truth. "
             "Nothing leaks, and nothing can be estimated: one equation, two unknowns."
         )
 
@@ -92,16 +91,12 @@ class SamplingDeniability(ResponseProtocol):
     """
 
     name: ClassVar[str] = "sampling-deniability"
-    rounds: ClassVar[int] = 1
 
     def __init__(self, sampling: Any, truth: Any, yes: Any) -> None:
         super().__init__(1)
         self.sampling = _read_sampling(sampling)
         self.response = RandomizedResponse(truth, yes)
-
-    @property
-    def outputs(self) -> int:
-        return 3
+        self.outputs = _SILENT + 1
 
     @property
     def claim(self) -> float | None:
@@ -113,9 +108,8 @@ class SamplingDeniability(ResponseProtocol):
         return {**answered, (_SILENT,): 1 - self.sampling}
 
     @cached_property
-    def _dice(self) -> tuple[Die, Die]:
-        one, two = (list(self.law(truth).values()) for truth in (0, 1))
-        return Die(one), Die(two)
+    def _dice(self) -> list[Die]:
+        return [Die(list(self.law(truth).values())) for truth in (0, 1)]
 
     def _respond(self, truths: NDArray[np.uint32], entropy: Entropy) -> Sequence[Outputs]:
         no, yes = (die.roll(entropy, len(truths)) for die in self._dice)
@@ -124,13 +118,12 @@ class SamplingDeniability(ResponseProtocol):
 
     def estimate(self, *counts: Any) -> Estimate:
         (seen,) = self._read_rounds(counts)
-        return one_round_estimate(
-            seen, [self.sampling * self.response.high(1)], [self.sampling * self.response.low(1)], self
-        )
+        high, low = self.sampling * self.response.high(1), self.sampling * self.response.low(1)
+        return one_round_estimate(seen, [high], [low], self)
 
     def spread(self, count: float, population: float) -> float:
-        high, low = (float(self.sampling * chance) for chance in (self.response.high(1), self.response.low(1)))
-        return deviation(count, population, high, low)
+        high, low = self.sampling * self.response.high(1), self.sampling * self.response.low(1)
+        return deviation(count, population, float(high), float(low))
 
     def _chances(self) -> dict[str, Any]:
         return {"sampling": self.sampling, "truth": self.response.truth, "yes": self.response.others[1]}
@@ -147,13 +140,13 @@ class SamplingDeniability(ResponseProtocol):
 
 
 class SamplingPrivacy(ResponseProtocol):
-    """Round one hides everybody behind a die; in round two the sampled move from 0 to their truth.
+    """Round one hides every owner behind a die; in round two the sampled move from 0 to their truth.
 
     Definition: round one: v with probability others_v, and 0 with `sampling`. Round two: those sampled send their
-                truth, everybody else repeats (Eqs. 6-8 and 12-13; the last term of Eq. 12 is 1 - pi_0 - ... -
+                truth, the others repeat (Eqs. 6-8 and 12-13; the last term of Eq. 12 is 1 - pi_0 - ... -
                 pi_{V-1} - pi_s).
-    Claim:      ln(1 + sampling/min_v others_v) (Eqs. 21, 25, 29; Eq. 29 must use the smallest), which holds for
-                somebody who sees round two alone: that is randomized response with first coin `sampling`.
+    Claim:      ln(1 + sampling/min_v others_v) (Eqs. 21, 25, 29; Eq. 29 must use the smallest), which holds against
+                an observer of round two alone: that is randomized response with first coin `sampling`.
     Leakage:    an owner seen in both rounds who was sampled shows their truth: epsilon infinite, delta = sampling.
                 Published counts: Bin(n_v, sampling) against Bin(n_v - 1, sampling), with no pure epsilon either.
     Estimate:   (S_v2 - S_v1)/sampling (Eqs. 11 and 16), of variance n_v (1 - sampling)/sampling: it does not depend on
@@ -204,19 +197,13 @@ class SamplingPrivacy(ResponseProtocol):
         if int(second.sum()) != population:
             hint = "leave out owners who are missing in one round"
             raise ProtocolError("The rounds have different numbers of owners.", suggest=hint)
-        share = float(self.sampling)
-        moved = second[1:] - first[1:]
+        share, moved = float(self.sampling), second[1:] - first[1:]
         values = moved / share
         plausible = np.clip(values, 0, population)
         errors = np.sqrt(plausible * (1 - share) / share)
-
-        def bounds(level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            return size_intervals(np.maximum(moved, 0), population, share, 0.0, level)
-
-        largest = round(float(plausible.max()))
-        notes = (TOO_FEW,) if (moved < 0).any() else ()
-        leak = partial(self.leakages, counts=(1, largest), population=population)
-        return Estimate(values, errors, population, leak, bounds, notes=notes)
+        bounds = partial(size_intervals, np.maximum(moved, 0), population, share, 0.0)
+        leak = partial(self.leakages, counts=(1, round(float(plausible.max()))), population=population)
+        return Estimate(values, errors, population, leak, bounds, notes=(TOO_FEW,) if (moved < 0).any() else ())
 
     def spread(self, count: float, population: float) -> float:
         return math.sqrt(count * float((1 - self.sampling) / self.sampling))
@@ -229,8 +216,6 @@ class SamplingPrivacy(ResponseProtocol):
             f"Sampling Privacy, {self.options} option{'s' if self.options > 1 else ''}: two rounds; sampled with "
             f"probability {float(self.sampling):.4g}, and then none in round one and the truth in round two."
         )
-
-    # Observers --------------------------------------------------------------------------------------------------------
 
     def _is_small(self, count: int, population: int) -> bool:
         return count <= population and crowd_size(count, population - count, self.options > 1) <= _QUICK

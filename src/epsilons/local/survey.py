@@ -40,15 +40,8 @@ from epsilons.preferences import to_nano
 PERSONAL = "personal-response"
 _SURVEY_FORMAT = 1
 _LARGEST_FILE = 1 << 26
-#: The entries of a file, what they are, and what they are unless given.
-_ENTRIES: dict[str, tuple[type, Any]] = {
-    "format": (int, None),
-    "question": (str, ""),
-    "options": (list, None),
-    "none": (str, "none"),
-    "protocol": (dict, None),
-    "places": (dict, {}),
-}
+_ENTRIES = {"format": int, "question": str, "options": list, "none": str, "protocol": dict, "places": dict}
+_UNLESS_GIVEN: dict[str, Any] = {"question": "", "none": "none", "places": {}}
 
 
 @dataclass(frozen=True)
@@ -78,8 +71,6 @@ class Survey:
         for name, epsilon in self.levels.items():
             if to_nano(epsilon) is None or not name or name != name.strip() or not name.isprintable():
                 raise ProtocolError("A level is not usable.", rule="A name and a finite epsilon.")
-
-    # Owners -----------------------------------------------------------------------------------------------------------
 
     def truth(self, answer: str) -> int | None:
         """The number of an option by its label or number; None if there is no such option."""
@@ -124,8 +115,6 @@ class Survey:
         rounds = protocol.respond(np.array(truths, dtype=np.int64), entropy=entropy)
         return list(zip(*(outputs.tolist() for outputs in rounds), strict=True))
 
-    # The file ---------------------------------------------------------------------------------------------------------
-
     @property
     def id(self) -> str:
         """A short name that belongs to exactly this survey: question, options and every probability."""
@@ -137,25 +126,19 @@ class Survey:
         protocol: dict[str, Any] = {"mechanism": PERSONAL, "levels": {k: float(v) for k, v in self.levels.items()}}
         if self.protocol is not None:
             protocol = {key: value for key, value in self.protocol.to_dict().items() if key != "options"}
-        return {
-            "format": _SURVEY_FORMAT,
-            "question": self.question,
-            "options": list(self.options),
-            "none": self.none,
-            "protocol": protocol,
-            **({"places": dict(self.places)} if self.places else {}),
-        }
+        head = {"format": _SURVEY_FORMAT, "question": self.question, "options": list(self.options), "none": self.none}
+        return {**head, "protocol": protocol, **({"places": dict(self.places)} if self.places else {})}
 
     @classmethod
     def from_dict(cls, document: Any) -> Survey:
-        """The inverse of `to_dict`; checks a file that anyone may have written."""
+        """The inverse of `to_dict`, for a file that anyone may have written."""
         if not isinstance(document, dict) or document.get("format") != _SURVEY_FORMAT:
             rule, hint = f"It says format = {_SURVEY_FORMAT}.", "epsilons collect design writes one"
             raise ProtocolError("This is not a protocol file.", rule=rule, suggest=hint)
         if not set(document) <= set(_ENTRIES):
             raise ProtocolError("Unknown entry in a protocol file.", rule=f"Known: {', '.join(sorted(_ENTRIES))}.")
-        given = {name: document.get(name, unless) for name, (_, unless) in _ENTRIES.items()}
-        wrong = [name for name, (kind, _) in _ENTRIES.items() if not isinstance(given[name], kind)]
+        given = _UNLESS_GIVEN | document
+        wrong = [name for name, kind in _ENTRIES.items() if not isinstance(given.get(name), kind)]
         if wrong or not all(isinstance(label, str) for label in given["options"]):
             rule = "Question and none are text, options a list of labels, protocol and places tables."
             raise ProtocolError(f"The entry {(wrong or ['options'])[0]} is not usable.", rule=rule)
