@@ -21,7 +21,7 @@ from report import facts
 from rich.console import Console
 
 from epsilons.collection import Aggregator, Collection, Coordinator, HttpAggregator, OwnerClient, Place, Store
-from epsilons.collection.field import total
+from epsilons.collection.proof import total
 from epsilons.collection.reports import Report, explicit_place, split_vector, uniform_words, write_reports
 from epsilons.collection.sealing import ID_BYTES, OpeningKey, purpose
 from epsilons.local import Survey

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from epsilons.collection import Aggregator, Collection, Coordinator, OwnerClient, Place, Store
-from epsilons.collection.field import P, Words, to_words
-from epsilons.collection.proof import ReportShape
+from epsilons.collection.proof import P, ReportShape, Words, to_words
 from epsilons.collection.reports import STORED, Report, explicit_place, split_vector, uniform_words
 from epsilons.collection.sealing import OpeningKey, SealingKey, purpose
 from epsilons.local import SamplingPrivacy, Survey

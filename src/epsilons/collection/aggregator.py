@@ -18,31 +18,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, Table, and_, func, insert, select, update
 
-from epsilons.collection.field import Words, add, in_range, to_words, total
-from epsilons.collection.proof import round_challenge
-from epsilons.collection.reports import (
-    CLOSED,
-    REPLAYED,
-    SEED_BYTES,
-    STORED,
-    UNKNOWN_OWNER,
-    UNREADABLE,
-    MalformedError,
-    OutOfOrderError,
-    Report,
-    UnknownCollectionError,
-    explicit_place,
-    read_ids,
-    read_share,
-)
+from epsilons.collection import reports as wire
+from epsilons.collection.proof import Words, add, in_range, round_challenge, to_words, total
+from epsilons.collection.reports import MalformedError, OutOfOrderError, Report, UnknownCollectionError, read_ids
 from epsilons.collection.sealing import ID_BYTES, SEALED_BYTES, OpeningKey, purpose
 from epsilons.collection.store import STORE_FORMAT, Store, batches, closings, collections, identity, reports
 from epsilons.collection.terms import LEAST_BATCH, Collection
@@ -129,7 +116,7 @@ class Aggregator:
             for report, share, digest in zip(offered, shares, digests, strict=True):
                 place_taken = report.round_number, report.id
                 outcome = _judge(report, share, digest, current, taken)
-                if outcome == STORED and place_taken not in taken:
+                if outcome == wire.STORED and place_taken not in taken:
                     taken[place_taken] = digest, report.level
                     row = {"collection": entered.number, "round": report.round_number, "id": report.id}
                     rows.append(row | {"level": report.level, "digest": digest, "share": share})
@@ -145,8 +132,8 @@ class Aggregator:
         terms, place = entered.terms, entered.place
         if report.round_number not in entered.rounds or report.level >= len(terms.levels):
             return None
-        explicit = explicit_place(report.id, len(terms.aggregators)) == place
-        if len(report.sealed) != SEALED_BYTES + (8 * terms.shape.words if explicit else SEED_BYTES):
+        explicit = wire.explicit_place(report.id, len(terms.aggregators)) == place
+        if len(report.sealed) != SEALED_BYTES + (8 * terms.shape.words if explicit else wire.SEED_BYTES):
             return None
         what_for = purpose(terms.id, place, report.round_number, report.level, report.id)
         share = self._key.open(report.sealed, what_for)
@@ -226,9 +213,8 @@ class Aggregator:
             if batch.sums is not None:
                 return _repeat(batch, ids)
             wanted = self._check_batch(connection, entered, level, ids)
-            sums = [
-                _add_up(self._shares(connection, entered, n, level, wanted), terms.shape.words) for n in entered.rounds
-            ]
+            rounds = [self._shares(connection, entered, n, level, wanted) for n in entered.rounds]
+            sums = [reduce(add, map(total, shares), np.zeros(terms.shape.words, np.uint64)) for shares in rounds]
         published = np.stack(sums)[:, terms.cells.start : terms.cells.stop]
         noisy = add(published, self._noise(terms, level, published.size).reshape(published.shape))
         answer = noisy.astype("<u8").tobytes()
@@ -291,7 +277,7 @@ class Aggregator:
             if row.share is None:
                 raise OutOfOrderError("This batch was collected already.", rule="Each batch is collected once.")
             what_for = purpose(terms.id, entered.place, n, level, report)
-            share = read_share(bytes(row.share), what_for, terms.shape.words)
+            share = wire.read_share(bytes(row.share), what_for, terms.shape.words)
             if share is None:
                 raise ProtocolError("A stored share is damaged.", rule="The store was changed from outside.")
             some.append(share)
@@ -348,26 +334,19 @@ def _judge(
 ) -> str:
     known = taken.get((report.round_number, report.id))
     if known is not None:
-        return STORED if known[0] == digest else REPLAYED
+        return wire.STORED if known[0] == digest else wire.REPLAYED
     if share is None or len(report.id) != ID_BYTES:
-        return UNREADABLE
+        return wire.UNREADABLE
     if report.round_number != current:
-        return CLOSED
+        return wire.CLOSED
     if report.round_number > 1:
         before = taken.get((report.round_number - 1, report.id))
         if before is None or before[1] != report.level:
-            return UNKNOWN_OWNER
-    return STORED
+            return wire.UNKNOWN_OWNER
+    return wire.STORED
 
 
 def _repeat(batch: Any, ids: bytes) -> bytes:
     if bytes(batch.accepted) != ids:
         raise OutOfOrderError("This batch was collected already.", rule="Each batch is collected once.")
     return bytes(batch.sums)
-
-
-def _add_up(parts: Iterable[Words], words: int) -> Words:
-    whole = np.zeros(words, np.uint64)
-    for rows in parts:
-        whole = add(whole, total(rows))
-    return whole

@@ -15,8 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from epsilons.collection.aggregator import Aggregator
-from epsilons.collection.field import Words, add, in_range, to_integers
-from epsilons.collection.proof import SHOWN, round_challenge
+from epsilons.collection.proof import SHOWN, Words, add, in_range, round_challenge, to_integers
 from epsilons.collection.publication import LevelSums, Publication
 from epsilons.collection.reports import read_ids
 from epsilons.collection.terms import Collection
@@ -24,8 +23,6 @@ from epsilons.collection.transport import HttpAggregator
 from epsilons.errors import ProtocolError
 
 _Answer = TypeVar("_Answer")
-
-
 #: An aggregator, here or behind HTTP: both have the steps of a collection under the same names.
 Remote = Aggregator | HttpAggregator
 

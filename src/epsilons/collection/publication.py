@@ -77,11 +77,9 @@ class Publication:
             room = self._room(batch.nano)
             usable = all(-room <= number <= batch.reports + room for row in batch.sums for number in row)
             if not usable or (batch.nano is None and any(sum(row) != batch.reports for row in batch.sums)):
-                raise ProtocolError(
-                    "The aggregators' sums do not fit together.",
-                    rule="A cell counts some of the reports, give or take the noise.",
-                    suggest="ask the aggregators: one of them lost shares or did not add them up",
-                )
+                rule = "A cell counts some of the reports, give or take the noise."
+                hint = "ask the aggregators: one of them lost shares or did not add them up"
+                raise ProtocolError("The aggregators' sums do not fit together.", rule=rule, suggest=hint)
 
     def _room(self, nano: int | None) -> float:
         """How far noise of all aggregators takes any cell, but for a chance of 2^-40."""
@@ -99,11 +97,8 @@ class Publication:
         "nothing" counts every owner alike, and is unbiased however answers follow levels.
         """
         if not self.published:
-            raise PlanError(
-                "No level reached the minimum.",
-                rule=f"At least {self.collection.minimum:,} reports.",
-                suggest="more owners",
-            )
+            rule = f"At least {self.collection.minimum:,} reports."
+            raise PlanError("No level reached the minimum.", rule=rule, suggest="more owners")
         labels, notes = self.collection.survey.options, self._notes()
         protocol = self.collection.survey.protocol
         if isinstance(protocol, SamplingPrivacy):
@@ -146,11 +141,8 @@ class Publication:
         return len(self.collection.aggregators) * np.array(each)
 
     def _notes(self) -> tuple[str, ...]:
-        notes = [
-            f"Level {batch.level} is left out: fewer than {self.collection.minimum:,} reports."
-            for batch in self.batches
-            if not batch.sums
-        ]
+        few = [batch.level for batch in self.batches if not batch.sums]
+        notes = [f"Level {name} is left out: fewer than {self.collection.minimum:,} reports." for name in few]
         if refused := sum(batch.refused for batch in self.batches):
             notes.append(f"{refused:,} reports were refused: their proofs do not hold.")
         if partial := sum(batch.partial for batch in self.batches):

@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from epsilons.collection.field import P, Words, in_range, sub
+from epsilons.collection.proof import P, Words, in_range, sub
 from epsilons.collection.sealing import ID_BYTES
 from epsilons.errors import ProtocolError
 from epsilons.noise import Entropy

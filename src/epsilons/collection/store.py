@@ -8,17 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-)
+from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, LargeBinary, MetaData, Table, Text
 
 from epsilons.collection.reports import UnavailableError
 from epsilons.errors import ProtocolError

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -66,17 +66,14 @@ class Collection:
             raise ProtocolError("Aggregators do not collect by this protocol.", rule=rule, suggest=suggest)
         if len(self.survey.levels) > _MOST_LEVELS:
             raise ProtocolError("There are too many levels.", rule=f"At most {_MOST_LEVELS}.", suggest="fewer levels")
-        keys = {place.key for place in self.aggregators}
-        if not 2 <= len(self.aggregators) <= MOST_AGGREGATORS or len(keys) < len(self.aggregators):
+        if not 2 <= len({place.key for place in self.aggregators}) == len(self.aggregators) <= MOST_AGGREGATORS:
             rule = f"From 2 to {MOST_AGGREGATORS}, each with a key of its own."
-            raise ProtocolError("The aggregators are not usable.", rule=rule, suggest="one more aggregator")
+            raise ProtocolError("The aggregators are not usable.", rule=rule)
         for place in self.aggregators:
             SealingKey.from_text(place.key)
             check_address(place.url)
         if self.neighbors not in NEIGHBORS:
-            raise ProtocolError(
-                "Unknown neighbours.", rule='"absent" or "replace".', suggest=Argument("neighbors", "absent")
-            )
+            raise ProtocolError("Unknown neighbours.", suggest=Argument("neighbors", "absent"))
         rule = f"A whole number of reports, at least {LEAST_BATCH}."
         refusal = ProtocolError("The minimum is not usable.", rule=rule, suggest=Argument("minimum", 100))
         check_whole(self.minimum, LEAST_BATCH, refusal=refusal)
@@ -128,14 +125,9 @@ class Collection:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "format": _TERMS_FORMAT,
-            "survey": self.survey.to_dict(),
-            "aggregators": [{"url": place.url, "key": place.key} for place in self.aggregators],
-            "neighbors": self.neighbors,
-            "minimum": self.minimum,
-            "salt": self.salt,
-        }
+        places = [asdict(place) for place in self.aggregators]
+        head = {"format": _TERMS_FORMAT, "survey": self.survey.to_dict(), "aggregators": places}
+        return {**head, "neighbors": self.neighbors, "minimum": self.minimum, "salt": self.salt}
 
     @classmethod
     def from_dict(cls, document: Any) -> Collection:

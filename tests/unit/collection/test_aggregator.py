@@ -87,7 +87,7 @@ def test_the_papers_rounds_count_only_those_in_both(world: Make) -> None:
 
 def _opened(here: World, reports: list[Report]) -> int:
     """What a report says, for somebody who holds every key."""
-    from epsilons.collection.field import add
+    from epsilons.collection.proof import add
     from epsilons.collection.reports import read_share
     from epsilons.collection.sealing import purpose
 

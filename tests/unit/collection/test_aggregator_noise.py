@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import chisquare
 
 from epsilons.collection import Aggregator
-from epsilons.collection.field import Words, to_integers, to_words
+from epsilons.collection.proof import Words, to_integers, to_words
 from epsilons.collection.reports import read_ids
 from epsilons.collection.terms import Collection, noise_variance
 from epsilons.guarantee import NANO

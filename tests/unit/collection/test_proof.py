@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from epsilons.collection.field import P, Words, add, sub, to_words
-from epsilons.collection.proof import Query, ReportShape
+from epsilons.collection.proof import P, Query, ReportShape, Words, add, sub, to_words
 from epsilons.collection.reports import uniform_words
 from epsilons.testing import seeded
 from support.collections_world import evaluate, histogram_p_value, slow_vector

@@ -197,7 +197,7 @@ def lying(here: World, lie: list[int]) -> Publication:
     honest = here.aggregators[1].collect
 
     def lies(*arguments: Any) -> bytes:
-        from epsilons.collection.field import add, to_words
+        from epsilons.collection.proof import add, to_words
 
         words = np.frombuffer(honest(*arguments), dtype="<u8").astype(np.uint64)
         return add(words, to_words(lie)).astype("<u8").tobytes()

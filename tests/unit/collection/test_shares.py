@@ -10,8 +10,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy.stats import chi2_contingency
 
 from epsilons.collection import reports
-from epsilons.collection.field import P, Words, add, to_words
-from epsilons.collection.proof import ReportShape
+from epsilons.collection.proof import P, ReportShape, Words, add, to_words
 from epsilons.collection.reports import expand, explicit_place, read_share, split_vector, uniform_words
 from epsilons.collection.sealing import OpeningKey, SealingKey, fingerprint, keep_secret, purpose, read_secret
 from epsilons.noise import Entropy

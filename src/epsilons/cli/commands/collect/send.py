@@ -69,7 +69,7 @@ def command(
 
 def _make(collection: Any, answer: str | None, level: str | None, kept: Path) -> None:
     """Make the reports of all rounds and keep them before anything is sent."""
-    from epsilons.collection.owner import OwnerClient
+    from epsilons.collection.transport import OwnerClient
 
     said = sys.stdin.readline().strip() if answer is None else answer
     if not said:
