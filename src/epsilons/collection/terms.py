@@ -102,10 +102,9 @@ class Collection:
 
     @property
     def cells(self) -> range:
-        """The cells that are published: cell 0 follows from nobody's noise, so it stays where it is.
+        """The cells that are published: without cell 0 an answer and none differ in one of them, two answers in two.
 
-        With cell 0 left out, an answer and none differ in one published cell, two answers in two. Joy's rounds carry
-        no noise, and their estimate needs every cell.
+        Joy's rounds carry no noise, and their estimate needs every cell.
         """
         return range(1 if self.survey.levels else 0, self.shape.cells)
 

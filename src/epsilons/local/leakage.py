@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -173,6 +174,6 @@ def check_epsilon(epsilon: float) -> float:
     return check_between(epsilon, 0, math.inf, refusal, ends=True)
 
 
-def log_ratio(more: float, less: float) -> float:
-    """ln(more / less), infinite if less is 0."""
-    return math.inf if less <= 0 else math.log1p((more - less) / less)
+def log_loss(signal: Fraction, noise: Fraction) -> float:
+    """ln(1 + signal/noise), the loss of an output that the truth adds `signal` to; infinite without noise."""
+    return math.inf if noise == 0 else math.log1p(signal / noise)

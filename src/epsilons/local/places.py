@@ -118,8 +118,8 @@ class H3Grid:
     resolution: int
 
     def __post_init__(self) -> None:
-        rule, hint = "A whole number from 0 to 15.", Argument("resolution", 8)
-        check_whole(self.resolution, 0, 15, PlanError("This resolution is not usable.", rule=rule, suggest=hint))
+        what = "resolution must be a whole number from 0 to 15."
+        check_whole(self.resolution, 0, 15, PlanError(what, suggest=Argument("resolution", 8)))
 
     def cells(self, latitudes: Any, longitudes: Any) -> NDArray[np.uint64]:
         h3 = _h3()
@@ -310,8 +310,7 @@ def checkins_from(lines: Iterable[str]) -> CheckIns:
         try:
             user, time, latitude, longitude = cells[0], cells[1], float(cells[2]), float(cells[3])
         except (IndexError, ValueError):
-            bad.append(number)
-            continue
+            user, time, latitude, longitude = "", "", math.nan, math.nan
         if not (user and abs(latitude) <= 90 and abs(longitude) <= 180):
             bad.append(number)
         elif user not in last or time > last[user][0]:

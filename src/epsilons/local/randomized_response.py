@@ -16,7 +16,7 @@ from epsilons.guarantee import NANO, Guarantee, to_epsilon
 from epsilons.local.base import ONE_ROUND, Crowd, Law, Outputs, ResponseProtocol, Seen, read_die, read_probability
 from epsilons.local.binomials import answers_pair, size_intervals
 from epsilons.local.estimate import Estimate
-from epsilons.local.leakage import COUNTS, Pair, log_ratio
+from epsilons.local.leakage import COUNTS, Pair, log_loss
 from epsilons.noise import Entropy, floor_dyadic
 from epsilons.noise.dice import Die
 from epsilons.noise.entropy import ALWAYS, as_ball
@@ -79,15 +79,12 @@ class RandomizedResponse(ResponseProtocol):
     @property
     def claim(self) -> float | None:
         """Eq. 30, which looks at the answer Yes only; for several options the paper states nothing."""
-        if self.options != 1:
-            return None
-        return log_ratio(self.high(1), self.low(1))  # type: ignore[arg-type]
+        return log_loss(self.truth, self.low(1)) if self.options == 1 else None
 
     @cached_property
     def epsilon(self) -> float:
         """The loss against an observer who sees the answer, and so against everyone."""
-        noise = (1 - self.truth) * min(self.others)
-        return math.inf if noise == 0 else math.log1p(self.truth / noise)
+        return log_loss(self.truth, (1 - self.truth) * min(self.others))
 
     @property
     def guarantee(self) -> Guarantee:

@@ -18,7 +18,7 @@ from epsilons.errors import Argument, PlanError, ProtocolError
 from epsilons.local.base import ONE_ROUND, Crowd, Law, Outputs, ResponseProtocol, Seen, read_die, read_probability
 from epsilons.local.binomials import MOST_ALIKE, crowd_pair, crowd_size, difference_pair, replaced_pair, size_intervals
 from epsilons.local.estimate import Estimate
-from epsilons.local.leakage import COUNTS, SECOND_ROUND, Pair
+from epsilons.local.leakage import COUNTS, SECOND_ROUND, Pair, log_loss
 from epsilons.local.randomized_response import RandomizedResponse, deviation, one_round_estimate
 from epsilons.noise import Entropy
 from epsilons.noise.dice import Die
@@ -168,11 +168,7 @@ class SamplingPrivacy(ResponseProtocol):
     @property
     def claim(self) -> float | None:
         """Eqs. 21 and 25 for a yes-or-no question, Eq. 29 with the smallest pi_v for several options."""
-        among = self.others if self.options == 1 else self.others[1:]
-        return self._loss(min(among))
-
-    def _loss(self, chance: Fraction) -> float:
-        return math.inf if chance == 0 else math.log1p(self.sampling / chance)
+        return log_loss(self.sampling, min(self.others if self.options == 1 else self.others[1:]))
 
     def law(self, truth: int) -> Law:
         law: Law = {(v, v): chance for v, chance in enumerate(self.others)}
@@ -230,7 +226,7 @@ class SamplingPrivacy(ResponseProtocol):
             one, two = float(self.others[rare]), float(self.others[1 if rare == 0 else 0])
             rest = 1 - share - (one + two)
             pair = (np.array([one + share, two, rest]), np.array([one, two + share, rest]))
-            return "one owner's second round", self._loss(min(self.others)), [pair], True
+            return "one owner's second round", log_loss(self.sampling, min(self.others)), [pair], True
         # A sampled owner of v sends (0, v), which no other truth can lead to.
         zero = float(self.others[0])
         rest = 1 - share - zero

@@ -146,7 +146,7 @@ class Survey:
         if protocol.get("mechanism") == PERSONAL:
             stated = given["protocol"].get("levels")
             if not isinstance(stated, dict) or not stated or set(protocol) != {"mechanism", "levels"}:
-                raise ProtocolError("The levels are not usable.", rule="Names and epsilons.", suggest="strict = 0.1")
+                raise ProtocolError("The levels are not usable.", rule="Names and epsilons.")
             levels = {str(name): _read_epsilon(value) for name, value in stated.items()}
         elif len(given["options"]) > 1:
             protocol["options"] = len(given["options"])
