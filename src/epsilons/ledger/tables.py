@@ -1,6 +1,6 @@
 """The tables of a ledger. Names and types here are the format on disk: `FORMAT` grows with any change to them.
 
-A change to them comes with a numbered step in `migrations`, which brings older ledgers up to date when they are opened.
+A change to them comes with a numbered step in `opening`, which brings older ledgers up to date when they are opened.
 
 Nothing is ever deleted. `journal`, `moves` and `charges` only grow; `cohorts`, `people` and `reservations` hold the
 present, which must be what the journal adds up to.
@@ -126,7 +126,7 @@ charges = Table(
     sqlite_strict=True,
 )
 
-# For fairness between analysts only: what each of them used, and at most may use where somebody said so.
+# For fairness between analysts only: what each of them used, and at most may use where a quota is set.
 quotas = Table(
     "quotas",
     metadata,

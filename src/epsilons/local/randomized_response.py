@@ -20,7 +20,7 @@ from epsilons.local.estimate import Estimate, read_counts
 from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, Leakage, Pair, log_ratio
 from epsilons.local.probability import read_die, read_options, read_probability, write_probability
 from epsilons.noise import Entropy, floor_dyadic
-from epsilons.noise.dice import Die
+from epsilons.noise.coins import Die
 from epsilons.noise.entropy import ALWAYS, as_ball
 from epsilons.preferences import to_nano
 

@@ -19,7 +19,7 @@ from epsilons.local.estimate import Estimate, read_counts
 from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, Leakage, Pair
 from epsilons.local.probability import read_die, read_options, read_probability, write_probability
 from epsilons.noise import Entropy
-from epsilons.noise.dice import Die
+from epsilons.noise.coins import Die
 
 TOO_FEW = "Some option was named less often in round two than in round one, which no honest owner causes."
 

@@ -18,7 +18,7 @@ from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, Leakage, P
 from epsilons.local.probability import read_probability, write_probability
 from epsilons.local.randomized_response import RandomizedResponse, deviation, one_round_estimate
 from epsilons.noise import Entropy
-from epsilons.noise.dice import Die
+from epsilons.noise.coins import Die
 
 #: The output of an owner who was not sampled and says nothing, in the construction that also has a No.
 SILENT = 2
