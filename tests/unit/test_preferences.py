@@ -114,7 +114,7 @@ def test_one_number_stands_for_everyone() -> None:
     assert roster_of(0.5, people=3).levels == Levels((NANO // 2,), (3,))
     assert eps.count([1, 0, 1], 0.5).charges == {0.5: 0.5}
     assert eps.count([1, 0, 1], eps.PUBLIC).value == 2
-    with pytest.raises(PreferenceError, match=r"nobody says how many people.*\[0.5\] \* 1000"):
+    with pytest.raises(PreferenceError, match=r"unknown number of people.*\[0.5\] \* 1000"):
         roster_of(0.5)
 
 

@@ -89,15 +89,18 @@ def open(
     until it is opened once with `adopt=True`. If its newest records are gone for good, `accept_loss=True` opens what is
     left and counts everybody's grant as fully spent. `create=False` refuses to start a new ledger where there is none.
     """
-    from epsilons.ledger.journal import now
+    from epsilons.ledger.journal import now, write_time
     from epsilons.ledger.ledger import Ledger
-    from epsilons.ledger.opening import find_database
+    from epsilons.ledger.opening import find_database, open_ledger
 
     if url is None and (anchor or accept_loss):
         raise LedgerError("A ledger in memory has no anchor.", suggest=Argument("url", "sqlite:///people.ledger"))
+    clock = clock or now
     database = find_database(url, create=create)
     try:
-        return Ledger(database, clock=clock or now, anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss)
+        at = write_time(clock)
+        opened = open_ledger(database, at, anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss)
+        return Ledger(database, opened, clock)
     except BaseException:
         database.close()
         raise

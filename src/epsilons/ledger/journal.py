@@ -65,16 +65,6 @@ def head(connection: Connection) -> tuple[int, str]:
     return (0, START) if row is None else (row.seq, row.hash)
 
 
-def follow(connection: Connection, seq: int, digest: str) -> tuple[int, str] | None:
-    """The last line's number and hash, reached link by link from a line that is known; None if a link is missing."""
-    later = select(tables.journal).where(tables.journal.c.seq > seq).order_by(tables.journal.c.seq)
-    for line in connection.execute(later):
-        if line.seq != seq + 1 or chain(digest, line.seq, line.kind, line.at, line.body) != line.hash:
-            return None
-        seq, digest = line.seq, line.hash
-    return seq, digest
-
-
 def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) -> tuple[int, str]:
     """Add a line. The primary key keeps two writers from adding the same one."""
     seq, previous = head(connection)
@@ -132,11 +122,15 @@ class Anchor:
         return bool(known.ledger == ledger and connection.execute(line).scalar_one_or_none() == known.digest)
 
     @staticmethod
-    def _follow(connection: Connection, ledger: str, known: Head | None) -> Head:
-        found = follow(connection, *((0, START) if known is None else (known.seq, known.digest)))
-        if found is None:
-            raise _diverged()
-        return Head(ledger, *found)
+    def _follow(connection: Connection, known: Head) -> Head:
+        """The last line, reached link by link from a line that is known."""
+        later = select(tables.journal).where(tables.journal.c.seq > known.seq).order_by(tables.journal.c.seq)
+        for line in connection.execute(later):
+            digest = chain(known.digest, line.seq, line.kind, line.at, line.body)
+            if line.seq != known.seq + 1 or digest != line.hash:
+                raise _diverged()
+            known = known._replace(seq=line.seq, digest=digest)
+        return known
 
     def advance(self, connection: Connection, ledger: str, least: int | None = None) -> None:
         """Catch up with the chain, link by link, durably; never backwards, and never to a line that does not follow.
@@ -148,7 +142,7 @@ class Anchor:
             known = self.read()
             if known is not None and least is not None and known.seq >= least:
                 return
-            newest = self._follow(connection, ledger, known)
+            newest = self._follow(connection, known or Head(ledger, 0, START))
             if known is None or known.seq < newest.seq:
                 self._write(newest)
 
@@ -165,7 +159,7 @@ class Anchor:
         """Take the chain as it is where no head is known. A head that is known is never overruled."""
         with self._lock():
             if self.read() is None:
-                self._write(self._follow(connection, ledger, None))
+                self._write(self._follow(connection, Head(ledger, 0, START)))
 
     def overrule(self, connection: Connection, ledger: str) -> None:
         """Take the chain as it is after a loss was accepted and written down in it."""

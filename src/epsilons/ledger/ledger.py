@@ -18,10 +18,10 @@ import numpy as np
 from sqlalchemy import Connection, func, insert, select, update
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger import checks, journal, opening, recount, roster, statements, tables
+from epsilons.ledger import checks, journal, recount, roster, statements, tables
 from epsilons.ledger.checks import Grants, People
-from epsilons.ledger.journal import Clock, now, write_time
-from epsilons.ledger.opening import Place
+from epsilons.ledger.journal import Clock, write_time
+from epsilons.ledger.opening import Opened
 from epsilons.ledger.values import (
     DIGEST_BYTES,
     LOST,
@@ -63,26 +63,14 @@ _T = TypeVar("_T")
 class Ledger:
     """Budgets of people in one database; safe for threads, and for processes where the database is shared."""
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        clock: Clock = now,
-        anchor: Place = None,
-        create: bool = True,
-        adopt: bool = False,
-        accept_loss: bool = False,
-    ) -> None:
+    def __init__(self, database: Database, opened: Opened, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        found = opening.open_ledger(
-            database, write_time(clock), anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss
-        )
         #: Names the ledger for good.
-        self.id: str = found.id
+        self.id = opened.id
         #: The key of the digests of its people: see `identity`.
-        self.salt: bytes = found.salt
-        self._anchor = found.anchor
+        self.salt = opened.salt
+        self._anchor = opened.anchor
 
     @property
     def lasting(self) -> bool:
@@ -363,5 +351,5 @@ def _was_lost() -> LedgerError:
     return LedgerError(
         "This question was under way when the ledger's newest records were lost.",
         rule="Its answer may have left already, and a second one would be a second release.",
-        suggest="ask anew, and pay anew",
+        suggest="ask anew, at a new charge",
     )

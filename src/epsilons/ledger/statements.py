@@ -128,15 +128,8 @@ def get_reservation(connection: Connection, number: int) -> Reservation:
 
 def _resume(connection: Connection, row: Any) -> Reservation:
     """A reservation with what was charged when it was asked, without what people took along later."""
-    return Reservation(
-        number=row.number,
-        state=row.state,
-        epoch=row.epoch,
-        charges={paid.cohort: paid.nano for paid in connection.execute(_OWN_CHARGES, {"which": row.number})},
-        description=row.description,
-        answer=row.answer,
-        resumed=True,
-    )
+    charges = {paid.cohort: paid.nano for paid in connection.execute(_OWN_CHARGES, {"which": row.number})}
+    return Reservation(row.number, row.state, row.epoch, charges, row.description, row.answer, resumed=True)
 
 
 def read_history(connection: Connection) -> tuple[Past, ...]:
@@ -152,19 +145,14 @@ def read_history(connection: Connection) -> tuple[Past, ...]:
 
 
 def _read_past(row: Any, paid: list[tuple[int, int, int]], mark: int | None) -> Past:
+    same = ("number", "kind", "at", "state", "epoch", "description", "analyst")
     return Past(
-        number=row.number,
-        kind=row.kind,
+        **{name: getattr(row, name) for name in same},
         individual=bool(row.individual),
-        at=row.at,
-        state=row.state,
-        epoch=row.epoch,
-        description=row.description,
         # In ascending order the largest charge at each grant comes last.
         charges=dict(sorted((granted, nano) for _, granted, nano in paid)),
         cohorts={cohort: nano for cohort, _, nano in paid},
         not_dp_since=mark if mark is not None and mark <= row.number else None,
-        analyst=row.analyst,
         grants={cohort: granted for cohort, granted, _ in paid},
     )
 

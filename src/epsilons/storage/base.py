@@ -24,6 +24,8 @@ from epsilons.errors import EpsilonsError
 FAULT = "EPSILONS_FAULT"
 
 Refusal = Callable[[], EpsilonsError]
+# The two kinds of transactions, as places in pairs.
+_WRITE, _READ = 0, 1
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,11 @@ class Database(ABC):
 
     def write(self) -> AbstractContextManager[Connection]:
         """One durable transaction with no other writer beside it; an exception takes all of it back."""
-        return self._transact(0)
+        return self._transact(_WRITE)
 
     def read(self) -> AbstractContextManager[Connection]:
         """One consistent view."""
-        return self._transact(1)
+        return self._transact(_READ)
 
     @contextmanager
     def _transact(self, kind: int) -> Iterator[Connection]:

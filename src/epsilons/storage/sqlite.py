@@ -40,13 +40,10 @@ class Sqlite(Database):
         self._turns = (turn, nullcontext() if self.lasting else turn)
 
     def _start(self) -> Engine:
-        options: dict[str, Any] = {
-            "pool_size": 4,
-            "max_overflow": 60,
-            "connect_args": {"timeout": self._owner.patience},
-        }
         if self._path is None:
-            options = {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
+            options: dict[str, Any] = {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
+        else:
+            options = {"pool_size": 4, "max_overflow": 60, "connect_args": {"timeout": self._owner.patience}}
         engine = create_engine(URL.create("sqlite", database=self._path), hide_parameters=True, **options)
         event.listen(engine, "connect", self._prepare)
         return engine
