@@ -157,7 +157,14 @@ def unaskable(column: Column) -> DataError:
 
 
 class Engine(Protocol):
-    """Runs trees on one table and hands back Arrow."""
+    """Runs trees on one table and hands back Arrow. It has a name, and options that it understands."""
+
+    name: ClassVar[str]
+    options: ClassVar[frozenset[str]]
+
+    @staticmethod
+    def takes(source: Any) -> bool:
+        """Whether this engine is the one for a source, unless another is named."""
 
     @property
     def schema(self) -> Schema:
@@ -197,18 +204,7 @@ class Engine(Protocol):
         """Let go of files and memory."""
 
 
-class Registered(Engine, Protocol):
-    """What an engine's class says about itself."""
-
-    name: ClassVar[str]
-    options: ClassVar[frozenset[str]]
-
-    @staticmethod
-    def takes(source: Any) -> bool:
-        """Whether this engine is the one for a source, unless another is named."""
-
-
-_E = TypeVar("_E", bound=Registered)
+_E = TypeVar("_E", bound=Engine)
 
 
 def register(engine: type[_E]) -> type[_E]:
@@ -217,8 +213,8 @@ def register(engine: type[_E]) -> type[_E]:
     return engine
 
 
-def engines() -> dict[str, type[Registered]]:
-    """Every engine of this room by name. None of them loads what it runs on before it is opened."""
+def engines() -> dict[str, type[Engine]]:
+    """Every engine by name. None of them loads what it runs on before it is opened."""
     import epsilons.engines
 
     for module in iter_modules(epsilons.engines.__path__):

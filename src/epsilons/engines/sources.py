@@ -11,7 +11,7 @@ import csv
 import glob
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -78,7 +78,10 @@ class Frame:
 
 def locate(source: Any, types: Mapping[str, str] | None, table: str | None) -> Files | Frame:
     """Find out what a source is, from its name or type alone."""
-    declared = _check_types(types)
+    declared = dict(types or {})
+    for name, kind in declared.items():
+        if not isinstance(name, str) or kind not in TYPES:
+            raise DataError(f"Unknown type {kind!r} of column {name!r}.", rule=f"Types: {', '.join(TYPES)}.")
     if isinstance(source, (str, os.PathLike)) or (isinstance(source, (list, tuple)) and source):
         return _files(source, declared, table)
     if table is not None:
@@ -98,14 +101,6 @@ def cast_text(tree: exp.Expr, kind: str) -> exp.Expr:
 
 def _leave_out(name: str) -> Text:
     return "leave ", Argument(name), " out"
-
-
-def _check_types(types: Mapping[str, str] | None) -> dict[str, str]:
-    declared = dict(types or {})
-    for name, kind in declared.items():
-        if not isinstance(name, str) or kind not in TYPES:
-            raise DataError(f"Unknown type {kind!r} of column {name!r}.", rule=f"Types: {', '.join(TYPES)}.")
-    return declared
 
 
 def _check_declared(declared: Mapping[str, str], names: Iterable[str]) -> None:
@@ -135,9 +130,17 @@ def _files(source: Any, declared: dict[str, str], table: str | None) -> Files:
             raise DataError("Parquet has its own types.", suggest=_leave_out("types"))
         _check_alike(paths)
         return Files(kind, paths)
-    names = _read_names(paths, _read_header if kind == "csv" else _read_fields)
-    _check_declared(declared, names)
-    return Files(kind, paths, tuple(declared.items()), names)
+    try:
+        listed = [_read_names(path, kind) for path in paths]
+    except (OSError, ValueError, csv.Error, RecursionError):
+        listed = [()]
+    if not listed[0] or not all(listed[0]):
+        raise DataError("A file does not begin with the names of its columns.", suggest="a header line, in UTF-8")
+    if any(names != listed[0] for names in listed):
+        raise _unlike()
+    check_names(listed[0])
+    _check_declared(declared, listed[0])
+    return Files(kind, paths, tuple(declared.items()), listed[0])
 
 
 def _expand(given: list[Any]) -> tuple[str, ...]:
@@ -173,34 +176,15 @@ def _check_alike(paths: tuple[str, ...]) -> None:
     check_names(schemas[0].names)
 
 
-def _read_names(paths: tuple[str, ...], read: Callable[[str], tuple[str, ...]]) -> tuple[str, ...]:
-    try:
-        listed = [read(path) for path in paths]
-    except (OSError, ValueError, csv.Error, RecursionError):
-        listed = [()]
-    first = listed[0]
-    if not first or not all(first):
-        raise DataError("A file does not begin with the names of its columns.", suggest="a header line, in UTF-8")
-    if any(names != first for names in listed):
-        raise _unlike()
-    check_names(first)
-    return first
-
-
 def _unlike() -> DataError:
     return DataError("Files have different columns.", rule="The files of one table have one schema.")
 
 
-def _read_header(path: str) -> tuple[str, ...]:
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        return tuple(next(csv.reader(file), ()))
-
-
-def _read_fields(path: str) -> tuple[str, ...]:
-    """The keys of the first object, in the first line."""
-    with open(path, encoding="utf-8-sig") as file:
-        first = json.loads(file.readline())
-    return tuple(first) if isinstance(first, dict) else ()
+def _read_names(path: str, kind: str) -> tuple[str, ...]:
+    """The header of a CSV file; of a JSON file the keys of the first object, in the first line."""
+    with open(path, newline="" if kind == "csv" else None, encoding="utf-8-sig") as file:
+        first = next(csv.reader(file), ()) if kind == "csv" else json.loads(file.readline())
+    return tuple(first) if kind == "csv" or isinstance(first, dict) else ()
 
 
 # Frames -------------------------------------------------------------------------------------------------------------
@@ -227,7 +211,8 @@ def _read_frame(source: Any, declared: dict[str, str]) -> Frame:
 
 def _from_arrow(table: pa.Table, declared: dict[str, str], unusable: tuple[str, ...]) -> Frame:
     """Dictionaries become plain, halves become floats; what an engine may not know is left out."""
-    names, columns, left_out = [], [], list(unusable)
+    check_names(table.column_names)
+    columns, left_out = {}, list(unusable)
     for name, values in zip(table.column_names, table.columns, strict=True):
         kind = values.type
         if pa.types.is_dictionary(kind):
@@ -243,37 +228,34 @@ def _from_arrow(table: pa.Table, declared: dict[str, str], unusable: tuple[str, 
         if name in declared and not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
             rule = (Argument("types"), " is for columns of text.")
             raise DataError(f"Column {name!r} has a type already.", rule=rule)
-        names.append(name)
-        columns.append(values)
-    check_names(table.column_names)
-    if not names:
+        columns[name] = values
+    if not columns:
         raise DataError("The table has no columns that can be read.", suggest="numbers, text, truths or dates")
-    _check_declared(declared, names)
-    return Frame(pa.Table.from_arrays(columns, names=names), tuple(declared.items()), tuple(left_out))
+    _check_declared(declared, columns)
+    return Frame(pa.table(columns), tuple(declared.items()), tuple(left_out))
 
 
 def _from_pandas(frame: Any, declared: dict[str, str]) -> Frame:
-    names, arrays, unusable = [], [], []
-    for place, name in enumerate(frame.columns):
-        if not isinstance(name, str):
-            raise DataError("A column's name is not text.", suggest="frame.columns = [...]")
-        values = frame.iloc[:, place]
+    """Untyped columns are text (`_write_cell`); complex numbers and intervals are left out, since Arrow has none."""
+    if not all(isinstance(name, str) for name in frame.columns):
+        raise DataError("A column's name is not text.", suggest="frame.columns = [...]")
+    check_names(list(frame.columns))
+    arrays, unusable = {}, []
+    for name, values in frame.items():
         try:
-            array = _write_cells(values) if values.dtype == object else pa.array(values, from_pandas=True)
-        except Exception:  # complex numbers, intervals: Arrow has no such type
+            if values.dtype == object:
+                array = pa.array([_write_cell(value) for value in values], pa.large_string())
+            else:
+                array = pa.array(values, from_pandas=True)
+        except Exception:
             unusable.append(name)
             continue
-        names.append(name)
-        arrays.append(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)
-    return _from_arrow(pa.Table.from_arrays(arrays, names=names), declared, tuple(unusable))
-
-
-def _write_cells(values: Any) -> pa.Array:
-    """An untyped column is text: text as it is, plain numbers, truths and dates as written, all else missing."""
-    return pa.array([_write_cell(value) for value in values], pa.large_string())
+        arrays[name] = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return _from_arrow(pa.table(arrays), declared, tuple(unusable))
 
 
 def _write_cell(value: Any) -> str | None:
+    """A cell of an untyped column: text as it is, plain numbers, truths and dates as written, all else missing."""
     if type(value) is str:
         return None if any("\ud800" <= c <= "\udfff" for c in value) else value
     if type(value) in (int, float, bool, Decimal, date) and value == value:

@@ -25,7 +25,7 @@ from sqlglot import exp
 from epsilons.arguments import check_real
 from epsilons.engines.base import DATE, NUMBER, TEXT, TIME, TRUTH, Column
 
-#: A value in the form in which a column's values are compared: units of an exact number, a double, a word, ...
+#: A value in the form in which a column's values are compared: units of an exact number, a double, a text, ...
 Canonical = int | float | str | bool | date | datetime
 LONGEST_TEXT = 10_000
 #: Digits enough for any decimal of an engine.

@@ -24,7 +24,7 @@ from sqlalchemy import Connection, Table, case, insert, inspect, select, text, u
 
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import journal, tables
-from epsilons.ledger.journal import Anchor, Head
+from epsilons.ledger.journal import Anchor
 from epsilons.ledger.values import LOST, RESERVED, TOUCHED
 from epsilons.noise import entropy
 from epsilons.storage import open_database, sqlite_path
@@ -176,24 +176,19 @@ def _accept_loss(database: Database, at: str, head: Anchor | None, name: str) ->
             "It is unknown whether this ledger has lost anything.", rule="It has no head.", suggest=Argument("anchor")
         )
     _bring_up_to_date(database, at, lambda _: None)
-    with database.write() as connection:
-        _write_off(connection, at, head.find_lost(connection, name))
-    with database.read() as connection:
-        head.overrule(connection, name)
-
-
-def _write_off(connection: Connection, at: str, lost: Head | None) -> None:
-    """Write everything off, as a line of the journal that names the head that was lost."""
     cohorts, past = tables.cohorts, tables.reservations
     gone = cohorts.c.spent + cohorts.c.reserved
-    connection.execute(
-        update(cohorts).values(spent=case((cohorts.c.granted > gone, cohorts.c.granted), else_=gone), reserved=0)
-    )
-    connection.execute(update(past).where(past.c.state.in_((RESERVED, TOUCHED))).values(state=LOST))
-    losses = int(connection.execute(select(tables.ledger.c.losses)).scalar_one()) + 1
-    connection.execute(update(tables.ledger).values(losses=losses))
-    about = None if lost is None else {"seq": lost.seq, "hash": lost.digest}
-    journal.append(connection, "loss", at, {"losses": losses, "head": about})
+    all_spent = case((cohorts.c.granted > gone, cohorts.c.granted), else_=gone)
+    with database.write() as connection:
+        lost = head.find_lost(connection, name)
+        connection.execute(update(cohorts).values(spent=all_spent, reserved=0))
+        connection.execute(update(past).where(past.c.state.in_((RESERVED, TOUCHED))).values(state=LOST))
+        losses = int(connection.execute(select(tables.ledger.c.losses)).scalar_one()) + 1
+        connection.execute(update(tables.ledger).values(losses=losses))
+        about = None if lost is None else {"seq": lost.seq, "hash": lost.digest}
+        journal.append(connection, "loss", at, {"losses": losses, "head": about})
+    with database.read() as connection:
+        head.overrule(connection, name)
 
 
 # Older formats ------------------------------------------------------------------------------------------------------

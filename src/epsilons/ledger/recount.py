@@ -198,14 +198,13 @@ def _verify(connection: Connection) -> Recount:
 
 def _compare(connection: Connection, table: Table, expected: Iterable[dict[str, Any]]) -> None:
     names = [column.name for column in table.columns]
-    held = {tuple(map(_hash_bytes, row)) for row in connection.execute(select(table))}
+    # The journal has a digest in place of bytes (the salt, here).
+    held = {
+        tuple(journal.hash_salt(value) if isinstance(value, bytes) else value for value in row)
+        for row in connection.execute(select(table))
+    }
     if held != {tuple(row[name] for name in names) for row in expected}:
         raise _differs(table.name)
-
-
-def _hash_bytes(value: Any) -> Any:
-    """The journal has a digest in place of bytes (the salt, here)."""
-    return journal.hash_salt(value) if isinstance(value, bytes) else value
 
 
 def _differs(table: str) -> LedgerError:

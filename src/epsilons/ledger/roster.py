@@ -112,15 +112,6 @@ class _Cohorts:
         return self.index[alike]
 
 
-def keep_strictest(digests: Sorted, codes: Codes) -> tuple[Sorted, Codes]:
-    """Everyone once, sorted, with the strictest of what they ask for."""
-    order = np.lexsort((rank_openness(codes), digests))
-    digests, codes = digests[order], codes[order]
-    first = np.ones(len(digests), dtype=bool)
-    first[1:] = digests[1:] != digests[:-1]
-    return digests[first], codes[first]
-
-
 def hash_people(people: Sorted) -> str:
     """One text for a set of people."""
     return hashlib.sha256(np.sort(people).tobytes()).hexdigest()
@@ -139,7 +130,10 @@ def change(
 
     The roster's epoch grows only when a person changes their cohort.
     """
-    people, codes = keep_strictest(people, codes)
+    # Everyone once, sorted, with the strictest of what they ask for: the first that `unique` finds.
+    order = np.lexsort((rank_openness(codes), people))
+    people, first = np.unique(people[order], return_index=True)
+    codes = codes[order][first]
     cohorts = _Cohorts.of(connection)
     found, standing = _find_people(database, connection, people)
     distinct, inverse = np.unique(standing, return_inverse=True)

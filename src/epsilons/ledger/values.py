@@ -43,15 +43,6 @@ class QuotaError(LedgerError):
     """An analyst's quota is used up: a matter of fairness between analysts, not of privacy."""
 
 
-def budget_exceeded() -> BudgetExceeded:
-    """The one refusal, which never tells whose budget ran out."""
-    return BudgetExceeded(
-        "Nobody has anything left to spend.",
-        rule="Everyone's charges together stay within what they granted.",
-        suggest="a question that was asked before, which is answered again at no charge",
-    )
-
-
 def stale_plan() -> StalePlanError:
     """The one refusal of a charge that no longer fits, which never tells what changed."""
     return StalePlanError(
@@ -287,7 +278,7 @@ class Statement(_Marked):
 
 
 def mark_text(number: int | None) -> str:
-    """The permanent mark as a sentence, as `guarantee.compose_all` words it."""
+    """The permanent mark as a sentence, as `guarantee.compose_all` has it."""
     return "" if number is None else f"Not DP since release {number}."
 
 
@@ -305,14 +296,17 @@ def allowance(cohorts: Iterable[Cohort], share: Fraction, epoch: int, part: Frac
     public = tuple(cohort.id for cohort in here if cohort.granted is None)
     nano: dict[int, int] = {}
     for cohort in here:
-        if cohort.granted is None or cohort.left is None:
-            continue
-        asked = cohort.granted * share
-        most = min(math.floor(asked), math.floor(cohort.left * part))
+        asked = (cohort.granted or 0) * share
+        most = min(math.floor(asked), math.floor((cohort.left or 0) * part))
         if most > 0 and most >= LEAST_PART * asked:
             nano[cohort.id] = most
     if not nano and len(public) < max(1, len(here)):
-        raise budget_exceeded()
+        # The one refusal, which never tells whose budget ran out.
+        raise BudgetExceeded(
+            "Nobody has anything left to spend.",
+            rule="Everyone's charges together stay within what they granted.",
+            suggest="a question that was asked before, which is answered again at no charge",
+        )
     return Allowance(epoch=epoch, share=share, nano=nano, public=public)
 
 

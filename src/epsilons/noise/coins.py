@@ -2,7 +2,7 @@
 
 Who stays in a sample is decided by one coin each (`keep_people`). Over a table the coin is a pseudorandom function of
 the person's digest, under a key that only this release knows (`keep_digests`). Such a coin depends on nothing but the
-key and the person, so removing one person moves nobody else's coin, the order of rows does not matter, and a retried
+key and the person, so removing one person moves no other coin, the order of rows does not matter, and a retried
 task sees the same coins. AES-256 on the 16 bytes of a digest is the function: distinct people have distinct blocks, and
 a fresh key makes the blocks' images as good as independent (they differ from truly random ones only in never colliding,
 which n people can tell with a chance below n^2/2^129).

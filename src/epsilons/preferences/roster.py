@@ -7,6 +7,7 @@ more are rounded down to `LADDER`, which is fixed and so does not depend on who 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -109,22 +110,17 @@ class Levels:
 
     @cached_property
     def all_public(self) -> bool:
-        """Whether nobody on the roster asked for any privacy."""
+        """Whether everyone on the roster is public."""
         return not self.finite
 
     def scaled(self, share: Fraction) -> Levels:
         """What a question may use at a share of every grant, rounded down; people left with nothing are left out."""
-        merged: dict[int | None, int] = {}
-        left_out = self.left_out
+        merged: Counter[int | None] = Counter()
         for grant, size in zip(self.grants, self.sizes, strict=True):
-            part = None if grant is None else math.floor(grant * share)
-            if part == 0:
-                left_out += size
-            else:
-                merged[part] = merged.get(part, 0) + size
-        ordered = sorted(merged.items(), key=lambda item: to_epsilon(item[0]))
-        grants, sizes = tuple(g for g, _ in ordered), tuple(n for _, n in ordered)
-        return Levels(grants, sizes, {}, self.rounding_loss, left_out)
+            merged[None if grant is None else math.floor(grant * share)] += size
+        left_out = self.left_out + merged.pop(0, 0)
+        grants = tuple(sorted(merged, key=to_epsilon))
+        return Levels(grants, tuple(merged[grant] for grant in grants), {}, self.rounding_loss, left_out)
 
     def name(self, grant: int | None) -> str:
         """What to call a level: its given name, or its epsilon."""
