@@ -49,7 +49,6 @@ def column(name: str) -> exp.Column:
 
 
 def table(name: str) -> exp.Table:
-    """A reference to a table of the engine."""
     return exp.Table(this=exp.to_identifier(name, quoted=True))
 
 
@@ -79,12 +78,10 @@ def missing(kind: Column) -> exp.Expr:
 
 
 def present(kind: Column) -> exp.Expr:
-    """Whether a column has a value."""
     return _and_a_number(exp.Not(this=exp.Is(this=column(kind.name), expression=exp.null())), kind)
 
 
 def both(*conditions: exp.Expr) -> exp.Expr:
-    """All of the conditions."""
     if len(conditions) == 1:
         return conditions[0]
     return exp.Paren(this=_balance(exp.And, list(conditions)))

@@ -48,7 +48,6 @@ def check_digests(people: People) -> Sorted:
 
 
 def check_digest(person: bytes) -> bytes:
-    """One person's digest."""
     if not isinstance(person, bytes) or len(person) != DIGEST_BYTES:
         raise _bad_digests()
     return person
@@ -102,7 +101,6 @@ def check_charges(given: Mapping[int, int]) -> dict[int, int]:
 
 
 def check_question_key(given: bytes) -> bytes:
-    """The digest of a question."""
     if not isinstance(given, bytes) or len(given) != QUESTION_KEY_BYTES:
         raise LedgerError("A question is known to the ledger by its digest.", rule=f"{QUESTION_KEY_BYTES} bytes.")
     return given
@@ -131,14 +129,12 @@ def check_quota(given: int | None) -> int | None:
 
 
 def check_answer(given: bytes) -> bytes:
-    """The bytes that are to leave."""
     if not isinstance(given, bytes) or not given or len(given) > LARGEST_ANSWER:
         raise LedgerError("An answer is stored as bytes.", rule=f"Between 1 and {LARGEST_ANSWER} of them.")
     return given
 
 
 def check_release_number(given: int) -> int:
-    """The number of a release."""
     if not _is_whole(given, 1, 2**63 - 1):
         raise LedgerError("There is no release of this number.", suggest="ledger.history()")
     return int(given)
@@ -154,7 +150,6 @@ def check_exact_share(given: Fraction) -> Fraction:
 
 
 def check_terms(neighbors: str, rows_per_person: int, allow_individual: bool) -> Terms:
-    """What is fixed for the life of a ledger."""
     if neighbors not in NEIGHBORS:
         either = (Argument("neighbors", "absent"), " or ", Argument("neighbors", "replace"))
         raise LedgerError("Unknown neighbours.", suggest=either)

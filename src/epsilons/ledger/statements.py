@@ -83,7 +83,6 @@ _STORE = _SET_STATE.values(answer=bindparam("content"))
 
 
 def read_terms(connection: Connection) -> Terms | None:
-    """What was settled, or None."""
     about = connection.execute(_TERMS).one()
     if about.neighbors is None:
         return None
@@ -91,12 +90,10 @@ def read_terms(connection: Connection) -> Terms | None:
 
 
 def read_cohorts(connection: Connection) -> tuple[Cohort, ...]:
-    """All cohorts, in the order they were made."""
     return tuple(Cohort(*row) for row in connection.execute(_COHORTS))
 
 
 def read_epoch(connection: Connection) -> int:
-    """How often the roster changed."""
     return int(connection.execute(_EPOCH).scalar_one())
 
 
@@ -119,7 +116,6 @@ def find_reservation(connection: Connection, key: bytes) -> Reservation | None:
 
 
 def get_reservation(connection: Connection, number: int) -> Reservation:
-    """The reservation of this number."""
     row = connection.execute(_NUMBERED, {"which": number}).one_or_none()
     if row is None:
         raise LedgerError("There is no release of this number.", suggest="ledger.history()")
@@ -241,7 +237,6 @@ def give_back(connection: Connection, number: int) -> None:
 
 
 def store(connection: Connection, number: int, answer: bytes) -> None:
-    """Keep the answer of a reservation."""
     connection.execute(_STORE, {"which": number, "now": STORED, "content": answer})
 
 

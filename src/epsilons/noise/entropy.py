@@ -12,7 +12,6 @@ precision at which it was found; more precision only makes a decision possible.
 from __future__ import annotations
 
 import builtins
-import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -81,11 +80,6 @@ class Entropy:
 def system() -> Entropy:
     """Private entropy under a fresh key from the operating system: one per release, kept nowhere."""
     return Entropy()
-
-
-def from_seed(seed: int) -> Entropy:
-    """Entropy that repeats itself. Reachable for users only as `epsilons.testing.seeded`."""
-    return Entropy(hashlib.sha256(b"epsilons seeded entropy %d" % seed).digest())
 
 
 def uniform(entropy: Entropy, bound: int) -> int:

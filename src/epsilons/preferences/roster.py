@@ -153,7 +153,7 @@ def to_nano(epsilon: float) -> int | None:
         raise PreferenceError(
             "A person has no preference (NaN or missing).",
             rule="A default applies only if you give one.",
-            suggest=Argument("default", 0.05),
+            suggest=("preferences with ", Argument("default", 0.05)),
         )
     if epsilon <= 0:
         rule = "An epsilon is larger than zero; people who grant nothing are not on the roster."
