@@ -55,12 +55,8 @@ OWNER = Owner(
     ),
     no_address=_refusal(
         "There is no ledger at such an address.",
-        suggest='"sqlite:///people.ledger", "postgresql://host/database" or None',
-    ),
-    no_postgres_address=_refusal(
-        "There is no ledger at such an address.",
-        rule="postgresql://user:password@host/database, then perhaps ?schema= and a name in small letters.",
-        suggest='"postgresql://localhost/wages"',
+        rule="After the database of PostgreSQL may stand ?schema= and a name in small letters.",
+        suggest='"sqlite:///people.ledger", "postgresql://user:password@host/database" or None',
     ),
     no_psycopg=_refusal("A ledger in PostgreSQL needs psycopg.", suggest="pip install 'epsilons[postgres]'"),
     no_log=_refusal("This disk cannot hold a ledger.", rule="SQLite's write-ahead log does not work there."),

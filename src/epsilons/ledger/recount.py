@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -191,8 +191,7 @@ def _verify(connection: Connection) -> Recount:
     _compare(connection, tables.charges, charged)
     _compare_reservations(connection, replay)
     people = _compare_people(connection, replay)
-    names = ("id", "granted", "spent", "reserved", "people", "state")
-    final = tuple(Cohort(*(row[name] for name in names)) for row in replay.cohorts.values())
+    final = tuple(Cohort(*(row[each.name] for each in fields(Cohort))) for row in replay.cohorts.values())
     return Recount(entries=lines, releases=len(replay.reservations), people=people, head=head, cohorts=final)
 
 

@@ -12,6 +12,7 @@ given back it counts nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
@@ -44,15 +45,7 @@ _past, _paid, _groups, _quotas = tables.reservations, tables.charges, tables.coh
 _SPENT = _past.c.state.in_((TOUCHED, STORED, LOST))
 
 _TERMS = select(tables.ledger)
-_COHORT_FIELDS = (
-    _groups.c.id,
-    _groups.c.granted,
-    _groups.c.spent,
-    _groups.c.reserved,
-    _groups.c.people,
-    _groups.c.state,
-)
-_COHORTS = select(*_COHORT_FIELDS).order_by(_groups.c.id)
+_COHORTS = select(*(_groups.c[each.name] for each in fields(Cohort))).order_by(_groups.c.id)
 _EPOCH = select(tables.ledger.c.epoch)
 _FIRST_INDIVIDUAL = select(func.min(_past.c.number)).where(_past.c.individual == 1, _SPENT)
 _LIVE = select(_past).where(_past.c.key == bindparam("question"), _past.c.state.not_in((REFUNDED, LOST)))

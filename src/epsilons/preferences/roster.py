@@ -113,7 +113,7 @@ class Levels:
         """Whether everyone on the roster is public."""
         return not self.finite
 
-    def scaled(self, share: Fraction) -> Levels:
+    def take_share(self, share: Fraction) -> Levels:
         """What a question may use at a share of every grant, rounded down; people left with nothing are left out."""
         merged: Counter[int | None] = Counter()
         for grant, size in zip(self.grants, self.sizes, strict=True):
@@ -188,9 +188,9 @@ class Roster:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def scaled(self, share: Fraction) -> tuple[Roster, NDArray[np.bool_]]:
-        """(the roster at a share of every grant, who is on it): `Levels.scaled` with the matching codes."""
-        levels = self.levels.scaled(share)
+    def take_share(self, share: Fraction) -> tuple[Roster, NDArray[np.bool_]]:
+        """(the roster at a share of every grant, who is on it): `Levels.take_share` with the matching codes."""
+        levels = self.levels.take_share(share)
         places = {grant: place for place, grant in enumerate(levels.grants)}
         parts = (None if grant is None else math.floor(grant * share) for grant in self.levels.grants)
         codes = np.array([places.get(part, -1) for part in parts], np.int16)[self.codes]

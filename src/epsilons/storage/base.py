@@ -44,7 +44,6 @@ class Owner:
     refused: Refusal
     broken: Refusal
     no_address: Refusal
-    no_postgres_address: Refusal
     no_psycopg: Refusal
     no_log: Refusal
     no_sync: Refusal

@@ -109,8 +109,8 @@ def _split_address(url: str, owner: Owner) -> tuple[URL, str]:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
-        raise owner.no_postgres_address() from None
+        raise owner.no_address() from None
     schema = parsed.query.get("schema", owner.schema)
     if not parsed.database or not isinstance(schema, str) or not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
-        raise owner.no_postgres_address()
+        raise owner.no_address()
     return parsed.difference_update_query(["schema"]).set(drivername="postgresql+psycopg"), schema
