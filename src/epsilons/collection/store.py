@@ -96,7 +96,6 @@ OWNER = Owner(
     refused=_REFUSED,
     broken=_REFUSED,
     no_address=_NO_ADDRESS,
-    no_postgres_address=_NO_ADDRESS,
     no_psycopg=partial(ProtocolError, "PostgreSQL needs psycopg.", suggest="pip install 'epsilons[postgres]'"),
     no_log=partial(
         ProtocolError, "This disk cannot hold a store.", rule="SQLite's write-ahead log does not work there."

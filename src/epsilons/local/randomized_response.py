@@ -18,7 +18,7 @@ from epsilons.local.binomials import answers_pair, size_intervals
 from epsilons.local.estimate import Estimate
 from epsilons.local.leakage import COUNTS, Pair, log_loss
 from epsilons.noise import Entropy, floor_dyadic
-from epsilons.noise.dice import Die
+from epsilons.noise.coins import Die
 from epsilons.noise.entropy import ALWAYS, as_ball
 from epsilons.preferences import to_nano
 

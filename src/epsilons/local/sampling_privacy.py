@@ -21,7 +21,7 @@ from epsilons.local.estimate import Estimate
 from epsilons.local.leakage import COUNTS, SECOND_ROUND, Pair, log_loss
 from epsilons.local.randomized_response import RandomizedResponse, deviation, one_round_estimate
 from epsilons.noise import Entropy
-from epsilons.noise.dice import Die
+from epsilons.noise.coins import Die
 
 TOO_FEW = "Some option was named less often in round two than in round one, which no honest owner causes."
 
