@@ -22,7 +22,7 @@ from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Facts, Moments
 from epsilons.statistics.base import Answer, Question, Rest, Weighting, Weightings, equivalent_scale
 from epsilons.statistics.total import Mean
-from epsilons.summaries.steps import STEPS
+from epsilons.summaries.arrays import STEPS
 
 Floats = NDArray[np.float64]
 

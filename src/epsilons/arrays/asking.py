@@ -26,8 +26,8 @@ from epsilons.statistics.catalogue import find_statistic
 from epsilons.statistics.entry import EVERYONE, Entry
 from epsilons.statistics.features import feature_names
 from epsilons.statistics.regression import Regression
-from epsilons.summaries.people import ArrayPeople
-from epsilons.summaries.rows import Rows
+from epsilons.summaries.arrays import ArrayPeople
+from epsilons.summaries.values import Rows
 
 
 def make_function(entry: Entry) -> Callable[..., Release]:

@@ -34,7 +34,7 @@ from epsilons.noise.weighing import keep_chance
 from epsilons.preferences import Levels
 
 if TYPE_CHECKING:
-    from epsilons.summaries.people import People
+    from epsilons.summaries import People
 
 Floats = NDArray[np.float64]
 

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from epsilons.arguments import Parameter, check_name
-from epsilons.errors import PlanError
-from epsilons.preferences import count_codes
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, whole_or_float
 from epsilons.statistics.base import Scope, Statistic
 from epsilons.statistics.entry import ON_TABLES, Entry, RowScope
-from epsilons.summaries.people import CHUNK, as_numbers
+
+_OF = ("people", "rows")
 
 
 @dataclass(frozen=True)
@@ -34,8 +30,7 @@ class Count(Counting):
     scoped: ClassVar[tuple[str, ...]] = ("of",)
 
     def __post_init__(self) -> None:
-        if self.of not in ("rows", "people"):
-            raise PlanError(f"Unknown of={self.of!r}.", suggest='of="people" or of="rows"')
+        check_name("of", self.of, _OF)
 
     @property
     def summary(self) -> str:  # type: ignore[override]
@@ -55,15 +50,6 @@ class Count(Counting):
     def parts(self) -> tuple[Part, ...]:
         scope = Scope() if self.scope is None else self.scope
         return (Part("count", scope.cells, scope.people_reach() if self.of == "people" else scope.reach(0, 1)),)
-
-    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
-        if self.scope is not None:
-            return [count_codes(codes[self._there(values)], levels)[:, None]]
-        numbers = as_numbers(values)
-        ones = np.zeros(levels, np.int64)
-        for start in range(0, len(numbers), CHUNK):
-            ones += count_codes(codes[start : start + CHUNK][numbers[start : start + CHUNK] == 1], levels)
-        return [ones[:, None]]
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         counts = (whole_or_float(count) for count in sums[0])
@@ -94,7 +80,7 @@ def _count(given: Mapping[str, Any], over: RowScope) -> Statistic:
     return Count() if over.column and over.fixed else Count(over.scope, of)
 
 
-COUNT = Entry(
+ENTRY = Entry(
     name="count",
     build=_count,
     arguments=(
@@ -103,7 +89,7 @@ COUNT = Entry(
             Literal["people", "rows"] | None,
             None,
             "What is counted.",
-            lambda given: check_name("of", given, ("people", "rows")),
+            lambda given: check_name("of", given, _OF),
             fronts=ON_TABLES,
         ),
     ),
@@ -123,4 +109,4 @@ True
     sql=("Count",),
 )
 
-ENTRIES = (COUNT,)
+ENTRIES = (ENTRY,)

@@ -11,14 +11,12 @@ from itertools import pairwise, product
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epsilons.arguments import Parameter, check_name, check_real
 from epsilons.errors import PlanError
-from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spelled, whole_or_float
+from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spell, whole_or_float
 from epsilons.statistics.base import Scope, Statistic
 from epsilons.statistics.entry import Entry, RowScope
-from epsilons.summaries.people import CHUNK, as_doubles, as_numbers
 
 MAX_CELLS = 100_000
 _NAMES = 'categories=["north", "south"]'
@@ -66,7 +64,7 @@ class Histogram(Counting):
     def identity(self) -> str:
         name = type(self).__name__
         held = {field.name: getattr(self, field.name) for field in fields(self) if field.init and field.name != "scope"}
-        bins = spelled(name, **held)
+        bins = spell(name, **held)
         return bins if self.scope is None else f"Filtered{name}(scope={self.scope!r}, bins={bins})"
 
     @property
@@ -136,30 +134,6 @@ class Histogram(Counting):
         rows = 1 if self.scope is None else self.scope.rows
         return (Part("bins", self.cells, {"absent": rows, "replace": rows * min(2, self.cells)}),)
 
-    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
-        self._check_array()
-        counts = np.zeros(levels * self.cells, np.int64)
-        for start in range(0, len(values), CHUNK):
-            cell = self._cell(values[start : start + CHUNK])
-            inside = cell >= 0
-            place = codes[start : start + CHUNK][inside].astype(np.int64) * self.cells + cell[inside]
-            counts += np.bincount(place, minlength=len(counts))
-        return [counts.reshape(levels, self.cells)]
-
-    def _cell(self, chunk: NDArray[Any]) -> NDArray[np.int64]:
-        """Each person's bin, -1 for none."""
-        if self.edges is None:
-            index = {key: place for place, key in enumerate(self.bin_keys)}
-            return np.fromiter((_lookup(index, v) for v in chunk.tolist()), np.int64, len(chunk))
-        numbers = as_doubles(as_numbers(chunk))
-        missing = np.isnan(numbers)
-        if self.outside == "clip":
-            numbers = np.clip(numbers, self.edges[0], self.edges[-1])
-        cell = np.searchsorted(np.array(self.edges), numbers, side="right").astype(np.int64) - 1
-        cell[numbers == self.edges[-1]] = self.cells - 1
-        cell[(cell >= self.cells) | missing] = -1
-        return cell
-
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         return dict(zip(self.keys or (), (whole_or_float(count) for count in sums[0]), strict=True))
 
@@ -185,14 +159,6 @@ def _is_plain(category: Any) -> bool:
     if isinstance(category, tuple):
         return all(_is_plain(part) for part in category)
     return category is None or isinstance(category, (str, bool, int, float, datetime.date))
-
-
-def _lookup(index: dict[Hashable, int], value: Any) -> int:
-    """A category's place; what cannot be a key, for whatever reason, is in no category."""
-    try:
-        return index.get(value, -1)
-    except Exception:  # an object's own message would carry its value
-        return -1
 
 
 def _listed(given: Any, what: str, hint: str) -> tuple[Any, ...] | None:

@@ -25,16 +25,15 @@ from epsilons.errors import PlanError
 from epsilons.guarantee import NANO
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import SegmentSampler
-from epsilons.preferences import Levels, count_codes
+from epsilons.preferences import Levels
 from epsilons.statistics.base import Answer, Floats, Scope, Statistic, Weighting
 from epsilons.statistics.entry import BOUNDS, STEP, Build, Entry, RowScope
 from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
-from epsilons.summaries.cells import LEVEL_BITS, SortedCells
-from epsilons.summaries.people import CHUNK, as_doubles, as_numbers
+from epsilons.summaries.cells import SortedCells
 
 if TYPE_CHECKING:
     from epsilons.statistics.base import Question
-    from epsilons.summaries.people import People
+    from epsilons.summaries import People
 
 DEFAULT_STEPS = 65_536
 MAX_POINTS = 1 << 50
@@ -130,30 +129,6 @@ class Order(Statistic):
             return max(people - 1 - self.from_high, 0)
         assert self.q is not None
         return min(math.floor(self.q * people), people - 1)
-
-    def summarize(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> SortedCells:
-        """Sorted (grid point, level) of everyone who has a value, and how many per level have none."""
-        numbers = as_numbers(values)
-        keys = np.empty(len(numbers), np.int64)
-        missing = np.zeros(levels, np.int64)
-        filled = 0
-        for start in range(0, len(numbers), CHUNK):
-            chunk = as_doubles(numbers[start : start + CHUNK])
-            code = codes[start : start + CHUNK]
-            absent = np.isnan(chunk)
-            if absent.any():
-                missing += count_codes(code[absent], levels)
-                chunk, code = chunk[~absent], code[~absent]
-            keys[filled : filled + len(chunk)] = self._cells(chunk) << LEVEL_BITS | code
-            filled += len(chunk)
-        keys = keys[:filled]
-        keys.sort()
-        return SortedCells(keys, missing, levels)
-
-    def _cells(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-        low, high = self.bounds
-        place = np.floor((np.clip(numbers, low, high) - low) / float(self.spacing) + 0.5)
-        return np.clip(place, 0, self.points - 1).astype(np.int64)
 
     def check_people(self, levels: Levels) -> None:
         k = (self.from_high or 0) + 1

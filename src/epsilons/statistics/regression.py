@@ -25,19 +25,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.arguments import Parameter, check_bounds
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Average, Moments, Part, Sums, spelled
-from epsilons.statistics.base import Question, Rest, Scope, Statistic, Weighting, equivalent_scale
+from epsilons.statistics.additive import Average, Moments, Part, Sums, spell
+from epsilons.statistics.base import Floats, Question, Rest, Scope, Statistic, Weighting, equivalent_scale
 from epsilons.statistics.entry import ON_ARRAYS, ON_TABLES, Bounds, Entry, RowScope
 from epsilons.statistics.features import check_classes, check_names, check_target, feature_bounds
-from epsilons.statistics.solving import WEIGHT_SQUARE, NoisyLoss
-from epsilons.summaries.people import as_doubles, as_numbers
-from epsilons.summaries.products import MAX_PEOPLE, STEPS, Grid, product_sums
-from epsilons.summaries.rows import Rows
+from epsilons.summaries.arrays import MAX_PEOPLE, MODEL_STEPS
 
+#: The public guess of a weight's mean square, for features and targets on [-1, 1].
+WEIGHT_SQUARE = 0.05
+#: Directions in which people differ by less than the grid can tell (mean square on [-1, 1]) count as no direction.
+_GRAIN = 2.0**-30
 #: The noise grows with the square of the number of features; beyond this no model is worth it.
 MAX_FEATURES = 200
 #: The public guess of a feature's mean square on [-1, 1]: that of uniform values.
@@ -57,7 +58,6 @@ class Regression(Average):
     scope: Scope | None = field(default=None, kw_only=True)
 
     family: ClassVar[str] = "regression"  # type: ignore[misc]
-    summary: ClassVar[str] = "products"  # type: ignore[misc]
     #: The target's weight kappa beside features of weight one.
     kappa: ClassVar[int]
 
@@ -86,7 +86,7 @@ class Regression(Average):
     def identity(self) -> str:
         held = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "scope"}
         named = {name: held.pop(name) for name in ("names", "bounds")}
-        return spelled(type(self).__name__, **named, rows=self.rows, **held)
+        return spell(type(self).__name__, **named, rows=self.rows, **held)
 
     @property
     def width(self) -> int:
@@ -97,8 +97,8 @@ class Regression(Average):
     def terms(self) -> tuple[tuple[int, int, int], ...]:
         """(factor, j, l) of every cell: the sum over people of factor * z_j * z_l.
 
-        z_0 is `STEPS`, z_1 to z_(d-1) are the features in steps of their grid, z_d is the target in steps; a person of
-        whom any of them is missing adds nothing to any cell.
+        z_0 is `MODEL_STEPS`, z_1 to z_(d-1) are the features in steps of their grid, z_d is the target in steps; a
+        person of whom any of them is missing adds nothing to any cell.
         """
         d = self.width
         squares = [(1 if j == k else 2, j, k) for j in range(d) for k in range(j, d)]
@@ -106,28 +106,21 @@ class Regression(Average):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        d, kappa, square = self.width, self.kappa, STEPS * STEPS
+        d, kappa, square = self.width, self.kappa, MODEL_STEPS * MODEL_STEPS
         square *= self.rows
         reach = {"absent": (d * d + 2 * kappa * d) * square, "replace": (d + kappa) ** 2 * square}
         return (Part("coefficients of the loss", len(self.terms), reach),)
 
-    def tally(self, values: Any, codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
-        rows = Rows.of(values)
-        if rows.features.shape[1] != len(self.bounds):
+    def check_rows(self, features: int, people: int) -> None:
+        """Refuse what has other features, or more people than exact sums allow."""
+        if features != len(self.bounds):
             raise PlanError(
-                f"{rows.features.shape[1]} features and bounds for {len(self.bounds)}.",
+                f"{features} features and bounds for {len(self.bounds)}.",
                 rule="Every feature has public bounds.",
-                suggest="bounds_X=(low, high), two numbers or two lists with an entry per feature",
+                suggest=(Argument("bounds_X", (0, 1)), ", or two lists with an entry per feature"),
             )
-        if len(rows) > MAX_PEOPLE:
-            raise PlanError(f"{len(rows):,} people.", rule=f"A model takes at most {MAX_PEOPLE:,}.")
-        features = np.ascontiguousarray(as_doubles(rows.features))
-        products = product_sums(features, rows.target, Grid(self.bounds), self.target_steps, codes, levels)
-        return [np.stack([factor * products[:, k, j] for factor, j, k in self.terms], axis=1)]
-
-    @abstractmethod
-    def target_steps(self, target: NDArray[Any]) -> NDArray[np.float64]:
-        """The targets in steps from -2^16 to 2^16; NaN where missing."""
+        if people > MAX_PEOPLE:
+            raise PlanError(f"{people:,} people.", rule=f"A model takes at most {MAX_PEOPLE:,}.")
 
     # From noisy sums to a model ----------------------------------------------------------------------------------
 
@@ -151,7 +144,7 @@ class Regression(Average):
         return self._model(sums, weighting.total(levels), float(equivalent_scale(inverse)) / weighting.one)
 
     def _model(self, sums: Sums, weight: Fraction, scale: float) -> dict[str, float]:
-        d, square = self.width, float(STEPS * STEPS)
+        d, square = self.width, float(MODEL_STEPS * MODEL_STEPS)
         matrix, vector = np.zeros((d, d)), np.zeros(d)
         for (factor, j, k), cell in zip(self.terms, sums[0], strict=True):
             value = float(cell) / factor / square
@@ -206,7 +199,7 @@ class Regression(Average):
         """
         spread = 1 + (self.width - 1) / _MEAN_SQUARE
         noise = 1 / (2 * self.kappa) ** 2 + self.width * WEIGHT_SQUARE / 4
-        return (self.unit * float(np.sqrt(spread * noise)) / STEPS**2,)
+        return (self.unit * float(np.sqrt(spread * noise)) / MODEL_STEPS**2,)
 
     def describe(self) -> str:
         return f"{self.name.replace('_', ' ')} on {len(self.bounds)} feature{'s' if len(self.bounds) > 1 else ''}"
@@ -219,6 +212,7 @@ class LinearRegression(Regression):
     target_bounds: tuple[float, float]
 
     name: ClassVar[str] = "linear_regression"
+    summary: ClassVar[str] = "products"  # type: ignore[misc]
     kappa: ClassVar[int] = 1
 
     @classmethod
@@ -230,9 +224,6 @@ class LinearRegression(Regression):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "target_bounds", check_bounds(self.target_bounds, self.name))
-
-    def target_steps(self, target: NDArray[Any]) -> NDArray[np.float64]:
-        return Grid((self.target_bounds,)).steps(as_doubles(as_numbers(target)))
 
     @property
     def unit(self) -> float:
@@ -247,17 +238,14 @@ class LinearRegression(Regression):
         }
 
 
-#: Steps of whoever is of neither class, of the first, of the second; nobody is of both.
-_OF_CLASS = np.array([np.nan, -STEPS, STEPS, np.nan])
-
-
 @dataclass(frozen=True)
 class LogisticRegression(Regression):
-    """Log-odds of the second class, linear in the features; whoever is of neither class adds nothing."""
+    """Log-odds of the second class, linear in the features; a person of neither class adds nothing."""
 
     classes: tuple[Any, Any] = (0, 1)
 
     name: ClassVar[str] = "logistic_regression"
+    summary: ClassVar[str] = "class_products"  # type: ignore[misc]
     kappa: ClassVar[int] = 2
 
     @classmethod
@@ -270,12 +258,6 @@ class LogisticRegression(Regression):
         super().__post_init__()
         object.__setattr__(self, "classes", check_classes(self.classes))
 
-    def target_steps(self, target: NDArray[Any]) -> NDArray[np.float64]:
-        first, second = (_equal(target, label) for label in self.classes)
-        # By a table of four entries, since picking by a mask takes five times as long.
-        steps: NDArray[np.float64] = _OF_CLASS[first.view(np.uint8) + 2 * second.view(np.uint8)]
-        return steps
-
     @property
     def unit(self) -> float:
         """Errors are those of probabilities: a log-odds moves one by a quarter of itself at most."""
@@ -286,20 +268,41 @@ class LogisticRegression(Regression):
         return {"intercept": intercept, **slopes}
 
 
-def _equal(target: NDArray[Any], label: Any) -> NDArray[np.bool_]:
-    """Who has a label; an entry that cannot be compared has none."""
-    if target.dtype.kind != "O":
-        with np.errstate(all="ignore"):
-            same = np.asarray(target == label)
-        return same if same.shape == target.shape else np.zeros(target.shape, bool)
-    return np.fromiter((_is(entry, label) for entry in target), bool, len(target))
+@dataclass(frozen=True, eq=False)
+class NoisyLoss:
+    """w'Mw - 2w'v, with M = sum of weighted x x' and v = sum of weighted t x over `people`'s worth of weight.
 
+    A noisy M need not be positive definite, and where its eigenvalues are no larger than the noise they say nothing:
+    dividing by them would blow the model up. So M gets a ridge, direction by direction, that follows from public facts:
+    how large the noise is, and how large weights are expected to be. All of it is post-processing.
 
-def _is(entry: Any, label: Any) -> bool:
-    try:
-        return bool(entry == label)
-    except Exception:  # an object's own message would carry its value
-        return False
+    `matrix_scale` is the Laplace scale on the diagonal of M (half of it off the diagonal), `vector_scale` that in v.
+    """
+
+    matrix: Floats
+    vector: Floats
+    matrix_scale: float
+    vector_scale: float
+    people: float
+
+    def minimise(self) -> Floats:
+        """The weights of least expected loss, always finite.
+
+        In the basis of M's eigenvectors, v_i = m_i w_i + noise of variance s^2. With w_i of mean square g^2 the best
+        linear estimate is v_i m_i/(m_i^2 + s^2/g^2): a ridge of s^2/(g^2 m_i) on m_i. Eigenvalues that noise made
+        negative are those of directions that hardly vary; they are taken as 0, and so is the weight.
+        """
+        # In units of people or of what is there, whichever is larger, so that nothing overflows when squared.
+        unit = max(self.people, self.matrix_scale, float(np.abs(self.matrix).max()), 1e-300)
+        vector_scale, matrix_scale = self.vector_scale / unit, self.matrix_scale / unit
+        # s^2: the noise in v, and in M times weights of the expected size.
+        noise = 2 * vector_scale**2 + len(self.vector) * WEIGHT_SQUARE * 2 * (matrix_scale / 2) ** 2
+        values, basis = np.linalg.eigh(self.matrix / unit)
+        positive = np.maximum(values, 0.0)
+        ridge = noise / WEIGHT_SQUARE
+        shares = np.where(positive > _GRAIN, positive, 0.0) / np.maximum(positive**2 + ridge, _GRAIN**2)
+        weights: Floats = basis @ (shares * (basis.T @ (self.vector / unit)))
+        return weights
 
 
 # In the catalogue ---------------------------------------------------------------------------------------------------

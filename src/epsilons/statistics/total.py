@@ -19,14 +19,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epsilons.arguments import check_bounds
 from epsilons.statistics.additive import Additive, Average, Moments, Part, Sums, doubt
 from epsilons.statistics.base import Question, Scope, Statistic
 from epsilons.statistics.entry import BOUNDS, Entry, RowScope
-from epsilons.summaries.people import CHUNK, as_numbers, sum_by_level
-from epsilons.summaries.steps import ROW_STEPS, STEPS, RowValues, unit_scale, zero_steps
+from epsilons.summaries.arrays import STEPS, zero_steps
 
 #: A split of the budget is a multiple of 1/64, so that charges stay simple fractions.
 _SPLITS = 64
@@ -57,21 +55,7 @@ class Bounded(Additive):
     @property
     @abstractmethod
     def adds(self) -> tuple[str, ...]:
-        """What a row adds to each part, by name: the words of `ROW_STEPS`, which engines know as well."""
-
-    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
-        self._check_array()
-        numbers = as_numbers(values)
-        sums = [np.zeros(levels, np.int64) for _ in self.adds]
-        for start in range(0, len(numbers), CHUNK):
-            rows, code = RowValues(numbers[start : start + CHUNK], self.bounds), codes[start : start + CHUNK]
-            for part, name in zip(sums, self.adds, strict=True):
-                part += sum_by_level(ROW_STEPS[name](rows), code, levels)
-        return [part[:, None] for part in sums]
-
-    def steps(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
-        """Each value's place on the centred grid, from -2^30 to 2^30."""
-        return np.floor(unit_scale(numbers, self.bounds) * STEPS + 0.5).astype(np.int64)
+        """What a row adds to each part, by name: the keys of `ROW_STEPS`, which engines know as well."""
 
     def extremes(self) -> tuple[float, float]:
         return self.bounds

@@ -19,7 +19,7 @@ from epsilons.statistics.additive import Average, Moments, Part, Sums
 from epsilons.statistics.base import Statistic
 from epsilons.statistics.entry import BOUNDS, Entry, RowScope
 from epsilons.statistics.total import Bounded
-from epsilons.summaries.steps import STEPS
+from epsilons.summaries.arrays import STEPS
 
 HALF = Fraction(1, 2)
 #: The public guess of the mean's distance from the centre, in units of h, that goes with the split in halves.

@@ -22,7 +22,8 @@ from epsilons.preferences import Levels, roster_of
 from epsilons.statistics.additive import Part, weighted_sums
 from epsilons.statistics.base import Question, Rest, Weighting, proportional
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
-from epsilons.summaries.products import STEPS
+from epsilons.summaries import arrays
+from epsilons.summaries.arrays import MODEL_STEPS as STEPS
 from support.small_worlds import at_max
 
 LINEAR = LinearRegression(("a", "b"), ((-1.0, 1.0),) * 2, (-1.0, 1.0))
@@ -64,7 +65,7 @@ def worst_ratios(mechanism: Weighing, question: Question, epsilons: tuple[float,
             sums = []
             for own in (row, other):
                 data = np.array([own if i == person else (0.5, -1.0, 1.0) for i in range(len(epsilons))])
-                counts = statistic.tally(data, roster.codes, len(roster.levels.grants))[0]
+                counts = arrays.tally(statistic, data, roster.codes, len(roster.levels.grants))[0]
                 sums.append(weighted_sums(counts, weighting.weights))
             distance = sum(abs(a - b) for a, b in zip(*sums, strict=True))
             worst = max(worst, distance * inverse)
@@ -188,7 +189,10 @@ def sample_losses(
                 weight *= chance if stays else 1 - chance
             if weight > 0:
                 mask = np.array(kept)
-                sums = statistic.tally(np.array(data)[mask], roster.codes[mask], len(chances))[0].sum(axis=0) / unit
+                sums = (
+                    arrays.tally(statistic, np.array(data)[mask], roster.codes[mask], len(chances))[0].sum(axis=0)
+                    / unit
+                )
                 total += weight * np.exp(-rate * np.abs(grid - sums).sum(axis=1))
         return np.log(total)
 
