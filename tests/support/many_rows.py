@@ -62,10 +62,10 @@ class ManyRows:
             found.append(arrays.cells(statistic, self.value[here], codes, len(self.levels.grants)))
         return found
 
-    def grouped_sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
+    def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
         return self._sample(chances, entropy).grouped_cells(statistic)
 
-    cells = sampled_cells = grouped_cells  # type: ignore[assignment]
+    cells = grouped_cells  # type: ignore[assignment]
 
     def _sample(self, chances: Sequence[int], entropy: Entropy) -> ManyRows:
         kept = keep_people(entropy, self.roster.codes, chances)[self.person]

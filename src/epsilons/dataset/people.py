@@ -53,10 +53,6 @@ class TablePeople:
         (found,) = self.grouped_cells(statistic)
         return found
 
-    def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> SortedCells:
-        (found,) = self.grouped_sampled_cells(statistic, chances, entropy)
-        return found
-
     def grouped_cells(self, statistic: Order) -> list[SortedCells]:
         found = self._cells(statistic, self.preparation.prepared)
         if statistic.scope is not None:
@@ -64,7 +60,7 @@ class TablePeople:
         # A public number of values: whoever is on the roster and has no row is missing like whoever has no value.
         return [self._everyone(cells) for cells in found]
 
-    def grouped_sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
+    def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
         if min(chances) >= ALWAYS:  # grants alone say so: everyone who is used is certain to be in
             return self._cells(statistic, self.preparation.prepared)
         with self.sampled(chances, entropy) as sampled:

@@ -149,7 +149,7 @@ class SmoothSensitivity(Mechanism):
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
         statistic = _order(question)
         if self.inside == "sample":
-            cells = people.sampled_cells(statistic, self._chances(question, people.levels), entropy)
+            (cells,) = people.sampled_cells(statistic, self._chances(question, people.levels), entropy)
         else:
             cells = self._cells(question, people)
         centre, scale = self.noise(question, people.levels, cells)

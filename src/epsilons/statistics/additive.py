@@ -149,7 +149,7 @@ class Additive(Statistic):
         return self.centre
 
     def guess(self, question: Question) -> Moments:
-        """Public expectations at the question's own guesses."""
+        """`moments` at the question's own guesses."""
         return self.moments(question.spread, question.density, question.location)
 
     def facts(self, question: Question, people: int) -> Facts:
@@ -221,8 +221,9 @@ class Additive(Statistic):
     # Draws ---------------------------------------------------------------------------------------------------------
 
     def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
-        sums = []
-        for part, counts in zip(self.parts, self._tally(weighting, people, entropy), strict=True):
+        sums, chances = [], weighting.chances
+        summary = people.tally(self) if chances is None else self.sampled_tally(people, chances, entropy)
+        for part, counts in zip(self.parts, summary, strict=True):
             inverse = weighting.inverse_scale(part.share, part.reach[question.neighbors])
             exact = weighted_sums(counts, weighting.weights)
             noise = self.noise(entropy, inverse, len(exact))
@@ -234,7 +235,7 @@ class Additive(Statistic):
             raise PlanError("Only single numbers are simulated in bulk.")
         if weighting.chances is not None:
             return np.array([self.draw(question, weighting, people, entropy).value for _ in range(size)], float)
-        exact = weighted_sums(self._tally(weighting, people, entropy)[0], weighting.weights)[0]
+        exact = weighted_sums(people.tally(self)[0], weighting.weights)[0]
         inverse = weighting.inverse_scale(self.parts[0].share, self.parts[0].reach[question.neighbors])
         noise = discrete_laplace_many(entropy, inverse, size)
         zero, one = (self.finish(question, [[Fraction(k)]], weighting, people.levels) for k in (0, 1))
@@ -244,10 +245,6 @@ class Additive(Statistic):
     def noise(self, entropy: Entropy, inverse: Fraction, cells: int) -> list[int]:
         """One draw after the other: for a few cells that is faster than many at once."""
         return [discrete_laplace(entropy, inverse) for _ in range(cells)]
-
-    def _tally(self, weighting: Weighting, people: People, entropy: Entropy) -> list[Integers]:
-        chances = weighting.chances
-        return people.tally(self) if chances is None else self.sampled_tally(people, chances, entropy)
 
     def sampled_tally(self, people: People, chances: Sequence[int], entropy: Entropy) -> list[Integers]:
         """The summary of a fresh random sample of people."""
@@ -317,10 +314,7 @@ class Counting(Additive):
         return [thin_counts(part, chances, entropy) for part in people.tally(self)]
 
     def seen(self, question: Question, mean: float, doubt: float) -> Moments:
-        """A fraction of ones is taken two standard errors nearer to a half than it looks.
-
-        A few people who happen to agree must not make the error bar collapse.
-        """
+        """A fraction of ones is taken two standard errors nearer to a half: few who agree must not collapse the bar."""
         if not self.one_each:
             return super().seen(question, mean, doubt)
         mean = min(max(mean, 0.0), 1.0)

@@ -12,7 +12,9 @@ from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, r
 from epsilons.statistics.base import Scope, Statistic
 from epsilons.statistics.entry import ON_TABLES, Entry, RowScope
 
-_OF = ("people", "rows")
+
+def _check_of(of: Any) -> str:
+    return check_name("of", of, ("people", "rows"))
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Count(Counting):
     scoped: ClassVar[tuple[str, ...]] = ("of",)
 
     def __post_init__(self) -> None:
-        check_name("of", self.of, _OF)
+        _check_of(self.of)
 
     @property
     def summary(self) -> str:  # type: ignore[override]
@@ -39,7 +41,7 @@ class Count(Counting):
 
     @property
     def one_each(self) -> bool:
-        return self.scope is None or self.scope.rows == 1 or (self.of == "people" and not self.scope.moves)
+        return self.scope is None or self.scope.rows == 1 or (self.of == "people" and self.scope.cells == 1)
 
     @property
     def _most(self) -> int:
@@ -75,24 +77,16 @@ class Count(Counting):
 # In the catalogue ---------------------------------------------------------------------------------------------------
 
 
-def _count(given: Mapping[str, Any], over: RowScope) -> Statistic:
+def _build(given: Mapping[str, Any], over: RowScope) -> Statistic:
     of = "people" if given.get("of") is None else given["of"]
     return Count() if over.column and over.fixed else Count(over.scope, of)
 
 
+_OF = Parameter("of", Literal["people", "rows"] | None, None, "What is counted.", _check_of, fronts=ON_TABLES)
 ENTRY = Entry(
     name="count",
-    build=_count,
-    arguments=(
-        Parameter(
-            "of",
-            Literal["people", "rows"] | None,
-            None,
-            "What is counted.",
-            lambda given: check_name("of", given, _OF),
-            fronts=ON_TABLES,
-        ),
-    ),
+    build=_build,
+    arguments=(_OF,),
     column="optional",
     text=True,
     missing="not counted",

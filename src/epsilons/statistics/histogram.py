@@ -13,14 +13,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from epsilons.arguments import Parameter, check_name, check_real
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spell, whole_or_float
 from epsilons.statistics.base import Scope, Statistic
 from epsilons.statistics.entry import Entry, RowScope
 
 MAX_CELLS = 100_000
-_NAMES = 'categories=["north", "south"]'
-_EDGES = "edges=[0, 10, 20]"
+_NAMES, _EDGES = Argument("categories", ["north", "south"]), Argument("edges", [0, 10, 20])
+_RULE = "Bins are [edge, next edge)."
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Histogram(Counting):
             raise PlanError(
                 "A histogram needs either edges or categories.",
                 rule="Bins are public facts; reading them from the data would leak it.",
-                suggest="eps.histogram(values, epsilons, edges=[0, 10, 20])",
+                suggest=_EDGES,
             )
         check_name("outside", self.outside, ("drop", "clip"))
         if self.edges is not None:
@@ -52,14 +52,15 @@ class Histogram(Counting):
         if self.categories is not None:
             self._check_categories(self.categories)
             if self.outside == "clip":
-                raise PlanError("Categories have no ends to clip to.", suggest='edges, or outside="drop"')
+                drop = Argument("outside", "drop")
+                raise PlanError("Categories have no ends to clip to.", suggest=(_EDGES, ", or ", drop))
         if self.bins > MAX_CELLS:
             raise PlanError(f"A histogram of {self.bins:,} bins.", rule=f"At most {MAX_CELLS:,}.", suggest="wider bins")
 
     @classmethod
     def of(cls, edges: Any, categories: Any, outside: str, scope: Scope | None = None) -> Histogram:
-        """From whatever sequence the caller has."""
-        return cls(_listed(edges, "Edges", _EDGES), _listed(categories, "Categories", _NAMES), outside, scope)
+        """From any sequences."""
+        return cls(_list(edges, "Edges", _EDGES), _list(categories, "Categories", _NAMES), outside, scope)
 
     def identity(self) -> str:
         name = type(self).__name__
@@ -93,21 +94,15 @@ class Histogram(Counting):
         try:
             edges = tuple(check_real(edge) for edge in given)
         except TypeError:
-            raise PlanError("Edges are not numbers.", rule="Bins are [edge, next edge).", suggest=_EDGES) from None
+            raise PlanError("Edges are not numbers.", rule=_RULE, suggest=_EDGES) from None
         if len(edges) < 2 or any(math.isnan(e) for e in edges) or any(a >= b for a, b in pairwise(edges)):
-            raise PlanError(
-                "Edges are fewer than two, or do not increase.",
-                rule="Bins are [edge, next edge).",
-                suggest=_EDGES,
-            )
+            raise PlanError("Edges are fewer than two, or do not increase.", rule=_RULE, suggest=_EDGES)
         object.__setattr__(self, "edges", edges)
 
     @property
     def bins(self) -> int:
         """How many bins there are in each group."""
-        if self.edges is not None:
-            return len(self.edges) - 1
-        return len(self.categories or ())
+        return len(self.categories or ()) if self.edges is None else len(self.edges) - 1
 
     @property
     def cells(self) -> int:
@@ -117,9 +112,7 @@ class Histogram(Counting):
     @property
     def bin_keys(self) -> tuple[Hashable, ...]:
         """What the bins of a group are called."""
-        if self.edges is not None:
-            return tuple(pairwise(self.edges))
-        return self.categories or ()
+        return (self.categories or ()) if self.edges is None else tuple(pairwise(self.edges))
 
     @property
     def keys(self) -> tuple[Hashable, ...] | None:
@@ -161,7 +154,7 @@ def _is_plain(category: Any) -> bool:
     return category is None or isinstance(category, (str, bool, int, float, datetime.date))
 
 
-def _listed(given: Any, what: str, hint: str) -> tuple[Any, ...] | None:
+def _list(given: Any, what: str, hint: Argument) -> tuple[Any, ...] | None:
     if given is None:
         return None
     try:
@@ -175,13 +168,13 @@ def _listed(given: Any, what: str, hint: str) -> tuple[Any, ...] | None:
 # In the catalogue ---------------------------------------------------------------------------------------------------
 
 
-def _histogram(given: Mapping[str, Any], over: RowScope) -> Statistic:
+def _build(given: Mapping[str, Any], over: RowScope) -> Statistic:
     return Histogram.of(given["edges"], given["categories"], given["outside"], None if over.fixed else over.scope)
 
 
-HISTOGRAM = Entry(
+ENTRY = Entry(
     name="histogram",
-    build=_histogram,
+    build=_build,
     arguments=(
         Parameter("edges", Sequence[float] | None, None, "Bins [a, b), [b, c), ..."),
         Parameter("categories", Sequence[Hashable] | None, None, "Categories, instead of bins."),
@@ -201,4 +194,4 @@ HISTOGRAM = Entry(
     command="epsilons histogram people.toml wage --edges 0,10,20,50,100 --share 0.05",
 )
 
-ENTRIES = (HISTOGRAM,)
+ENTRIES = (ENTRY,)

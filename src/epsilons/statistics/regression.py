@@ -22,7 +22,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epsilons.arguments import Parameter, check_bounds
 from epsilons.errors import Argument, PlanError
@@ -32,7 +31,7 @@ from epsilons.preferences import Levels
 from epsilons.statistics.additive import Average, Moments, Part, Sums, spell
 from epsilons.statistics.base import Floats, Question, Rest, Scope, Statistic, Weighting, equivalent_scale
 from epsilons.statistics.entry import ON_ARRAYS, ON_TABLES, Bounds, Entry, RowScope
-from epsilons.statistics.features import check_classes, check_names, check_target, feature_bounds
+from epsilons.statistics.features import BOUNDS_RULE, check_classes, check_names, feature_bounds
 from epsilons.summaries.arrays import MAX_PEOPLE, MODEL_STEPS
 
 #: The public guess of a weight's mean square, for features and targets on [-1, 1].
@@ -106,8 +105,7 @@ class Regression(Average):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        d, kappa, square = self.width, self.kappa, MODEL_STEPS * MODEL_STEPS
-        square *= self.rows
+        d, kappa, square = self.width, self.kappa, MODEL_STEPS * MODEL_STEPS * self.rows
         reach = {"absent": (d * d + 2 * kappa * d) * square, "replace": (d + kappa) ** 2 * square}
         return (Part("coefficients of the loss", len(self.terms), reach),)
 
@@ -153,21 +151,19 @@ class Regression(Average):
             else:
                 matrix[j, k] = matrix[k, j] = value
         loss = NoisyLoss(matrix, vector, scale / square, scale / (2 * self.kappa * square), float(weight))
-        return self.unscaled(self.kappa * loss.minimise())
+        return self.unscale(self.kappa * loss.minimise())
 
     @abstractmethod
-    def unscaled(self, weights: NDArray[np.float64]) -> dict[str, float]:
+    def unscale(self, weights: Floats) -> dict[str, float]:
         """The model in the units of the data from weights on [-1, 1]."""
 
-    def _feature_units(self, weights: NDArray[np.float64]) -> tuple[float, dict[str, float]]:
+    def _feature_units(self, weights: Floats) -> tuple[float, dict[str, float]]:
         """(intercept, slopes) for features in their own units: w.x = w_0 + sum_j w_j (x_j - c_j)/h_j."""
-        slopes = {
-            name: float(w) / (high / 2 - low / 2)
-            for name, w, (low, high) in zip(self.names, weights[1:], self.bounds, strict=True)
-        }
+        features = zip(self.names, weights[1:], self.bounds, strict=True)
+        slopes = {name: float(w) / (high / 2 - low / 2) for name, w, (low, high) in features}
         centres = (low / 2 + high / 2 for low, high in self.bounds)
-        moved = sum(slope * centre for slope, centre in zip(slopes.values(), centres, strict=True))
-        return float(weights[0]) - moved, slopes
+        offset = sum(slope * centre for slope, centre in zip(slopes.values(), centres, strict=True))
+        return float(weights[0]) - offset, slopes
 
     # Predictions of the error, from public guesses -----------------------------------------------------------------
 
@@ -215,12 +211,6 @@ class LinearRegression(Regression):
     summary: ClassVar[str] = "products"  # type: ignore[misc]
     kappa: ClassVar[int] = 1
 
-    @classmethod
-    def of(cls, bounds_X: Any, bounds_y: Any, features: Any) -> LinearRegression:
-        """From the caller's words; the names of the features say how many there are."""
-        names, bounds = feature_bounds(bounds_X, features)
-        return cls(names, bounds, check_target(bounds_y))
-
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "target_bounds", check_bounds(self.target_bounds, self.name))
@@ -229,13 +219,10 @@ class LinearRegression(Regression):
     def unit(self) -> float:
         return self.target_bounds[1] / 2 - self.target_bounds[0] / 2
 
-    def unscaled(self, weights: NDArray[np.float64]) -> dict[str, float]:
+    def unscale(self, weights: Floats) -> dict[str, float]:
         intercept, slopes = self._feature_units(weights)
         centre = self.target_bounds[0] / 2 + self.target_bounds[1] / 2
-        return {
-            "intercept": centre + self.unit * intercept,
-            **{name: self.unit * slope for name, slope in slopes.items()},
-        }
+        return {"intercept": centre + self.unit * intercept, **{name: self.unit * w for name, w in slopes.items()}}
 
 
 @dataclass(frozen=True)
@@ -248,12 +235,6 @@ class LogisticRegression(Regression):
     summary: ClassVar[str] = "class_products"  # type: ignore[misc]
     kappa: ClassVar[int] = 2
 
-    @classmethod
-    def of(cls, bounds_X: Any, classes: Any, features: Any) -> LogisticRegression:
-        """From the caller's words; the names of the features say how many there are."""
-        names, bounds = feature_bounds(bounds_X, features)
-        return cls(names, bounds, check_classes(classes))
-
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "classes", check_classes(self.classes))
@@ -263,7 +244,7 @@ class LogisticRegression(Regression):
         """Errors are those of probabilities: a log-odds moves one by a quarter of itself at most."""
         return 0.5
 
-    def unscaled(self, weights: NDArray[np.float64]) -> dict[str, float]:
+    def unscale(self, weights: Floats) -> dict[str, float]:
         intercept, slopes = self._feature_units(weights)
         return {"intercept": intercept, **slopes}
 
@@ -316,38 +297,34 @@ def _several(over: RowScope) -> Scope | None:
 def _linear(given: Mapping[str, Any], over: RowScope) -> Statistic:
     """On tables the bounds of all columns are found by name before."""
     if "bounds_X" in given:
-        return LinearRegression.of(given["bounds_X"], given["bounds_y"], given["features"])
+        names, bounds = feature_bounds(given["bounds_X"], given["features"])
+        if given["bounds_y"] is None:
+            hint = Argument("bounds_y", (0, 100))
+            raise PlanError("There are no bounds for the target.", rule=BOUNDS_RULE, suggest=hint)
+        return LinearRegression(names, bounds, given["bounds_y"])
     return LinearRegression(given["features"], given["bounds"], given["target"], scope=_several(over))
 
 
 def _logistic(given: Mapping[str, Any], over: RowScope) -> Statistic:
     if "bounds_X" in given:
-        return LogisticRegression.of(given["bounds_X"], given["classes"], given["features"])
+        return LogisticRegression(*feature_bounds(given["bounds_X"], given["features"]), given["classes"])
     return LogisticRegression(given["features"], given["bounds"], given["classes"], scope=_several(over))
 
 
-_BOUNDS_X = Parameter(
-    "bounds_X", Any, None, "Public bounds of the features: two numbers, or two lists.", fronts=ON_ARRAYS
-)
+_X = "Public bounds of the features: two numbers, or two lists."
+_BOUNDS_X = Parameter("bounds_X", Any, None, _X, fronts=ON_ARRAYS)
+_BOUNDS_Y = Parameter("bounds_y", Bounds, None, "Public bounds of the target.", fronts=ON_ARRAYS)
 _NAMES = Parameter("features", Sequence[str] | None, None, "The features' names.", fronts=ON_ARRAYS)
-_COLUMNS = Parameter(
-    "features", Sequence[str], None, "The columns of the features.", positional=True, required=True, fronts=ON_TABLES
-)
-_BY_COLUMN = Parameter(
-    "bounds", Mapping[str, tuple[float, float]] | None, None, "Public bounds of the columns.", fronts=ON_TABLES
-)
+_BY_PLACE: dict[str, Any] = {"positional": True, "required": True, "fronts": ON_TABLES}
+_COLUMNS = Parameter("features", Sequence[str], None, "The columns of the features.", **_BY_PLACE)
+_PAIRS = Mapping[str, tuple[float, float]] | None
+_BY_COLUMN = Parameter("bounds", _PAIRS, None, "Public bounds of the columns.", fronts=ON_TABLES)
 _CLASSES = Parameter("classes", Sequence[Any], (0, 1), "The two public classes; the second is the one predicted.")
 
-LINEAR_REGRESSION = Entry(
+_LINEAR = Entry(
     name="linear_regression",
     build=_linear,
-    arguments=(
-        _COLUMNS,
-        _BOUNDS_X,
-        Parameter("bounds_y", Bounds, None, "Public bounds of the target.", fronts=ON_ARRAYS),
-        _NAMES,
-        _BY_COLUMN,
-    ),
+    arguments=(_COLUMNS, _BOUNDS_X, _BOUNDS_Y, _NAMES, _BY_COLUMN),
     model=True,
     doc="""\
 Least squares with an intercept. Values beyond the public bounds go to the bound; incomplete people add nothing.
@@ -367,7 +344,7 @@ and the features' names to coefficients in the units of the data.""",
     command="epsilons linear-regression people.toml wage age --bounds wage=0,100 --bounds age=15,90 --share 0.05",
 )
 
-LOGISTIC_REGRESSION = Entry(
+_LOGISTIC = Entry(
     name="logistic_regression",
     build=_logistic,
     arguments=(_COLUMNS, _BOUNDS_X, _CLASSES, _NAMES, _BY_COLUMN),
@@ -386,7 +363,4 @@ LOGISTIC_REGRESSION = Entry(
     command="epsilons logistic-regression people.toml union age --bounds age=15,90 --classes no,yes --share 0.05",
 )
 
-ENTRIES = (
-    LINEAR_REGRESSION,
-    LOGISTIC_REGRESSION,
-)
+ENTRIES = (_LINEAR, _LOGISTIC)

@@ -92,20 +92,15 @@ class Sum(Bounded):
         return max(abs(bound) for bound in self.bounds)
 
     @property
-    def ends(self) -> tuple[int, int]:
-        """The grid points of the bounds, around zero."""
-        low, high = zero_steps(np.array(self.bounds), self.bounds)
-        return int(low), int(high)
-
-    @property
     def adds(self) -> tuple[str, ...]:
         return ("centred",) if self.scope is None else ("zero",)
 
     @property
     def parts(self) -> tuple[Part, ...]:
         if self.scope is None:
-            return (Part("centred sum", 1, {"absent": STEPS, "replace": 2 * STEPS}),)
-        return (Part("sum", self.scope.cells, self.scope.reach(*self.ends)),)
+            return (Part("centred sum", 1, Scope().reach(-STEPS, STEPS)),)
+        low, high = zero_steps(np.array(self.bounds), self.bounds)
+        return (Part("sum", self.scope.cells, self.scope.reach(int(low), int(high))),)
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         if self.scope is None:
@@ -178,11 +173,9 @@ class Mean(Average, Bounded):
         low, high = check_bounds(bounds, cls.name)
         half = (high - low) / 2
         off = half / 2 if location is None else min(abs(min(max(location, low), high) - (low + high) / 2), half)
-        sizes = (
-            (half * scope.reach(-STEPS, STEPS)[neighbors] / STEPS) ** (2 / 3),
-            (off * scope.reach(0, 1)[neighbors]) ** (2 / 3),
-        )
-        best = round(_SPLITS * sizes[0] / (sizes[0] + sizes[1]))
+        first = (half * scope.reach(-STEPS, STEPS)[neighbors] / STEPS) ** (2 / 3)
+        second = (off * scope.reach(0, 1)[neighbors]) ** (2 / 3)
+        best = round(_SPLITS * first / (first + second))
         return cls((low, high), scope, Fraction(min(max(best, 1), _SPLITS - 4), _SPLITS), off)
 
     @property
@@ -191,22 +184,17 @@ class Mean(Average, Bounded):
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        if self.scope is None:
-            return (Part("centred sum", 1, {"absent": STEPS, "replace": 2 * STEPS}),)
-        return (
-            Part("centred sum", self.scope.cells, self.scope.reach(-STEPS, STEPS), self.split),
-            Part("rows", self.scope.cells, self.scope.reach(0, 1), 1 - self.split),
-        )
+        scope = self.scope or Scope()
+        total = Part("centred sum", scope.cells, scope.reach(-STEPS, STEPS), self.split)
+        return (total,) if self.scope is None else (total, Part("rows", scope.cells, scope.reach(0, 1), 1 - self.split))
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         if self.scope is None:
             return float(self.middle + self.half * sums[0][0] / STEPS / weight)
         low, high = Fraction(self.bounds[0]), Fraction(self.bounds[1])
-        means = []
-        for sum_, rows in zip(sums[0], sums[1], strict=True):
-            mean = self.middle + self.half * sum_ / STEPS / max(rows, Fraction(1))
-            means.append(float(min(max(mean, low), high)))
-        return self.scope.shaped(means)
+        pairs = zip(*sums, strict=True)
+        means = (self.middle + self.half * sum_ / STEPS / max(rows, Fraction(1)) for sum_, rows in pairs)
+        return self.scope.shaped(float(min(max(mean, low), high)) for mean in means)
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """With a scope, of one person's part in the mean of those who count: the fewer count, the more each matters."""
@@ -235,19 +223,15 @@ class Mean(Average, Bounded):
 # In the catalogue ---------------------------------------------------------------------------------------------------
 
 
-def _sum(given: Mapping[str, Any], over: RowScope) -> Statistic:
-    return Sum(given["bounds"], None if over.complete else over.scope)
-
-
 def _mean(given: Mapping[str, Any], over: RowScope) -> Statistic:
     if over.complete:
         return Mean(given["bounds"])
     return Mean.over(over.scope, given["bounds"], over.neighbors, over.location)
 
 
-SUM = Entry(
+_SUM = Entry(
     name="sum",
-    build=_sum,
+    build=lambda given, over: Sum(given["bounds"], None if over.complete else over.scope),
     arguments=(BOUNDS,),
     doc="The sum of values clipped to public bounds; a missing value counts as their centre.",
     table_doc="The sum of values clipped to public bounds.",
@@ -256,8 +240,7 @@ SUM = Entry(
     sql=("Sum",),
 )
 
-
-MEAN = Entry(
+_MEAN = Entry(
     name="mean",
     build=_mean,
     arguments=(BOUNDS,),
@@ -274,7 +257,4 @@ MEAN = Entry(
     sql=("Avg",),
 )
 
-ENTRIES = (
-    SUM,
-    MEAN,
-)
+ENTRIES = (_SUM, _MEAN)

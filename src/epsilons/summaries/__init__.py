@@ -40,13 +40,10 @@ class People(Protocol):
     def cells(self, statistic: Order) -> SortedCells:
         """Sorted grid points with levels."""
 
-    def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> SortedCells:
-        """`cells` of a sample."""
-
     def grouped_cells(self, statistic: Order) -> list[SortedCells]:
         """`cells` for each group of the statistic's scope; one where there are no groups."""
 
-    def grouped_sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
+    def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
         """`grouped_cells` of a sample of people, whose rows stay or go together."""
 
     def samples(self, chances: Sequence[int] | None) -> Iterator[tuple[float, People]]:

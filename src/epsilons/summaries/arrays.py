@@ -80,14 +80,11 @@ class ArrayPeople:
     def cells(self, statistic: Order) -> SortedCells:
         return cells(statistic, self.values, self.roster.codes, len(self.levels.grants))
 
-    def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> SortedCells:
-        return self._keep(keep_people(entropy, self.roster.codes, chances)).cells(statistic)
+    def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
+        return [self._keep(keep_people(entropy, self.roster.codes, chances)).cells(statistic)]
 
     def grouped_cells(self, statistic: Order) -> list[SortedCells]:
         return [self.cells(statistic)]
-
-    def grouped_sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
-        return [self.sampled_cells(statistic, chances, entropy)]
 
     def samples(self, chances: Sequence[int] | None) -> Iterator[tuple[float, ArrayPeople]]:
         if chances is None:
@@ -144,7 +141,8 @@ def steps(statistic: Bounded, values: NDArray[Any], codes: Codes, levels: int) -
     for start in range(0, len(numbers), CHUNK):
         rows, code = RowValues(numbers[start : start + CHUNK], statistic.bounds), codes[start : start + CHUNK]
         for part, name in zip(sums, statistic.adds, strict=True):
-            part += sum_by_level(ROW_STEPS[name](rows), code, levels)
+            # Exact, though `numpy.bincount` adds in doubles: 2^18 steps of at most 2^31 add up to at most 2^49.
+            part += np.bincount(code, weights=ROW_STEPS[name](rows), minlength=levels).astype(np.int64)
     return list(sums[:, :, None])
 
 
@@ -162,8 +160,13 @@ def bins(statistic: Histogram, values: NDArray[Any], codes: Codes, levels: int) 
 
 def products(statistic: LinearRegression, values: Any, codes: Codes, levels: int) -> list[Integers]:
     """Sums of the products of two features, or of a feature and a target that is a number."""
-    bounds = (statistic.target_bounds,)
-    return _products(statistic, values, codes, levels, lambda aim: model_steps(as_doubles(as_numbers(aim)), bounds))
+    scale, shift = model_scale((statistic.target_bounds,))
+
+    def place(aim: NDArray[Any]) -> Floats:
+        with np.errstate(all="ignore"):
+            return np.clip(np.floor(as_doubles(as_numbers(aim)) * scale + shift), -MODEL_STEPS, MODEL_STEPS)
+
+    return _products(statistic, values, codes, levels, place)
 
 
 def class_products(statistic: LogisticRegression, values: Any, codes: Codes, levels: int) -> list[Integers]:
@@ -198,16 +201,10 @@ def cells(statistic: Order, values: NDArray[Any], codes: Codes, levels: int) -> 
     return SortedCells(keys, missing, levels)
 
 
-#: The summaries that add up over people, as statistics name them. A person of an array has one row, so counting people
-#: is counting rows.
-SUMMARIES: dict[str, Callable[[Any, Any, Codes, int], list[Integers]]] = {
-    "ones": ones,
-    "people": ones,
-    "bins": bins,
-    "steps": steps,
-    "products": products,
-    "class_products": class_products,
-}
+Summary = Callable[[Any, Any, Codes, int], list[Integers]]
+#: The summaries that add up over people. A person of an array has one row: counting people is counting rows.
+SUMMARIES: dict[str, Summary] = {"ones": ones, "people": ones, "bins": bins, "steps": steps}
+SUMMARIES |= {"products": products, "class_products": class_products}
 
 
 def _check_scope(statistic: Additive) -> None:
@@ -268,14 +265,6 @@ ROW_STEPS: dict[str, Callable[[RowValues], Floats]] = {
 }
 
 
-def sum_by_level(added: Floats, codes: Codes, levels: int) -> Integers:
-    """Exact integer sums per level of one chunk of whole numbers of magnitude at most 2^31.
-
-    `numpy.bincount` adds in doubles; a chunk has 2^18 people, so no partial sum passes 2^49 and none is rounded.
-    """
-    return np.bincount(codes, weights=added, minlength=levels).astype(np.int64)
-
-
 # Which bin a value is in ----------------------------------------------------------------------------------------------
 
 
@@ -306,16 +295,9 @@ def _lookup(index: dict[Hashable, int], value: Any) -> int:
 
 
 def model_scale(bounds: tuple[Pair, ...]) -> tuple[Floats, Floats]:
-    """(steps per unit, what is added before the floor is taken: the centre, and a half), for each column."""
+    """(scale, shift) of each column: floor(scale x + shift), cut to the grid, is floor(2^16 (x - c)/h + 1/2)."""
     scale = np.array([MODEL_STEPS / (high / 2 - low / 2) for low, high in bounds])
     return scale, 0.5 - np.array([low / 2 + high / 2 for low, high in bounds]) * scale
-
-
-def model_steps(columns: Floats, bounds: tuple[Pair, ...]) -> Floats:
-    """floor(2^16 (x - c)/h + 1/2), cut to the grid; what is not a number stays so."""
-    scale, shift = model_scale(bounds)
-    with np.errstate(all="ignore"):
-        return np.clip(np.floor(columns * scale + shift), -MODEL_STEPS, MODEL_STEPS)
 
 
 #: Steps of a person of neither class, of the first, of the second; nobody is of both.
@@ -355,14 +337,14 @@ def product_sums(
     """For each level the matrix Z'Z of Z = (`MODEL_STEPS`, features, target) in steps, below and on the diagonal.
 
     `bounds` say where the features lie, `place` puts targets on their grid. A person who lacks a feature or the target
-    adds nothing. The target's product with itself is left out: no model needs it.
-
-    Every entry is a whole number of magnitude at most 2^16, so doubles hold the sums of a block exactly, in whatever
-    order a matrix product adds. Blocks are added in 64-bit integers.
+    adds nothing. The target's product with itself is left out: no model needs it. Entries are whole numbers of
+    magnitude at most 2^16, so doubles hold the sums of a block exactly, in whatever order a matrix product adds. Blocks
+    are added in 64-bit integers.
     """
     total = np.zeros((levels, features.shape[1] + 2, features.shape[1] + 2), np.int64)
     # Ours to overwrite: rows of one slice, sorted by level, and beside them 1 and target, one row each.
     rows, sides = np.empty((_SLICE, features.shape[1])), np.empty((2, _SLICE))
+    # Rows go to the grid laid end to end.
     scale, shift = (np.tile(each, _SLICE) for each in model_scale(bounds))
     with np.errstate(all="ignore"):
         for start in range(0, len(target), _BLOCK):
@@ -380,20 +362,15 @@ def product_sums(
                     some = block[first : first + _SLICE]
                 else:
                     some = np.take(block, order[first : first + _SLICE], axis=0, out=x, mode="clip")
-                _to_grid(some.reshape(-1), scale, shift, x.reshape(-1))
+                flat, some = x.reshape(-1), some.reshape(-1)
+                np.multiply(some, scale[: len(flat)], out=flat)
+                flat += shift[: len(flat)]
+                np.clip(np.floor(flat, out=flat), -MODEL_STEPS, MODEL_STEPS, out=flat)
                 side[0], side[1] = MODEL_STEPS, aims[first : first + _SLICE]
                 _drop_missing(x, side)
                 _add_by_level(sums, x, side, edges, first)
             total += sums.astype(np.int64)
     return total
-
-
-def _to_grid(flat: Floats, scale: Floats, shift: Floats, out: Floats) -> None:
-    """`model_steps` on rows laid end to end."""
-    np.multiply(flat, scale[: len(flat)], out=out)
-    out += shift[: len(flat)]
-    np.floor(out, out=out)
-    np.clip(out, -MODEL_STEPS, MODEL_STEPS, out=out)
 
 
 def _drop_missing(x: Floats, side: Floats) -> None:

@@ -130,7 +130,7 @@ def _scale(bounds: Pair, value: exp.Expr, steps: int) -> exp.Expr:
 
 
 def model_step(kind: Column, bounds: Pair) -> exp.Expr:
-    """`arrays.model_steps`: floor(x*scale + shift), cut to the grid.
+    """`arrays.model_scale`: floor(x*scale + shift), cut to the grid.
 
     Where the bounds themselves land on the ends of the grid, as nearly all do, comparing with them is enough. Otherwise
     values are first cut one width beyond the bounds, where the grid has long ended: so nothing overflows.

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
@@ -21,16 +20,7 @@ from epsilons.engines.trees import Predicate, both, cast, column, double, litera
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.summaries.arrays import MAX_PEOPLE, MODEL_STEPS, STEPS
 from epsilons.summaries.cells import LEVEL_BITS, CellCounts, CellRows
-from epsilons.summaries.columns import (
-    NO_CELL,
-    STEP_TREES,
-    Keys,
-    as_double,
-    bin_of,
-    grid_cell,
-    integers,
-    model_step,
-)
+from epsilons.summaries.columns import NO_CELL, STEP_TREES, Keys, as_double, bin_of, grid_cell, integers, model_step
 
 if TYPE_CHECKING:
     from epsilons.statistics.base import Statistic
@@ -81,12 +71,7 @@ class Prepared:
 
 
 def tally(
-    prepared: Prepared,
-    statistic: Any,
-    name: str | None,
-    *,
-    where: Predicate | None = None,
-    by: Keys | None = None,
+    prepared: Prepared, statistic: Any, name: str | None, *, where: Predicate | None = None, by: Keys | None = None
 ) -> list[Integers]:
     """For each part of an additive statistic of the column `name` an array [group, level, cell] of exact sums."""
     kind = None if name is None else prepared.schema.find(name)
@@ -94,13 +79,14 @@ def tally(
         return [_products(prepared, statistic, kind, where)[None, :, :]]
     check_room(statistic, prepared.rows)
     asked = _summary(statistic)(statistic, kind)
-    found = _run(prepared, asked, where, by)
-    size = (by.count if by else 1, prepared.levels, asked.cells)
-    sums = [found.place(f"sum{place}", size) for place in range(len(asked.sums))]
-    if sums and not asked.counts_rows:
-        return sums
-    counts = found.place("count", size)
-    return [*sums, counts.sum(axis=2)[:, :, None]] if sums else [counts]
+    result, *places = _run(prepared, asked, where, by)
+    sums = np.zeros((1 + len(asked.sums), by.count if by else 1, prepared.levels, asked.cells), np.int64)
+    for name, part in zip(("count", *(f"sum{place}" for place in range(len(asked.sums)))), sums, strict=True):
+        # A key that has two spellings (0.0 and -0.0) adds up.
+        np.add.at(part, tuple(places), result[name])
+    if not asked.sums:
+        return [sums[0]]
+    return [*sums[1:], sums[0]] if asked.counts_rows else list(sums[1:])
 
 
 def cells(
@@ -116,10 +102,9 @@ def cells(
     many = statistic.points * prepared.levels > MOST_PAIRS and statistic.points << shift < _ROOM
     if by is None and many and prepared.engine.embedded:
         return [_cell_rows(prepared, statistic, kind, shift, where)]
-    found = _run(prepared, grid_cells(statistic, kind), where, by)
-    counts = found.column("count")
-    order = np.lexsort((found.level, found.cell, found.group))
-    group, level, cell, counts = found.group[order], found.level[order], found.cell[order], counts[order]
+    result, group, level, cell = _run(prepared, grid_cells(statistic, kind), where, by)
+    order = np.lexsort((level, cell, group))
+    group, level, cell, counts = group[order], level[order], cell[order], result["count"][order]
     listed: list[CellCounts | CellRows] = []
     for place in range(by.count if by else 1):
         low, high = np.searchsorted(group, [place, place + 1])
@@ -165,7 +150,7 @@ def check_room(statistic: Statistic, rows: int) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class Aggregate:
     """What a query computes: sums of whole numbers over the rows that meet `rows`, apart for each cell."""
 
     sums: tuple[exp.Expr, ...] = ()
@@ -173,52 +158,52 @@ class Sums:
     cell: exp.Expr | None = None
     cells: int = 1
     categories: Keys | None = None
-    #: Whether people are counted, not rows; whether the number of rows is a sum of its own.
+    #: Whether people are counted, not rows; whether the number of rows is a sum of its own; whether rows without a cell
+    #: are counted as well.
     people: bool = False
     counts_rows: bool = False
+    with_missing: bool = False
 
 
-def ones(statistic: Any, kind: Column | None, people: bool = False) -> Sums:
+def ones(statistic: Any, kind: Column | None, people: bool = False) -> Aggregate:
     """Rows whose value is 1; without a column, all rows."""
     if kind is None:
-        return Sums(people=people)
+        return Aggregate(people=people)
     is_one = exp.EQ(this=as_double(_numbers(kind)), expression=double(1.0))
-    return Sums(rows=both(present(kind), is_one), people=people)
+    return Aggregate(rows=both(present(kind), is_one), people=people)
 
 
-def people(statistic: Any, kind: Column | None) -> Sums:
+def people(statistic: Any, kind: Column | None) -> Aggregate:
     """People with at least one such row."""
     return ones(statistic, kind, people=True)
 
 
-def steps(statistic: Bounded, kind: Column | None) -> Sums:
+def steps(statistic: Bounded, kind: Column | None) -> Aggregate:
     """Rows that have a value, each adding whole numbers to sums."""
     kind = _numbers(kind)
     value = as_double(kind)
     sums = tuple([STEP_TREES[name](statistic.bounds, value) for name in statistic.adds if name != "rows"])
-    return Sums(sums, present(kind), counts_rows="rows" in statistic.adds)
+    return Aggregate(sums, present(kind), counts_rows="rows" in statistic.adds)
 
 
-def bins(statistic: Histogram, kind: Column | None) -> Sums:
+def bins(statistic: Histogram, kind: Column | None) -> Aggregate:
     """Rows per bin."""
     keys = _check_bins(statistic, kind)
     if keys is not None:
-        return Sums(cell=keys.trees[0], cells=statistic.bins, categories=keys)
+        return Aggregate(cell=keys.trees[0], cells=statistic.bins, categories=keys)
     kind = _numbers(kind)
-    return Sums(rows=present(kind), cell=bin_of(statistic, kind), cells=statistic.bins)
+    return Aggregate(rows=present(kind), cell=bin_of(statistic, kind), cells=statistic.bins)
 
 
-def grid_cells(statistic: Order, kind: Column | None) -> Sums:
+def grid_cells(statistic: Order, kind: Column | None) -> Aggregate:
     """Rows per grid point."""
-    return Sums(cell=grid_cell(statistic, _numbers(kind)))
+    return Aggregate(cell=grid_cell(statistic, _numbers(kind)), with_missing=True)
 
 
 def products(statistic: LinearRegression, kind: Column) -> tuple[exp.Expr, exp.Expr]:
     """(the target's step, whether a row has a target), where it is a number."""
     if not kind.numeric():
-        raise DataError(
-            f"Column {kind.name!r} holds {kind.family}, not numbers.", suggest="logistic_regression for classes"
-        )
+        raise DataError(f"Column {kind.name!r} holds {kind.family}, not numbers.", suggest="logistic_regression")
     return model_step(kind, statistic.target_bounds), present(kind)
 
 
@@ -229,23 +214,15 @@ def class_products(statistic: LogisticRegression, kind: Column) -> tuple[exp.Exp
     return exp.Case(ifs=[is_second], default=double(-MODEL_STEPS)), exp.In(this=column(kind.name), expressions=labels)
 
 
-SUMMARIES: dict[str, Callable[[Any, Column | None], Sums]] = {
-    "ones": ones,
-    "people": people,
-    "bins": bins,
-    "steps": steps,
-    "cells": grid_cells,
-}
-MODELS: dict[str, Callable[[Any, Column], tuple[exp.Expr, exp.Expr]]] = {
-    "products": products,
-    "class_products": class_products,
-}
+Summary = Callable[[Any, Column | None], Aggregate]
+SUMMARIES: dict[str, Summary] = {"ones": ones, "people": people, "bins": bins, "steps": steps, "cells": grid_cells}
+Target = Callable[[Any, Column], tuple[exp.Expr, exp.Expr]]
+MODELS: dict[str, Target] = {"products": products, "class_products": class_products}
 
 
-def _summary(statistic: Any) -> Callable[[Any, Column | None], Sums]:
+def _summary(statistic: Any) -> Summary:
     if statistic.summary not in SUMMARIES:
-        hint = "count, sum, mean, median, histogram"
-        raise PlanError(f"A {statistic.name} cannot be asked of a table.", suggest=hint)
+        raise PlanError(f"A {statistic.name} cannot be asked of a table.", suggest="count, sum, mean or histogram")
     return SUMMARIES[statistic.summary]
 
 
@@ -270,59 +247,40 @@ def _numbers(kind: Column | None) -> Column:
 # The query and its result -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """Rows of a result that have all of a group, a level and a cell; combinations without a row are not there."""
+def _run(
+    prepared: Prepared, asked: Aggregate, where: Predicate | None, by: Keys | None
+) -> tuple[dict[str, Integers], Integers, Integers, Integers]:
+    """SELECT keys, level, cell, COUNT, SUMs FROM prepared WHERE ... GROUP BY 1, 2, ...
 
-    result: pa.Table
-    kept: NDArray[np.bool_]
-    group: Integers
-    level: Integers
-    cell: Integers
-
-    def column(self, name: str) -> Integers:
-        return integers(self.result[name])[self.kept]
-
-    def place(self, name: str, size: tuple[int, int, int]) -> Integers:
-        """A column [group, level, cell]; a key that has two spellings (0.0 and -0.0) adds up."""
-        sums = np.zeros(size, np.int64)
-        np.add.at(sums, (self.group, self.level, self.cell), self.column(name))
-        return sums
-
-
-def _run(prepared: Prepared, asked: Sums, where: Predicate | None, by: Keys | None) -> _Found:
-    """SELECT keys, level, cell, COUNT, SUMs FROM prepared WHERE ... GROUP BY 1, 2, ..."""
+    (counts and sums, group, level, cell) of the rows that have all three; combinations without a row are not there.
+    """
     groups = {f"key{place}": tree for place, tree in enumerate(by.trees if by else [])}
     groups["level"] = column(prepared.level)
     if asked.cell is not None:
         groups["cell"] = asked.cell
     counted = exp.Distinct(expressions=[column(prepared.person or "")]) if asked.people else exp.Star()
-    outputs = {**groups, "count": exp.Count(this=counted, big_int=True)}
-    outputs |= {f"sum{place}": cast(exp.Sum(this=tree), "BIGINT") for place, tree in enumerate(asked.sums)}
+    numbers: dict[str, exp.Expr] = {"count": exp.Count(this=counted, big_int=True)}
+    numbers |= {f"sum{place}": cast(exp.Sum(this=tree), "BIGINT") for place, tree in enumerate(asked.sums)}
     joined = [keys for keys in (by, asked.categories) if keys is not None]
     conditions = [] if asked.rows is None else [asked.rows]
     conditions += [tree for keys in joined for tree in keys.conditions()]
-    tree = prepared.select([exp.alias_(tree, name, copy=False) for name, tree in outputs.items()], conditions, where)
+    outputs = [exp.alias_(tree, name, copy=False) for name, tree in (groups | numbers).items()]
+    tree = prepared.select(outputs, conditions, where)
     for keys in joined:
         tree = keys.join(tree) if prepared.engine.embedded else keys.compare(tree)
     tree = tree.group_by(*(exp.Literal.number(place + 1) for place in range(len(groups))), copy=False)
-    return _read(prepared.engine.run(tree), prepared, asked, by)
-
-
-def _read(result: pa.Table, prepared: Prepared, asked: Sums, by: Keys | None) -> _Found:
+    result = prepared.engine.run(tree)
     level = integers(result["level"], NO_CELL)
     group, cell = np.zeros((2, len(level)), np.int64)
     if by:
         group = by.groups([result[f"key{place}"] for place in range(len(by.columns))])
-    kept = (level >= 0) & (level < prepared.levels) & (group >= 0)
     if asked.categories is not None:
         cell = asked.categories.groups([result["cell"]])
-        kept &= cell >= 0
     elif asked.cell is not None:
         cell = integers(result["cell"])
-        if asked.cells > 1 or asked.rows is not None:
-            kept &= cell >= 0
-    return _Found(result, kept, group[kept], level[kept], cell[kept])
+    # Only where rows without a value are not asked for: those of a grid are.
+    kept = (level >= 0) & (level < prepared.levels) & (group >= 0) & ((cell >= 0) | asked.with_missing)
+    return {name: integers(result[name])[kept] for name in numbers}, group[kept], level[kept], cell[kept]
 
 
 # Products -------------------------------------------------------------------------------------------------------------

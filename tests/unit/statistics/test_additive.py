@@ -12,7 +12,7 @@ from epsilons.statistics.additive import Additive
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
-from epsilons.summaries.arrays import CHUNK, STEPS, sum_by_level
+from epsilons.summaries.arrays import CHUNK, STEPS
 from epsilons.summaries.arrays import tally as tally_arrays
 from epsilons.summaries.values import as_numbers, check_values
 from unit.statistics.naive import HOSTILE, number, per_level, unit
@@ -103,8 +103,9 @@ def test_chunks_add_up_exactly() -> None:
 
 
 def test_one_chunk_of_the_largest_steps_stays_exact() -> None:
-    steps = np.full(CHUNK, float(2 * STEPS))
-    assert sum_by_level(steps, np.zeros(CHUNK, np.uint8), 1).tolist() == [2 * STEPS * CHUNK]
+    everyone_at_a_bound = np.full(CHUNK, 10.0)
+    (sums,) = tally_arrays(Sum((0, 10)), everyone_at_a_bound, np.zeros(CHUNK, np.uint8), 1)
+    assert sums.tolist() == [[STEPS * CHUNK]]
 
 
 @pytest.mark.parametrize("statistic", [Count(), Sum((-2, 6)), Mean((-2, 6)), Variance((-2, 6))])
