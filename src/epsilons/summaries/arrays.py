@@ -158,7 +158,7 @@ def bins(statistic: Histogram, values: NDArray[Any], codes: Codes, levels: int) 
     return [counts.reshape(levels, statistic.cells)]
 
 
-def products(statistic: LinearRegression, values: Any, codes: Codes, levels: int) -> list[Integers]:
+def products(statistic: LinearRegression, rows: Rows, codes: Codes, levels: int) -> list[Integers]:
     """Sums of the products of two features, or of a feature and a target that is a number."""
     scale, shift = model_scale((statistic.target_bounds,))
 
@@ -166,10 +166,10 @@ def products(statistic: LinearRegression, values: Any, codes: Codes, levels: int
         with np.errstate(all="ignore"):
             return np.clip(np.floor(as_doubles(as_numbers(aim)) * scale + shift), -MODEL_STEPS, MODEL_STEPS)
 
-    return _products(statistic, values, codes, levels, place)
+    return _products(statistic, rows, codes, levels, place)
 
 
-def class_products(statistic: LogisticRegression, values: Any, codes: Codes, levels: int) -> list[Integers]:
+def class_products(statistic: LogisticRegression, rows: Rows, codes: Codes, levels: int) -> list[Integers]:
     """Sums of the products of two features, or of a feature and a target that is one of two classes."""
 
     def place(aim: NDArray[Any]) -> Floats:
@@ -178,7 +178,7 @@ def class_products(statistic: LogisticRegression, values: Any, codes: Codes, lev
         placed: Floats = _OF_CLASS[first.view(np.uint8) + 2 * second.view(np.uint8)]
         return placed
 
-    return _products(statistic, values, codes, levels, place)
+    return _products(statistic, rows, codes, levels, place)
 
 
 def cells(statistic: Order, values: NDArray[Any], codes: Codes, levels: int) -> SortedCells:
@@ -323,8 +323,7 @@ def _is(entry: Any, label: Any) -> bool:
 Place = Callable[[NDArray[Any]], Floats]
 
 
-def _products(statistic: Regression, values: Any, codes: Codes, levels: int, place: Place) -> list[Integers]:
-    rows = Rows.of(values)
+def _products(statistic: Regression, rows: Rows, codes: Codes, levels: int, place: Place) -> list[Integers]:
     statistic.check_rows(rows.features.shape[1], len(rows))
     features = np.ascontiguousarray(as_doubles(rows.features))
     sums = product_sums(features, rows.target, statistic.bounds, place, codes, levels)

@@ -33,16 +33,6 @@ class Rows:
     target: NDArray[Any]
 
     @classmethod
-    def of(cls, values: Any) -> Rows:
-        """Rows as they are, or a matrix whose last column is the target."""
-        if isinstance(values, Rows):
-            return values
-        matrix = as_matrix(values)
-        if matrix.shape[1] < 2:
-            raise DataError("There is no feature beside the target.", rule="The last column is the target.")
-        return cls(matrix[:, :-1], matrix[:, -1])
-
-    @classmethod
     def pair(cls, features: Any, target: Any) -> Rows:
         """Features and target as the caller has them. Only types and shapes are looked at, which are public facts."""
         matrix = as_matrix(features)
