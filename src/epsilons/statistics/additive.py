@@ -37,7 +37,7 @@ _MOST_OUTCOMES = 2_000_000
 
 @dataclass(frozen=True)
 class Part:
-    """One integer vector of an additive statistic.
+    """One integer vector of an additive statistic; its name says what people add to it.
 
     `reach` is how far one person can move it in L1: first when the person is absent, then when replaced.
     `share` is the part of every person's epsilon that pays for it.

@@ -41,11 +41,8 @@ class Histogram(Counting):
 
     def __post_init__(self) -> None:
         if (self.edges is None) == (self.categories is None):
-            raise PlanError(
-                "A histogram needs either edges or categories.",
-                rule="Bins are public facts; reading them from the data would leak it.",
-                suggest=_EDGES,
-            )
+            rule = "Bins are public facts; reading them from the data would leak it."
+            raise PlanError("A histogram needs either edges or categories.", rule=rule, suggest=_EDGES)
         check_name("outside", self.outside, ("drop", "clip"))
         if self.edges is not None:
             self._check_edges(self.edges)
@@ -79,11 +76,8 @@ class Histogram(Counting):
         except TypeError:
             raise PlanError("A category cannot be a key.", rule="It is a word or a number.", suggest=_NAMES) from None
         if not all(_is_plain(category) for category in categories):
-            raise PlanError(
-                "A category is neither a word, a number, a date nor a tuple of them.",
-                rule="Releases survive JSON, keys included.",
-                suggest=_NAMES,
-            )
+            what = "A category is neither a word, a number, a date nor a tuple of them."
+            raise PlanError(what, rule="Releases survive JSON, keys included.", suggest=_NAMES)
         if repeat or not categories:
             raise PlanError("Categories are empty or repeat.", rule="Everyone is in one category.", suggest=_NAMES)
         if any(c != c for c in categories):

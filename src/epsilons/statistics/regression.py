@@ -112,11 +112,8 @@ class Regression(Average):
     def check_rows(self, features: int, people: int) -> None:
         """Refuse what has other features, or more people than exact sums allow."""
         if features != len(self.bounds):
-            raise PlanError(
-                f"{features} features and bounds for {len(self.bounds)}.",
-                rule="Every feature has public bounds.",
-                suggest=(Argument("bounds_X", (0, 1)), ", or two lists with an entry per feature"),
-            )
+            what, hint = f"{features} features and bounds for {len(self.bounds)}.", Argument("bounds_X", (0, 1))
+            raise PlanError(what, rule="Every feature has public bounds.", suggest=(hint, ", or a pair of lists"))
         if people > MAX_PEOPLE:
             raise PlanError(f"{people:,} people.", rule=f"A model takes at most {MAX_PEOPLE:,}.")
 
@@ -153,17 +150,13 @@ class Regression(Average):
         loss = NoisyLoss(matrix, vector, scale / square, scale / (2 * self.kappa * square), float(weight))
         return self.unscale(self.kappa * loss.minimise())
 
-    @abstractmethod
     def unscale(self, weights: Floats) -> dict[str, float]:
-        """The model in the units of the data from weights on [-1, 1]."""
-
-    def _feature_units(self, weights: Floats) -> tuple[float, dict[str, float]]:
-        """(intercept, slopes) for features in their own units: w.x = w_0 + sum_j w_j (x_j - c_j)/h_j."""
+        """The model for features in their own units, w.x = w_0 + sum_j w_j (x_j - c_j)/h_j, and targets on [-1, 1]."""
         features = zip(self.names, weights[1:], self.bounds, strict=True)
         slopes = {name: float(w) / (high / 2 - low / 2) for name, w, (low, high) in features}
         centres = (low / 2 + high / 2 for low, high in self.bounds)
         offset = sum(slope * centre for slope, centre in zip(slopes.values(), centres, strict=True))
-        return float(weights[0]) - offset, slopes
+        return {"intercept": float(weights[0]) - offset, **slopes}
 
     # Predictions of the error, from public guesses -----------------------------------------------------------------
 
@@ -220,9 +213,8 @@ class LinearRegression(Regression):
         return self.target_bounds[1] / 2 - self.target_bounds[0] / 2
 
     def unscale(self, weights: Floats) -> dict[str, float]:
-        intercept, slopes = self._feature_units(weights)
-        centre = self.target_bounds[0] / 2 + self.target_bounds[1] / 2
-        return {"intercept": centre + self.unit * intercept, **{name: self.unit * w for name, w in slopes.items()}}
+        model = {name: self.unit * weight for name, weight in super().unscale(weights).items()}
+        return model | {"intercept": self.target_bounds[0] / 2 + self.target_bounds[1] / 2 + model["intercept"]}
 
 
 @dataclass(frozen=True)
@@ -243,10 +235,6 @@ class LogisticRegression(Regression):
     def unit(self) -> float:
         """Errors are those of probabilities: a log-odds moves one by a quarter of itself at most."""
         return 0.5
-
-    def unscale(self, weights: Floats) -> dict[str, float]:
-        intercept, slopes = self._feature_units(weights)
-        return {"intercept": intercept, **slopes}
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ rows as well and divides by it, one budget for both.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -32,7 +31,7 @@ _SPLITS = 64
 
 @dataclass(frozen=True)
 class Bounded(Additive):
-    """What sums, means and variances share: bounds, and centred integer sums per level."""
+    """What sums, means and variances share: bounds, and parts to which rows add steps (`arrays.ROW_STEPS`, by name)."""
 
     bounds: tuple[float, float]
     scope: Scope | None = None
@@ -51,11 +50,6 @@ class Bounded(Additive):
     def half(self) -> Fraction:
         """Half the width of the bounds, h."""
         return (Fraction(self.bounds[1]) - Fraction(self.bounds[0])) / 2
-
-    @property
-    @abstractmethod
-    def adds(self) -> tuple[str, ...]:
-        """What a row adds to each part, by name: the keys of `ROW_STEPS`, which engines know as well."""
 
     def extremes(self) -> tuple[float, float]:
         return self.bounds
@@ -90,10 +84,6 @@ class Sum(Bounded):
     def largest(self) -> float:
         """How far from zero a value can be."""
         return max(abs(bound) for bound in self.bounds)
-
-    @property
-    def adds(self) -> tuple[str, ...]:
-        return ("centred",) if self.scope is None else ("zero",)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -177,10 +167,6 @@ class Mean(Average, Bounded):
         second = (off * scope.reach(0, 1)[neighbors]) ** (2 / 3)
         best = round(_SPLITS * first / (first + second))
         return cls((low, high), scope, Fraction(min(max(best, 1), _SPLITS - 4), _SPLITS), off)
-
-    @property
-    def adds(self) -> tuple[str, ...]:
-        return ("centred",) if self.scope is None else ("centred", "rows")
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:

@@ -41,10 +41,6 @@ class Variance(Average, Bounded):
     family: ClassVar[str] = "variance"  # type: ignore[misc]
 
     @property
-    def adds(self) -> tuple[str, ...]:
-        return ("centred", "square") if self.scope is None else ("centred", "square", "rows")
-
-    @property
     def parts(self) -> tuple[Part, ...]:
         scope, shares = (Scope(), (HALF, HALF)) if self.scope is None else (self.scope, _SHARES)
         reaches = (scope.reach(-STEPS, STEPS), scope.reach(-STEPS // 2, STEPS // 2), scope.reach(0, 1))

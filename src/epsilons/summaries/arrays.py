@@ -137,12 +137,13 @@ def ones(statistic: Count, values: NDArray[Any], codes: Codes, levels: int) -> l
 def steps(statistic: Bounded, values: NDArray[Any], codes: Codes, levels: int) -> list[Integers]:
     """Whole numbers that people's values add to sums."""
     _check_scope(statistic)
-    numbers, sums = as_numbers(values), np.zeros((len(statistic.adds), levels), np.int64)
+    adds = [ROW_STEPS[part.name] for part in statistic.parts]
+    numbers, sums = as_numbers(values), np.zeros((len(adds), levels), np.int64)
     for start in range(0, len(numbers), CHUNK):
         rows, code = RowValues(numbers[start : start + CHUNK], statistic.bounds), codes[start : start + CHUNK]
-        for part, name in zip(sums, statistic.adds, strict=True):
+        for part, add in zip(sums, adds, strict=True):
             # Exact, though `numpy.bincount` adds in doubles: 2^18 steps of at most 2^31 add up to at most 2^49.
-            part += np.bincount(code, weights=ROW_STEPS[name](rows), minlength=levels).astype(np.int64)
+            part += np.bincount(code, weights=add(rows), minlength=levels).astype(np.int64)
     return list(sums[:, :, None])
 
 
@@ -256,11 +257,11 @@ class RowValues:
         return absent
 
 
-#: What a row may add to a sum, as whole numbers; a missing value adds nothing. `columns.STEP_TREES` has it for engines.
+#: What a row adds to a part, as whole numbers; a missing value adds nothing. `columns.row_step` is it for engines.
 ROW_STEPS: dict[str, Callable[[RowValues], Floats]] = {
-    "centred": lambda rows: np.floor(rows.scaled * STEPS + 0.5),
-    "square": lambda rows: np.floor(np.where(rows.missing, 0.0, rows.scaled * rows.scaled - 0.5) * STEPS + 0.5),
-    "zero": lambda rows: np.where(rows.missing, 0.0, zero_steps(rows.numbers, rows.bounds)),
+    "centred sum": lambda rows: np.floor(rows.scaled * STEPS + 0.5),
+    "centred squares": lambda rows: np.floor(np.where(rows.missing, 0.0, rows.scaled**2 - 0.5) * STEPS + 0.5),
+    "sum": lambda rows: np.where(rows.missing, 0.0, zero_steps(rows.numbers, rows.bounds)),
     "rows": lambda rows: (~rows.missing).astype(np.float64),
 }
 

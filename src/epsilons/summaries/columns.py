@@ -8,7 +8,7 @@ by name.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from sqlglot import exp
 from epsilons.engines.base import NUMBER, TEXT, TRUTH, Column, Schema
 from epsilons.engines.trees import MismatchError, canonical, cast, column, double, literal, missing, whole
 from epsilons.errors import Argument, DataError, PlanError
-from epsilons.summaries.arrays import MODEL_STEPS, STEPS, Pair, model_scale, zero_steps
+from epsilons.summaries.arrays import MODEL_STEPS, STEPS, Pair, model_scale
 
 if TYPE_CHECKING:
     from epsilons.statistics.histogram import Histogram
@@ -49,13 +49,13 @@ def as_double(kind: Column) -> exp.Expr:
     return column(kind.name) if kind.bits == 64 else cast(column(kind.name), "DOUBLE")
 
 
-def _join(node: type[exp.Binary], left: exp.Expr, right: exp.Expr | float) -> exp.Expr:
+def _binary(node: type[exp.Binary], left: exp.Expr, right: exp.Expr | float) -> exp.Expr:
     """left + right and the like; a number is a double."""
     return node(this=left, expression=right if isinstance(right, exp.Expr) else double(right))
 
 
 def _half_up(tree: exp.Expr) -> exp.Expr:
-    return exp.Floor(this=_join(exp.Add, tree, 0.5))
+    return exp.Floor(this=exp.Add(this=tree, expression=double(0.5)))
 
 
 def _limit(tree: exp.Expr, low: float | None, high: float | None) -> exp.Expr:
@@ -70,63 +70,64 @@ def _between(
     """CASE that sends whatever is below or above to a constant, so that only what is in bounds is computed with."""
     ifs = list(first)
     if low > -math.inf:
-        ifs.append(exp.If(this=_join(exp.LT, value.copy(), low), true=at_low))
+        ifs.append(exp.If(this=exp.LT(this=value.copy(), expression=double(low)), true=at_low))
     if high < math.inf:
-        ifs.append(exp.If(this=_join(exp.GT, value.copy(), high), true=at_high))
+        ifs.append(exp.If(this=exp.GT(this=value.copy(), expression=double(high)), true=at_high))
     return exp.Case(ifs=ifs, default=inside) if ifs else inside
 
 
 # Steps ----------------------------------------------------------------------------------------------------------------
 
 
-def centred_step(bounds: Pair, value: exp.Expr) -> exp.Expr:
-    """floor(2^30 (x - c)/h + 1/2): `arrays.centred_steps` of a value that is not missing.
-
-    Dividing by h/2^30 instead of dividing by h and multiplying is the same double: powers of two do not round.
-    """
-    lowest, highest = (whole(math.floor(u * STEPS + 0.5)) for u in _unit_ends(bounds))
-    step = _half_up(_scale(bounds, value, STEPS))
-    return _between(value, bounds[0], lowest, bounds[1], highest, cast(step, "INT"))
-
-
-def zero_step(bounds: Pair, value: exp.Expr) -> exp.Expr:
-    """floor(2^30 x/largest + 1/2): `arrays.zero_steps` of a value that is not missing."""
-    lowest, highest = (whole(int(end)) for end in zero_steps(np.array(bounds), bounds))
-    step = _half_up(_join(exp.Div, value.copy(), max(abs(bound) for bound in bounds) / STEPS))
-    return _between(value, bounds[0], lowest, bounds[1], highest, cast(step, "INT"))
+def row_step(name: str, bounds: Pair, value: exp.Expr) -> exp.Expr:
+    """What a row that has a value adds to a sum: `arrays.ROW_STEPS`; beyond a bound it is what the bound adds."""
+    tree, number = _UNROUNDED[name]
+    low, high = bounds
+    at_low, at_high = math.floor(number(bounds, low) + 0.5), math.floor(number(bounds, high) + 0.5)
+    step = exp.Floor(this=exp.Add(this=tree(bounds, value), expression=double(0.5)))
+    return _between(value, low, whole(at_low), high, whole(at_high), cast(step, "INT"))
 
 
-def square_step(bounds: Pair, value: exp.Expr) -> exp.Expr:
-    """floor(2^30 (u^2 - 1/2) + 1/2) with u = (x - c)/h, of a value that is not missing."""
-    lowest, highest = (whole(math.floor((u * u - 0.5) * STEPS + 0.5)) for u in _unit_ends(bounds))
-    u = _scale(bounds, value, 1)
-    square = _join(exp.Sub, _join(exp.Mul, exp.paren(u), exp.paren(u.copy())), 0.5)
-    step = cast(_half_up(_join(exp.Mul, exp.paren(square), STEPS)), "INT")
-    return _between(value, bounds[0], lowest, bounds[1], highest, step)
-
-
-#: What a row that has a value adds to a sum: `arrays.ROW_STEPS` for engines.
-STEP_TREES: dict[str, Callable[[Pair, exp.Expr], exp.Expr]] = {
-    "centred": centred_step,
-    "square": square_step,
-    "zero": zero_step,
-}
-
-
-def _unit_ends(bounds: Pair) -> Pair:
-    """`arrays.unit_scale` of the bounds themselves: -1 and 1 but for rounding."""
+def _unit(bounds: Pair, number: float) -> float:
+    """(x - c)/h of a bound itself: -1 or 1 but for rounding."""
     centre, half = bounds[0] / 2 + bounds[1] / 2, bounds[1] / 2 - bounds[0] / 2
-    return max((bounds[0] - centre) / half, -1.0), min((bounds[1] - centre) / half, 1.0)
+    return min(max((number - centre) / half, -1.0), 1.0)
 
 
 def _scale(bounds: Pair, value: exp.Expr, steps: int) -> exp.Expr:
-    """(x - c)/h in units of 1/steps. Where rounding takes a bound past 1, what lies beyond is put back."""
+    """(x - c)/h in units of 1/steps. Where rounding takes a bound past 1, what lies beyond is put back.
+
+    Dividing by h/2^30 instead of dividing by h and multiplying is the same double: powers of two do not round.
+    """
     low, high = bounds
     centre, half = low / 2 + high / 2, high / 2 - low / 2
-    scaled = _join(exp.Div, exp.paren(_join(exp.Sub, value.copy(), centre)), half / steps)
+    offset = exp.paren(exp.Sub(this=value.copy(), expression=double(centre)))
+    scaled = exp.Div(this=offset, expression=double(half / steps))
     if (low - centre) / half < -1 or (high - centre) / half > 1:
-        return exp.Greatest(this=_limit(scaled, None, steps), expressions=[double(-steps)])
+        return _limit(_limit(scaled, None, steps), -steps, None)
     return scaled
+
+
+def _square(bounds: Pair, value: exp.Expr) -> exp.Expr:
+    """2^30 (u^2 - 1/2) with u = (x - c)/h."""
+    u = exp.paren(_scale(bounds, value, 1))
+    square = exp.Sub(this=exp.Mul(this=u, expression=u.copy()), expression=double(0.5))
+    return exp.Mul(this=exp.paren(square), expression=double(STEPS))
+
+
+def _zero_unit(bounds: Pair) -> float:
+    return max(abs(bound) for bound in bounds) / STEPS
+
+
+#: Steps before they are rounded, as `arrays.ROW_STEPS` names them: of a column, and of a number.
+_UNROUNDED: dict[str, tuple[Callable[[Pair, exp.Expr], exp.Expr], Callable[[Pair, float], float]]] = {
+    "centred sum": (lambda bounds, value: _scale(bounds, value, STEPS), lambda bounds, x: _unit(bounds, x) * STEPS),
+    "centred squares": (_square, lambda bounds, x: (_unit(bounds, x) * _unit(bounds, x) - 0.5) * STEPS),
+    "sum": (
+        lambda bounds, value: exp.Div(this=value.copy(), expression=double(_zero_unit(bounds))),
+        lambda bounds, x: x / _zero_unit(bounds),
+    ),
+}
 
 
 def model_step(kind: Column, bounds: Pair) -> exp.Expr:
@@ -138,10 +139,10 @@ def model_step(kind: Column, bounds: Pair) -> exp.Expr:
     value, (low, high), (scales, shifts) = as_double(kind), bounds, model_scale((bounds,))
     scale, shift = float(scales[0]), float(shifts[0])
     if [math.floor(bound * scale + shift) for bound in bounds] == [-MODEL_STEPS, MODEL_STEPS]:
-        inside = exp.Floor(this=_join(exp.Add, _join(exp.Mul, value, scale), shift))
+        inside = exp.Floor(this=_binary(exp.Add, _binary(exp.Mul, value, scale), shift))
         return _between(value, low, double(-MODEL_STEPS), high, double(MODEL_STEPS), inside)
     cut = _limit(value, low - (high - low), high + (high - low))
-    place = exp.Floor(this=_join(exp.Add, _join(exp.Mul, cut, scale), shift))
+    place = exp.Floor(this=_binary(exp.Add, _binary(exp.Mul, cut, scale), shift))
     return _limit(place, -MODEL_STEPS, MODEL_STEPS)
 
 
@@ -153,7 +154,7 @@ def grid_cell(statistic: Order, kind: Column) -> exp.Expr:
     low, high = statistic.bounds
     step, last = float(statistic.spacing), statistic.points - 1
     top = math.floor((high - low) / step + 0.5)
-    place = _half_up(_join(exp.Div, exp.paren(_join(exp.Sub, as_double(kind), low)), step))
+    place = _half_up(_binary(exp.Div, exp.paren(_binary(exp.Sub, as_double(kind), low)), step))
     cell = cast(_limit(place, None, last if top > last else None), "INT" if statistic.points < 1 << 31 else "BIGINT")
     absent = exp.If(this=missing(kind), true=whole(NO_CELL))
     return _between(as_double(kind), low, whole(0), high, whole(min(top, last)), cell, absent)
@@ -174,7 +175,7 @@ def _halve(value: exp.Expr, edges: Sequence[float], first: int, final: int) -> e
     if first == final:
         return whole(first)
     middle = (first + final + 1) // 2
-    under = exp.If(this=_join(exp.LT, value.copy(), edges[middle]), true=_halve(value, edges, first, middle - 1))
+    under = exp.If(this=_binary(exp.LT, value.copy(), edges[middle]), true=_halve(value, edges, first, middle - 1))
     return exp.Case(ifs=[under], default=_halve(value, edges, middle, final))
 
 
@@ -198,14 +199,14 @@ def regular_width(edges: Sequence[float]) -> float | None:
 def _divide(value: exp.Expr, edges: Sequence[float], width: float) -> exp.Expr:
     """floor((x - e0)/w), less one if x is below that bin's edge, more one if it is at or beyond the next edge."""
     first = edges[0]
-    place = exp.Floor(this=_join(exp.Div, exp.paren(_join(exp.Sub, value.copy(), first)), width))
+    place = exp.Floor(this=_binary(exp.Div, exp.paren(_binary(exp.Sub, value.copy(), first)), width))
 
     def edge(steps: exp.Expr) -> exp.Expr:
-        return _join(exp.Add, double(first), _join(exp.Mul, exp.paren(steps), width))
+        return _binary(exp.Add, double(first), _binary(exp.Mul, exp.paren(steps), width))
 
-    lower, upper = edge(place.copy()), edge(_join(exp.Add, place.copy(), 1.0))
-    less = exp.If(this=_join(exp.LT, value.copy(), lower), true=_join(exp.Add, place.copy(), -1.0))
-    more = exp.If(this=_join(exp.GTE, value.copy(), upper), true=_join(exp.Add, place.copy(), 1.0))
+    lower, upper = edge(place.copy()), edge(_binary(exp.Add, place.copy(), 1.0))
+    less = exp.If(this=_binary(exp.LT, value.copy(), lower), true=_binary(exp.Add, place.copy(), -1.0))
+    more = exp.If(this=_binary(exp.GTE, value.copy(), upper), true=_binary(exp.Add, place.copy(), 1.0))
     found = exp.Case(ifs=[less, more], default=place)
     return cast(_limit(found, 0.0, len(edges) - 2), "INT")
 
@@ -250,11 +251,13 @@ class Keys:
         pairs = zip(self.columns, self._lists, strict=True)
         return [column(listed if kind.family == TEXT else kind.name) for kind, listed in pairs]
 
-    def _words(self) -> Iterator[tuple[Column, str, list[tuple[exp.Expr, exp.Expr]]]]:
+    def _words(self) -> list[tuple[Column, str, list[tuple[exp.Expr, exp.Expr]]]]:
         """Each column of words, what its list is called, and the list itself: (word, place)."""
-        for kind, known, listed in zip(self.columns, self._known, self._lists, strict=True):
-            if kind.family == TEXT:
-                yield kind, listed, [(literal(word, kind), whole(place)) for word, place in known.items()]
+        return [
+            (kind, listed, [(literal(word, kind), whole(place)) for word, place in known.items()])
+            for kind, known, listed in zip(self.columns, self._known, self._lists, strict=True)
+            if kind.family == TEXT
+        ]
 
     def join(self, query: exp.Select) -> exp.Select:
         """With the lists of words; rows of no group that was asked for are not even read into a group."""

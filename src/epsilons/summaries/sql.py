@@ -20,7 +20,7 @@ from epsilons.engines.trees import Predicate, both, cast, column, double, litera
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.summaries.arrays import MAX_PEOPLE, MODEL_STEPS, STEPS
 from epsilons.summaries.cells import LEVEL_BITS, CellCounts, CellRows
-from epsilons.summaries.columns import NO_CELL, STEP_TREES, Keys, as_double, bin_of, grid_cell, integers, model_step
+from epsilons.summaries.columns import NO_CELL, Keys, as_double, bin_of, grid_cell, integers, model_step, row_step
 
 if TYPE_CHECKING:
     from epsilons.statistics.base import Statistic
@@ -181,9 +181,9 @@ def people(statistic: Any, kind: Column | None) -> Aggregate:
 def steps(statistic: Bounded, kind: Column | None) -> Aggregate:
     """Rows that have a value, each adding whole numbers to sums."""
     kind = _numbers(kind)
-    value = as_double(kind)
-    sums = tuple([STEP_TREES[name](statistic.bounds, value) for name in statistic.adds if name != "rows"])
-    return Aggregate(sums, present(kind), counts_rows="rows" in statistic.adds)
+    value, names = as_double(kind), [part.name for part in statistic.parts]
+    sums = tuple([row_step(name, statistic.bounds, value) for name in names if name != "rows"])
+    return Aggregate(sums, present(kind), counts_rows="rows" in names)
 
 
 def bins(statistic: Histogram, kind: Column | None) -> Aggregate:

@@ -149,7 +149,7 @@ def test_a_quantile_outside_0_to_1_is_refused(q: Any) -> None:
 
 @pytest.mark.parametrize("q", [1e-10, 5e-324, 1 - 1e-10, Fraction(1, 10**30)])
 def test_a_quantile_next_to_an_end_is_refused(q: Any) -> None:
-    with pytest.raises(PlanError, match=r"q is 0, 1, or at least 1e-09 away from both\. Try: eps\.min or eps\.max"):
+    with pytest.raises(PlanError, match=r"q is 0, 1, or at least 1e-09 away from both\. Try: min or max"):
         order.quantile(q, (0, 1))
     assert order.quantile(1e-9, (0, 1)).q == Fraction(1, 10**9)
 
