@@ -223,7 +223,7 @@ def seen_moments(question: Question, number: float, bar: ErrorModel, people: int
     mean = number * bar.slope + bar.shift
     mean = mean / (people / facts_of(question, people).divisor)
     doubt = math.hypot(bar.normal, *(math.sqrt(2) * scale for scale in bar.laplace)) / people
-    return cast(Additive, question.statistic).seen(question, mean, doubt)
+    return cast(Additive, question.statistic).learn(question, mean, doubt)
 
 
 def _error_model(question: Question, effect: Effect, moments: Moments) -> ErrorModel:

@@ -172,7 +172,7 @@ class Additive(Statistic):
             shares=tuple([float(part.share) for part in parts]),
         )
 
-    def seen(self, question: Question, mean: float, doubt: float) -> Moments:
+    def learn(self, question: Question, mean: float, doubt: float) -> Moments:
         """What a released number, give or take `doubt`, says about a contribution: a better guess than before."""
         low, high = self.extremes()
         return Moments(min(max(mean, low), high), self.guess(question).variance)
@@ -313,10 +313,10 @@ class Counting(Additive):
             return super().sampled_tally(people, chances, entropy)
         return [thin_counts(part, chances, entropy) for part in people.tally(self)]
 
-    def seen(self, question: Question, mean: float, doubt: float) -> Moments:
+    def learn(self, question: Question, mean: float, doubt: float) -> Moments:
         """A fraction of ones is taken two standard errors nearer to a half: few who agree must not collapse the bar."""
         if not self.one_each:
-            return super().seen(question, mean, doubt)
+            return super().learn(question, mean, doubt)
         mean = min(max(mean, 0.0), 1.0)
         mean = min(mean + 2 * doubt, 0.5) if mean < 0.5 else max(mean - 2 * doubt, 0.5)
         return Moments(mean, mean * (1 - mean))

@@ -82,7 +82,7 @@ class Scope:
         """By how much a person's loss exceeds that of one row in one group, for mechanisms that weigh rows."""
         return self.rows * (2 if self.cells > 1 and neighbors == "replace" else 1)
 
-    def shaped(self, numbers: Iterable[Any]) -> Any:
+    def arrange(self, numbers: Iterable[Any]) -> Any:
         """One number, or a dict with one for each group."""
         if self.groups is None:
             (number,) = numbers

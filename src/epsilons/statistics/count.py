@@ -55,7 +55,7 @@ class Count(Counting):
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         counts = (whole_or_float(count) for count in sums[0])
-        return next(counts) if self.scope is None else self.scope.shaped(counts)
+        return next(counts) if self.scope is None else self.scope.arrange(counts)
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         if self.scope is not None:

@@ -120,7 +120,7 @@ class Order(Statistic):
         return 1 if self.scope is None else self.scope.per_row(neighbors)
 
     def rank(self, people: int) -> int:
-        """The rank asked for among so many values, 0-based; the paper's median is floor(n/2)."""
+        """The rank asked for among so many values, 0-based; a median is at floor(n/2), as in Jorgensen et al. 2015."""
         if self.from_low is not None:
             return min(self.from_low, people - 1)
         if self.from_high is not None:
@@ -145,7 +145,7 @@ class Order(Statistic):
         else:
             found = people.sampled_cells(self, weighting.chances, entropy)
         drawn = [self.value(self.sampler(question, weighting, cells).draw(entropy)) for cells in found]
-        return Answer(drawn[0] if self.scope is None else self.scope.shaped(drawn))
+        return Answer(drawn[0] if self.scope is None else self.scope.arrange(drawn))
 
     def simulate(self, question: Question, weighting: Weighting, people: People, entropy: Entropy, size: int) -> Floats:
         if weighting.chances is not None:
@@ -190,7 +190,7 @@ class Order(Statistic):
     def exact(self, people: People) -> Any:
         if self.scope is None:
             return self._at_rank(people.cells(self).with_missing_at(self.default_cell))
-        return self.scope.shaped(self._at_rank(cells) for cells in people.grouped_cells(self))
+        return self.scope.arrange(self._at_rank(cells) for cells in people.grouped_cells(self))
 
     def _at_rank(self, cells: SortedCells) -> float | int:
         """The value at the rank asked for; where nothing counts, the grid point nearest the centre."""

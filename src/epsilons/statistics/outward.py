@@ -173,7 +173,7 @@ class _Side:
         cells, start = self._cells, self._position
         stop = min(start + size, cells.people)
         stop = cells.start_of_cell(int(cells.cells(stop - 1, stop)[0]) + 1)
-        points, tally = self._occupied(start, stop)
+        points, tally = self._count_points(start, stop)
         upto = self._before + np.cumsum(tally, axis=0)
         following = int(cells.cells(stop, stop + 1)[0]) if stop < cells.people else self._points
         self._position, self._before, self._frontier = stop, upto[-1], following
@@ -187,12 +187,12 @@ class _Side:
             count, self._frontier = self._frontier, 0
             return np.array([0]), np.array([count]), none, none
         start = cells.start_of_cell(int(cells.cells(max(stop - size, 0), stop)[0]))
-        points, tally = self._occupied(start, stop)
+        points, tally = self._count_points(start, stop)
         left, following = self._before - np.cumsum(tally[::-1], axis=0)[::-1], self._frontier
         self._position, self._before, self._frontier = start, left[0], int(points[0])
         return _with_gaps(points, following, left, left + tally)
 
-    def _occupied(self, start: int, stop: int) -> tuple[Counts, Counts]:
+    def _count_points(self, start: int, stop: int) -> tuple[Counts, Counts]:
         """The distinct grid points of the entries, and people per level at each."""
         place, levels = self._cells.cells(start, stop), self._cells.levels
         fresh = np.append(True, place[1:] != place[:-1])

@@ -338,7 +338,7 @@ _LOGISTIC = Entry(
     arguments=(_COLUMNS, _BOUNDS_X, _CLASSES, _NAMES, _BY_COLUMN),
     model=True,
     text=True,
-    doc="Log-odds of the second of two public classes; whoever is of neither class adds nothing.",
+    doc="Log-odds of the second of two public classes; a person of neither class adds nothing.",
     table_doc="Log-odds of the second of two public classes of a column, linear in other columns.",
     examples="""\
 >>> import epsilons as eps

@@ -96,7 +96,7 @@ class Sum(Bounded):
         if self.scope is None:
             return float(self.half * sums[0][0] / STEPS + self.middle * weight)
         unit = Fraction(self.largest) / STEPS
-        return self.scope.shaped(float(unit * sum_) for sum_ in sums[0])
+        return self.scope.arrange(float(unit * sum_) for sum_ in sums[0])
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         if self.scope is None:
@@ -110,9 +110,9 @@ class Sum(Bounded):
         rows = doubt(self.scope.fraction, density) * (1 + self.scope.rows) / 2
         return Moments(mean, max(square - mean**2, 0.0), math.hypot(value, rows * middle))
 
-    def seen(self, question: Question, mean: float, doubt: float) -> Moments:
+    def learn(self, question: Question, mean: float, doubt: float) -> Moments:
         """Whether a row counts matters the more, the farther from zero the values are that the sum shows."""
-        found = super().seen(question, mean, doubt)
+        found = super().learn(question, mean, doubt)
         if self.scope is None:
             return found
         where = mean / max(self.scope.expected, 1e-9)
@@ -180,7 +180,7 @@ class Mean(Average, Bounded):
         low, high = Fraction(self.bounds[0]), Fraction(self.bounds[1])
         pairs = zip(*sums, strict=True)
         means = (self.middle + self.half * sum_ / STEPS / max(rows, Fraction(1)) for sum_, rows in pairs)
-        return self.scope.shaped(float(min(max(mean, low), high)) for mean in means)
+        return self.scope.arrange(float(min(max(mean, low), high)) for mean in means)
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """With a scope, of one person's part in the mean of those who count: the fewer count, the more each matters."""

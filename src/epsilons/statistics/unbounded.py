@@ -43,11 +43,8 @@ class UnboundedOrder(Statistic):
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", check_rank(self.k))
         if self.k == 1:
-            raise PlanError(
-                "The maximum needs bounds.",
-                rule="Without an upper bound one record can move it any distance.",
-                suggest=(_BOUNDED, ", or ", Argument("k", 2)),
-            )
+            rule = "Without an upper bound one record can move it any distance."
+            raise PlanError("The maximum needs bounds.", rule=rule, suggest=(_BOUNDED, ", or ", Argument("k", 2)))
         if self.step is not None:
             object.__setattr__(self, "step", check_unbounded_step(self.step))
 

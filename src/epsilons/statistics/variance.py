@@ -51,7 +51,7 @@ class Variance(Average, Bounded):
         if self.scope is None:
             return self._value(sums[0][0], sums[1][0], weight)
         groups = zip(*sums, strict=True)
-        return self.scope.shaped(self._value(one, two, max(rows, Fraction(1))) for one, two, rows in groups)
+        return self.scope.arrange(self._value(one, two, max(rows, Fraction(1))) for one, two, rows in groups)
 
     def _value(self, first: Fraction, second: Fraction, weight: Fraction) -> float:
         mean, squares = first / STEPS / weight, second / STEPS / weight + HALF

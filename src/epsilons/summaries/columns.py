@@ -309,11 +309,9 @@ def _places_of(keys: tuple[Any, ...], kind: Column) -> dict[Any, int]:
     except (MismatchError, OverflowError):
         known = []
     if not known:
-        raise DataError(
-            f"Keys of column {kind.name!r} are missing or of another type.",
-            rule=f"The column holds {kind.family}; keys are given, as they stand in the table.",
-            suggest=_KEYS_HINT,
-        )
+        rule = f"The column holds {kind.family}; keys are given, as they stand in the table."
+        what = f"Keys of column {kind.name!r} are missing or of another type."
+        raise DataError(what, rule=rule, suggest=_KEYS_HINT)
     held = [key for key in known if key is not None]
     if len(set(held)) < len(held):
         raise PlanError("Keys repeat.", rule="Every row is in one group.", suggest=_KEYS_HINT)

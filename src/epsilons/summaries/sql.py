@@ -139,11 +139,9 @@ def check_room(statistic: Statistic, rows: int) -> None:
     """No sum of so many rows can pass 64 bits, whatever they hold."""
     largest = 1 if statistic.summary in ("ones", "people", "bins") else STEPS
     if rows * largest >= _ROOM:
-        raise PlanError(
-            "The table has too many rows for exact sums.",
-            rule="Rows times the largest step of a row stay below 2^63.",
-            suggest=("a smaller ", Argument("rows_per_person"), ", or the table in parts"),
-        )
+        rule = "Rows times the largest step of a row stay below 2^63."
+        hint = ("a smaller ", Argument("rows_per_person"), ", or the table in parts")
+        raise PlanError("The table has too many rows for exact sums.", rule=rule, suggest=hint)
 
 
 # One function for each summary, named as statistics name it -----------------------------------------------------------
@@ -278,7 +276,7 @@ def _run(
         cell = asked.categories.groups([result["cell"]])
     elif asked.cell is not None:
         cell = integers(result["cell"])
-    # Only where rows without a value are not asked for: those of a grid are.
+    # Rows without a cell count only where they are asked for, as those of a grid are.
     kept = (level >= 0) & (level < prepared.levels) & (group >= 0) & ((cell >= 0) | asked.with_missing)
     return {name: integers(result[name])[kept] for name in numbers}, group[kept], level[kept], cell[kept]
 
@@ -300,10 +298,14 @@ def _products(prepared: Prepared, statistic: Regression, kind: Column | None, wh
     features = [prepared.schema.number(name) for name in statistic.names]
     target, has_target = MODELS[statistic.summary](statistic, kind)
     placed = [model_step(each, pair) for each, pair in zip(features, statistic.bounds, strict=True)] + [target]
+    piece = whole(0)
+    if prepared.rows > _PIECE:  # so many people in each, with all their rows
+        number, people = cast(column(prepared.person or ""), "DOUBLE"), double(_PIECE // statistic.rows)
+        piece = cast(exp.Floor(this=exp.Div(this=number, expression=people)), "INT")
     inner = prepared.select(
         [
             exp.alias_(column(prepared.level), "level"),
-            exp.alias_(_piece(prepared, statistic), "piece"),
+            exp.alias_(piece, "piece"),
             *(exp.alias_(tree, f"z{place + 1}") for place, tree in enumerate(placed)),
         ],
         [*map(present, features), has_target],
@@ -318,15 +320,6 @@ def _products(prepared: Prepared, statistic: Regression, kind: Column | None, wh
         constants = MODEL_STEPS ** ((j == 0) + (k == 0))
         np.add.at(found[:, place], level[inside], integers(result[f"sum{place}"])[inside] * factor * constants)
     return found
-
-
-def _piece(prepared: Prepared, statistic: Regression) -> exp.Expr:
-    """Which piece of at most 2^20 rows a row is in: so many people, with all their rows."""
-    if prepared.rows <= _PIECE:
-        return whole(0)
-    number = cast(column(prepared.person or ""), "DOUBLE")
-    people = double(float(_PIECE // statistic.rows))
-    return cast(exp.Floor(this=exp.Div(this=number, expression=people)), "INT")
 
 
 def _sum(j: int, k: int) -> exp.Expr:

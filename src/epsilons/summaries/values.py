@@ -65,17 +65,14 @@ def check_values(values: Any, people: int) -> NDArray[Any]:
 def check_length(values: int, people: int) -> None:
     """As many values as people on the roster, and at least one."""
     if values == 0 or people == 0:
-        raise DataError(
-            "There are no people.",
-            rule="A statistic needs at least one person on the roster.",
-            suggest="one value and one epsilon per person",
-        )
+        rule = "A statistic needs at least one person on the roster."
+        raise DataError("There are no people.", rule=rule, suggest="one value and one epsilon per person")
     if values != people:
-        raise DataError(
-            f"{values} values and {people} epsilons.",
-            rule="values[i] belongs to the person of epsilons[i].",
-            suggest="lists of one length, or a single epsilon for everyone",
+        rule, hint = (
+            "values[i] belongs to the person of epsilons[i].",
+            "lists of one length, or one epsilon for all",
         )
+        raise DataError(f"{values} values and {people} epsilons.", rule=rule, suggest=hint)
 
 
 def _as_array(values: Any) -> NDArray[Any]:
@@ -84,7 +81,7 @@ def _as_array(values: Any) -> NDArray[Any]:
     plain = isinstance(values, (list, tuple))
     if not plain and not isinstance(values, np.ndarray):
         # A missing entry must not turn everybody else's whole numbers into floats: what others have stays as it is.
-        values, plain = _untyped(values)
+        values, plain = _list_untyped(values)
     try:
         array = np.asarray(values)
         whole = array.ndim == 1 and array.dtype.kind in "biu"
@@ -103,7 +100,7 @@ def _unmask(masked: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
     return untyped
 
 
-def _untyped(values: Any) -> tuple[Any, bool]:
+def _list_untyped(values: Any) -> tuple[Any, bool]:
     """(the entries, whether as a plain list) of a column whose type numpy does not know, such as nullable ones."""
     if hasattr(values, "to_pylist"):  # Arrow
         return (values.to_pylist(), True) if values.null_count else (values, False)
@@ -147,7 +144,7 @@ def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
     raise DataError(
         f"Values are of type {values.dtype}, not numbers.",
         rule="This statistic works on numbers.",
-        suggest=("a histogram with ", Argument("categories", ["north", "south"]), " for words"),
+        suggest=("for words a histogram with ", Argument("categories", ["north", "south"])),
     )
 
 
