@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import epsilons as eps
 from epsilons.statistics.regression import LinearRegression, LogisticRegression
-from epsilons.summaries.rows import Rows
+from epsilons.summaries import arrays
+from epsilons.summaries.values import Rows
 from epsilons.testing import seeded
 from support.hostile import FLOATS, INTS, OBJECTS
 
@@ -62,7 +63,7 @@ def test_one_person_moves_the_sums_no_farther_than_declared(rows: list[list[Any]
         tallies = []
         for data in (rows, replaced, absent):
             table = objects(data)
-            tallies.append(statistic.tally(Rows.pair(table[:, :2], table[:, 2]), codes, 1)[0][0].astype(object))
+            tallies.append(arrays.tally(statistic, Rows.pair(table[:, :2], table[:, 2]), codes, 1)[0][0].astype(object))
         reach = statistic.parts[0].reach
         assert sum(abs(tallies[0] - tallies[1])) <= reach["replace"]
         assert sum(abs(tallies[0] - tallies[2])) <= reach["absent"]

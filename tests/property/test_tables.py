@@ -129,7 +129,7 @@ def check_coins(pair: Pair, one: TablePeople, other: TablePeople) -> None:
     """Sample: everybody else's coin falls the same way, and a person's rows stay or go together."""
     statistic, chances = pair.question.statistic, [2**63] * len(one.levels.grants)
     if isinstance(statistic, Order):
-        cells = [p.grouped_sampled_cells(statistic, chances, seeded(5)) for p in (one, other)]
+        cells = [p.sampled_cells(statistic, chances, seeded(5)) for p in (one, other)]
         counts = [
             Counter((place, key) for place, c in enumerate(groups) for key in c.keys.tolist()) for groups in cells
         ]

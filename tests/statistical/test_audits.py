@@ -28,7 +28,7 @@ from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
-from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
 from support.planted import PLANTS, Claim, Plant, SampleTwice
 from support.small_worlds import Pair, at_max, charged

@@ -18,7 +18,7 @@ from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.total import Mean, Sum
-from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
 from support.small_worlds import at_max
 

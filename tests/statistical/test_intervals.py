@@ -16,7 +16,7 @@ from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
-from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
 from support.settings import PaperOne
 from support.small_worlds import at_max

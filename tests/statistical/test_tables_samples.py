@@ -26,7 +26,7 @@ from epsilons.preferences import roster_of
 from epsilons.statistics.additive import Additive, Counting
 from epsilons.statistics.base import Question
 from epsilons.statistics.order import Order
-from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
 from support.rows import RowPeople, samples
 from support.small_worlds import at_max

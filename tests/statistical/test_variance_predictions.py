@@ -14,7 +14,7 @@ from epsilons.preferences import roster_of
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.variance import Variance
-from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
 from support.small_worlds import at_max
 

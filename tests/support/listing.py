@@ -10,6 +10,7 @@ import numpy as np
 from epsilons.noise.segments import Block
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import Cost, RankCost, WeightCost
+from epsilons.summaries import arrays
 from epsilons.summaries.cells import SortedCells
 
 
@@ -72,7 +73,7 @@ def random_people(seed: int) -> tuple[Order, SortedCells, list[Cost]]:
     statistic = Order((0.0, float(points - 1)), 1, q=Fraction(1, 2))
     values = random.integers(0, points, people).astype(float)
     codes = random.integers(0, levels, people).astype(np.uint8)
-    cells = statistic.summarize(values, codes, levels)
+    cells = arrays.cells(statistic, values, codes, levels)
     prices = np.cumsum(random.integers(1, 10**8, levels)).tolist()
     epsilons: tuple[int | None, ...] = tuple(prices)
     if seed % 3 == 0:

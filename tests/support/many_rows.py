@@ -17,6 +17,7 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
+from epsilons.summaries import arrays
 from epsilons.summaries.cells import SortedCells
 
 
@@ -46,7 +47,7 @@ class ManyRows:
                 person = np.unique(person)
                 value = np.ones(len(person))
             codes = self.roster.codes[person]
-            columns.append(single.tally(value, codes, len(self.levels.grants)))
+            columns.append(arrays.tally(single, value, codes, len(self.levels.grants)))
         return [np.concatenate([column[part] for column in columns], axis=1) for part in range(len(columns[0]))]
 
     def sampled_tally(self, statistic: Additive, chances: Sequence[int], entropy: Entropy) -> list[NDArray[np.int64]]:
@@ -58,13 +59,13 @@ class ManyRows:
         for place in range(statistic.scope.cells):
             here = self.group == place
             codes = self.roster.codes[self.person[here]]
-            found.append(statistic.summarize(self.value[here], codes, len(self.levels.grants)))
+            found.append(arrays.cells(statistic, self.value[here], codes, len(self.levels.grants)))
         return found
 
-    def grouped_sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
+    def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
         return self._sample(chances, entropy).grouped_cells(statistic)
 
-    cells = sampled_cells = grouped_cells  # type: ignore[assignment]
+    cells = grouped_cells  # type: ignore[assignment]
 
     def _sample(self, chances: Sequence[int], entropy: Entropy) -> ManyRows:
         kept = keep_people(entropy, self.roster.codes, chances)[self.person]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,18 +32,17 @@ from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels, roster_of
 from epsilons.statistics import order
-from epsilons.statistics.additive import Part
+from epsilons.statistics.additive import Axis, Part, product_distribution
 from epsilons.statistics.base import Coins, Question, Weighting
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
-from epsilons.statistics.lattice import Axis, product_distribution
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import Cost, RankCost, outward
 from epsilons.statistics.total import Sum
 from epsilons.statistics.variance import Variance
+from epsilons.summaries import People, arrays
+from epsilons.summaries.arrays import STEPS, ArrayPeople, unit_scale
 from epsilons.summaries.cells import SortedCells
-from epsilons.summaries.people import ArrayPeople, People
-from epsilons.summaries.steps import STEPS, unit_scale
 from epsilons.testing import seeded
 from support.small_worlds import Pair, audit_exactly, charged
 
@@ -229,10 +228,23 @@ class VariancePaidOnce(Variance):
 
 
 @dataclass(frozen=True)
-class UnclampedSum(Sum):
+class PlantedSum(Sum):
+    """A sum whose summary is its own."""
+
+    summary: ClassVar[str] = "planted"  # type: ignore[misc]
+
+    def planted(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
+        raise NotImplementedError
+
+
+arrays.SUMMARIES["planted"] = lambda statistic, *given: statistic.planted(*given)
+
+
+@dataclass(frozen=True)
+class UnclampedSum(PlantedSum):
     """Values beyond the bounds go into the sum as they are."""
 
-    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
+    def planted(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
         scaled = np.nan_to_num((values - float(self.middle)) / float(self.half))
         sums = np.zeros((levels, 1), np.int64)
         np.add.at(sums[:, 0], codes, np.rint(scaled * STEPS).astype(np.int64))
@@ -240,18 +252,18 @@ class UnclampedSum(Sum):
 
 
 @dataclass(frozen=True)
-class MissingAtTheLowerBound(Sum):
+class MissingAtTheLowerBound(PlantedSum):
     """Missing people stand at the lower bound: twice the declared reach from the upper one."""
 
-    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
-        return Sum(self.bounds).tally(np.nan_to_num(values, nan=self.bounds[0]), codes, levels)
+    def planted(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
+        return arrays.tally(Sum(self.bounds), np.nan_to_num(values, nan=self.bounds[0]), codes, levels)
 
 
 @dataclass(frozen=True)
-class BoundsOfTheData(Sum):
+class BoundsOfTheData(PlantedSum):
     """Clipped to the least and largest value that occur."""
 
-    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
+    def planted(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
         there = values[~np.isnan(values)]
         low, high = (there.min(), there.max()) if len(there) else self.bounds
         scaled = unit_scale(values, (low, high) if low < high else self.bounds)

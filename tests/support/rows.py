@@ -127,7 +127,7 @@ class RowPeople:
     def sampled_tally(self, statistic: Additive, chances: Sequence[int], entropy: Entropy) -> list[NDArray[np.int64]]:
         raise NotImplementedError("samples are listed here, not drawn")
 
-    sampled_cells = grouped_sampled_cells = sampled_tally  # type: ignore[assignment]
+    sampled_cells = sampled_tally  # type: ignore[assignment]
 
 
 def all_rows(most: int, groups: int, values: Sequence[float]) -> list[Rows]:

@@ -14,7 +14,7 @@ from epsilons.statistics import order
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean
-from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
 
 Floats = NDArray[np.float64]

@@ -18,7 +18,7 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
-from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.arrays import ArrayPeople
 
 PUBLIC = math.inf
 NEIGHBORS = ("absent", "replace")

@@ -23,7 +23,7 @@ from epsilons.mechanisms.base import Mechanism, registered
 from epsilons.preferences import roster_of
 from epsilons.statistics.base import Question
 from epsilons.statistics.catalogue import find_statistic
-from epsilons.summaries.queries import check_asked
+from epsilons.summaries.sql import check_asked
 from support.hostile import FLOATS, INTS
 from support.small_worlds import at_max
 

@@ -53,18 +53,18 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[eps.EpsilonsError], str, str]] 
     "a word": (mean("abc"), eps.DataError, "Values come in 0 dimensions.", "a flat list or array"),
     "a dictionary": (mean({1: 1, 2: 2, 3: 3}), eps.DataError, "Values come in 0 dimensions.", "a flat list"),
     "a matrix": (mean(np.ones((3, 2))), eps.DataError, "Values come in 2 dimensions.", "a flat list or array"),
-    "words": (mean(np.array(["a", "b", "c"])), eps.DataError, "Values are of type <U1, not numbers.", "eps.histogram("),
-    "bytes": (mean(np.array([b"a"] * 3)), eps.DataError, "Values are of type |S1, not numbers.", "eps.histogram("),
+    "words": (mean(np.array(["a", "b", "c"])), eps.DataError, "Values are of type <U1, not numbers.", "categories="),
+    "bytes": (mean(np.array([b"a"] * 3)), eps.DataError, "Values are of type |S1, not numbers.", "categories="),
     "dates": (
         mean(np.array(["2020-01-01"] * 3, "datetime64[D]")),
-        eps.DataError, "Values are of type datetime64[D], not numbers.", "eps.histogram(",
+        eps.DataError, "Values are of type datetime64[D], not numbers.", "categories=",
     ),
     "durations": (
         mean(np.array([1, 2, 3], "timedelta64[s]")),
-        eps.DataError, "Values are of type timedelta64[s], not numbers.", "eps.histogram(",
+        eps.DataError, "Values are of type timedelta64[s], not numbers.", "categories=",
     ),
     "complex numbers": (
-        mean(np.array([1j, 2, 3])), eps.DataError, "Values are of type complex128, not numbers.", "eps.histogram(",
+        mean(np.array([1j, 2, 3])), eps.DataError, "Values are of type complex128, not numbers.", "categories=",
     ),
     # Epsilons (test_preferences.py has them all)
     "epsilon zero": (mean(epsilons=[0.5, 0, 1]), eps.PreferenceError, "An epsilon of 0 is not allowed.", "leave these"),

@@ -29,7 +29,7 @@ from epsilons.statistics.additive import Additive, Average
 from epsilons.statistics.base import Answer, Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
-from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.arrays import ArrayPeople
 from support.brute_force import Worlds, at_rank, best_weights, ones, quantile_score, rank_cost, weighted_objective
 from support.settings import PaperOne
 from support.small_worlds import at_max

@@ -22,7 +22,7 @@ from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Facts, Moments
 from epsilons.statistics.base import Answer, Question, Rest, Weighting, Weightings, equivalent_scale
 from epsilons.statistics.total import Mean
-from epsilons.summaries.steps import STEPS
+from epsilons.summaries.arrays import STEPS
 
 Floats = NDArray[np.float64]
 
@@ -223,7 +223,7 @@ def seen_moments(question: Question, number: float, bar: ErrorModel, people: int
     mean = number * bar.slope + bar.shift
     mean = mean / (people / facts_of(question, people).divisor)
     doubt = math.hypot(bar.normal, *(math.sqrt(2) * scale for scale in bar.laplace)) / people
-    return cast(Additive, question.statistic).seen(question, mean, doubt)
+    return cast(Additive, question.statistic).learn(question, mean, doubt)
 
 
 def _error_model(question: Question, effect: Effect, moments: Moments) -> ErrorModel:

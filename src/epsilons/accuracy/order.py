@@ -64,7 +64,7 @@ class OrderAccuracy(Accuracy):
 def _quantile_errors(question: Question, levels: Levels, whole: Floats, squares: Floats) -> Floats:
     """RMSE of weighted quantiles, each given by the sums of its weights and of their squares over the people used."""
     statistic = cast(Order, question.statistic)
-    q = float(statistic.quantile)
+    q = float(statistic.q_asked)
     points, widths, share, density, answer = _stand_in(question, q)
     gap = np.abs(share - q) / 2
     per_person, uneven = _counted(question)
@@ -102,7 +102,7 @@ def _luck_nodes(statistic: Order) -> tuple[tuple[float, float], ...]:
 def mixed_quantile_error(question: Question, levels: Levels, shares: Floats) -> float:
     """RMSE of one exponential mechanism per level, mixed with these shares."""
     statistic = cast(Order, question.statistic)
-    q = float(statistic.quantile)
+    q = float(statistic.q_asked)
     points, widths, share, density, answer = _stand_in(question, q)
     luck = q * (1 - q) / density**2
     total = -luck / levels.size
@@ -120,7 +120,7 @@ def rank_error(question: Question, levels: Levels) -> float | None:
     statistic = cast(Order, question.statistic)
     if not statistic.between_ends:
         return None
-    q = float(statistic.quantile)
+    q = float(statistic.q_asked)
     points, widths, share, _, answer = _stand_in(question, q)
     cost = _cheapest(levels, share, share - q) + _cheapest(levels, 1 - share, q - share)
     if np.isinf(cost).all():  # so many are public that the stand-in's own people leave no answer possible

@@ -22,7 +22,7 @@ from epsilons.preferences import Levels
 from epsilons.statistics.additive import Moments
 from epsilons.statistics.base import Answer, Question, Weighting
 from epsilons.statistics.variance import Variance
-from epsilons.summaries.steps import STEPS
+from epsilons.summaries.arrays import STEPS
 
 _NODES = 2048
 #: Distances of the mean from the centre, in units of h, among which the worst is looked for.

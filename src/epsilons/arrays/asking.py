@@ -23,11 +23,11 @@ from epsilons.release import Release, exact_release, make_release
 from epsilons.release.answer import Account
 from epsilons.statistics.base import Question
 from epsilons.statistics.catalogue import find_statistic
-from epsilons.statistics.entry import EVERYONE, Entry
+from epsilons.statistics.entry import Entry, RowScope
 from epsilons.statistics.features import feature_names
 from epsilons.statistics.regression import Regression
-from epsilons.summaries.people import ArrayPeople
-from epsilons.summaries.rows import Rows
+from epsilons.summaries.arrays import ArrayPeople
+from epsilons.summaries.values import Rows
 
 
 def make_function(entry: Entry) -> Callable[..., Release]:
@@ -150,7 +150,7 @@ def _check_shape(asked: Question, planned: Question) -> None:
 
 
 def _question(entry: Entry, own: Mapping[str, Any], options: AskOptions, groups: tuple[int, ...]) -> Question:
-    over = replace(EVERYONE, neighbors=options.neighbors, unbounded=options.privacy != "personalized")
+    over = RowScope(neighbors=options.neighbors, unbounded=options.privacy != "personalized")
     return Question.of(entry.build(own, over), options, options.neighbors, groups)
 
 

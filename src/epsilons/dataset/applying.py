@@ -34,7 +34,7 @@ from epsilons.release import Release, algorithm_release
 from epsilons.release.door import Request, Sketch, cannot_resume, pass_through
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
-from epsilons.summaries.queries import KEPT, Prepared
+from epsilons.summaries.sql import KEPT, Prepared
 
 FAILED = "The algorithm failed."
 _WHO, _PLACE = "epsilons who", "epsilons place"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +17,11 @@ from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.order import Order
-from epsilons.summaries import queries
+from epsilons.summaries import sql
+from epsilons.summaries.arrays import too_many_samples
 from epsilons.summaries.cells import SortedCells
 from epsilons.summaries.columns import Keys
-from epsilons.summaries.model_queries import moments
-from epsilons.summaries.people import too_many_samples
-from epsilons.summaries.queries import Prepared
+from epsilons.summaries.sql import Prepared
 
 _SAMPLED = "epsilons sampled"
 
@@ -55,10 +53,6 @@ class TablePeople:
         (found,) = self.grouped_cells(statistic)
         return found
 
-    def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> SortedCells:
-        (found,) = self.grouped_sampled_cells(statistic, chances, entropy)
-        return found
-
     def grouped_cells(self, statistic: Order) -> list[SortedCells]:
         found = self._cells(statistic, self.preparation.prepared)
         if statistic.scope is not None:
@@ -66,7 +60,7 @@ class TablePeople:
         # A public number of values: whoever is on the roster and has no row is missing like whoever has no value.
         return [self._everyone(cells) for cells in found]
 
-    def grouped_sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
+    def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
         if min(chances) >= ALWAYS:  # grants alone say so: everyone who is used is certain to be in
             return self._cells(statistic, self.preparation.prepared)
         with self.sampled(chances, entropy) as sampled:
@@ -75,17 +69,8 @@ class TablePeople:
     # One query each -------------------------------------------------------------------------------------------------
 
     def _tally(self, statistic: Additive, prepared: Prepared) -> list[NDArray[np.int64]]:
-        return [self._by_level(part) for part in _SUMMARIES[statistic.summary](self, statistic, prepared)]
-
-    def _steps(self, statistic: Additive, prepared: Prepared) -> list[NDArray[np.int64]]:
-        return queries.tally(prepared, statistic, self.column, where=self.where, by=self.by).parts
-
-    def _people(self, statistic: Additive, prepared: Prepared) -> list[NDArray[np.int64]]:
-        return [queries.count_people(prepared, self.column, where=self.where, by=self.by)[:, :, None]]
-
-    def _products(self, statistic: Any, prepared: Prepared) -> list[NDArray[np.int64]]:
-        assert self.column is not None
-        return [moments(prepared, statistic, self.column, where=self.where)[None, :, :]]
+        found = sql.tally(prepared, statistic, self.column, where=self.where, by=self.by)
+        return [self._by_level(part) for part in found]
 
     def _by_level(self, part: NDArray[np.int64]) -> NDArray[np.int64]:
         """[group, cohort, cell] to [level, group and cell]; cohorts that are not used are left out."""
@@ -97,7 +82,7 @@ class TablePeople:
 
     def _cells(self, statistic: Order, prepared: Prepared) -> list[SortedCells]:
         assert self.column is not None
-        found = queries.cells(prepared, statistic, self.column, where=self.where, by=self.by)
+        found = sql.cells(prepared, statistic, self.column, where=self.where, by=self.by)
         return [cells.sorted_cells(self.places, len(self.levels.grants)) for cells in found]
 
     def _everyone(self, cells: SortedCells) -> SortedCells:
@@ -115,18 +100,8 @@ class TablePeople:
         prepared = self.preparation.prepared
         codes = self.places.astype(np.int16)[self.preparation.places]  # at most 256 levels
         kept = keep_digests(entropy, self.preparation.digests, codes, chances)
-        prepared.engine.add(_SAMPLED, pa.table({queries.KEPT: np.flatnonzero(kept).astype(np.int32)}))
+        prepared.engine.add(_SAMPLED, pa.table({sql.KEPT: np.flatnonzero(kept).astype(np.int32)}))
         try:
             yield replace(prepared, only=_SAMPLED)
         finally:
             prepared.engine.drop(_SAMPLED)
-
-
-#: How a table gives each kind of summary of an additive statistic.
-_SUMMARIES: dict[str, Callable[[TablePeople, Any, Prepared], list[NDArray[np.int64]]]] = {
-    "ones": TablePeople._steps,
-    "bins": TablePeople._steps,
-    "steps": TablePeople._steps,
-    "people": TablePeople._people,
-    "products": TablePeople._products,
-}

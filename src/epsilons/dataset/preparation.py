@@ -22,7 +22,7 @@ from epsilons.engines.base import DATE, NUMBER, OTHER, SOURCE, TEXT, TRUTH, Colu
 from epsilons.engines.trees import cast, column, double, missing, table, whole
 from epsilons.errors import DataError
 from epsilons.ledger.values import Members
-from epsilons.summaries.queries import Prepared
+from epsilons.summaries.sql import Prepared
 
 PERSON, COHORT = "epsilons person", "epsilons cohort"
 _PEOPLE, _STAGED = "epsilons people", "epsilons staged"

@@ -37,7 +37,7 @@ from epsilons.planner.rows import PlanRow
 from epsilons.preferences import Preferences
 from epsilons.release import Release
 from epsilons.release.door import asked_of
-from epsilons.summaries.queries import check_asked
+from epsilons.summaries.sql import check_asked
 
 #: How often a plan is made anew because others were charged meanwhile.
 _TRIES = 100

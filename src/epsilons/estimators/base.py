@@ -18,8 +18,7 @@ from epsilons.calls import make_signature
 from epsilons.errors import PlanError, PreferenceError
 from epsilons.release import Release
 from epsilons.statistics.catalogue import CATALOGUE
-from epsilons.summaries.people import as_doubles
-from epsilons.summaries.rows import as_matrix
+from epsilons.summaries.values import as_doubles, as_matrix
 
 #: The options of every statistic that are parameters of a model; what goes with people goes to `fit`.
 PARAMETERS = tuple(name for name in options_of(ARRAYS) if name not in ("group_epsilons", "entropy"))

@@ -27,7 +27,7 @@ from epsilons.guarantee import PERSONALIZED, to_epsilon
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, to_nano
 from epsilons.statistics.base import Answer, Question, Rest, Statistic, Weighting, Weightings
-from epsilons.summaries.people import People
+from epsilons.summaries import People
 
 #: Why some mechanisms cannot serve a filtered or grouped question.
 NEEDS_PUBLIC_COUNT = (

@@ -23,7 +23,8 @@ from epsilons.statistics.base import Answer, Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import RankCost, outward
-from epsilons.summaries.people import ArrayPeople, People
+from epsilons.summaries import People
+from epsilons.summaries.arrays import ArrayPeople
 
 _UNIT = Fraction(1, 2 * NANO)
 

@@ -17,14 +17,16 @@ from epsilons.mechanisms.base import Charges, Mechanism, register
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.preferences import Levels
-from epsilons.statistics import local
+from epsilons.statistics import sensitivity
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Answer, Question
-from epsilons.statistics.local import Local
 from epsilons.statistics.order import Order
+from epsilons.statistics.sensitivity import Local
 from epsilons.statistics.total import Bounded
 from epsilons.statistics.unbounded import UnboundedOrder
-from epsilons.summaries.people import People, array_people, as_numbers
+from epsilons.summaries import People
+from epsilons.summaries.arrays import array_people, centred_steps
+from epsilons.summaries.values import as_numbers
 
 NOT_DP = (
     "Individual DP is not DP: the noise depends on the data, so whoever knows everybody else may learn a person's "
@@ -172,7 +174,7 @@ class LocalCount(_LocalSum):
 
     def group_reach(self, question: Question, people: People, size: int) -> int:
         cells = cast(Additive, question.statistic).parts[0].cells
-        return local.count_reach(cells, people.levels.size, size)
+        return sensitivity.count_reach(cells, people.levels.size, size)
 
     def here(self, question: Question, people: People) -> Local:
         if question.statistic.name != "count":
@@ -197,14 +199,14 @@ class LocalTotal(_LocalSum):
 
     def reach(self, question: Question, people: People) -> tuple[int, ...]:
         rows = array_people(people)
-        return local.sum_reaches(self._steps(question, people), rows.roster.codes, len(people.levels.grants))
+        return sensitivity.sum_reaches(self._steps(question, people), rows.roster.codes, len(people.levels.grants))
 
     def group_reach(self, question: Question, people: People, size: int) -> int:
-        return local.group_sum_reach(self._steps(question, people), size)
+        return sensitivity.group_sum_reach(self._steps(question, people), size)
 
     def _steps(self, question: Question, people: People) -> NDArray[np.int64]:
         """Everybody's place on the centred grid."""
-        return cast(Bounded, question.statistic).steps(as_numbers(array_people(people).values))
+        return centred_steps(as_numbers(array_people(people).values), cast(Bounded, question.statistic).bounds)
 
 
 @register
@@ -213,7 +215,7 @@ class LocalOrder(LocalSensitivity):
     """Noise scaled to how far each person could move this very order statistic.
 
     Definition: discrete Laplace noise of scale max_i LS_i(D)/eps_i; LS_i(D) from the gaps around the rank
-                (`statistics.local`).
+                (`statistics.sensitivity`).
     Theorem:    Soria-Comas et al. 2017, sections on individual and group DP; the maximum over persons honours each
                 person's own epsilon ("personalized individual").
     Guarantee:  individual DP (not DP): the actual data against its neighbours, with the scale frozen.
@@ -229,16 +231,16 @@ class LocalOrder(LocalSensitivity):
     def group_reach(self, question: Question, people: People, size: int) -> int:
         statistic = cast(Order, question.statistic)
         cells = people.cells(statistic).with_missing_at(statistic.default_cell)
-        x = local.ranked(cells, statistic.points)
+        x = sensitivity.Ranked.of(cells, statistic.points)
         if _averages(statistic, cells.people):
-            return local.group_even_median_reach(x, cells.people, size)
-        return local.group_rank_reach(x, statistic.rank(cells.people), size)
+            return sensitivity.group_even_median_reach(x, cells.people, size)
+        return sensitivity.group_rank_reach(x, statistic.rank(cells.people), size)
 
     def here(self, question: Question, people: People) -> Local:
         statistic = cast(Order, question.statistic)
         cells = people.cells(statistic).with_missing_at(statistic.default_cell)
         averaged = _averages(statistic, cells.people)
-        return local.order_local(cells, statistic.points, statistic.rank(cells.people), averaged)
+        return sensitivity.order_local(cells, statistic.points, statistic.rank(cells.people), averaged)
 
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
         statistic, rate, here = (

@@ -22,13 +22,12 @@ from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Additive, Moments
+from epsilons.statistics.additive import Additive, Axis, Moments, product_distribution
 from epsilons.statistics.base import Answer, Question, equivalent_scale
-from epsilons.statistics.lattice import Axis, product_distribution
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import WeightCost, outward
+from epsilons.summaries import People
 from epsilons.summaries.cells import SortedCells
-from epsilons.summaries.people import People
 
 Floats = NDArray[np.float64]
 

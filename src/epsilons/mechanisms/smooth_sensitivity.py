@@ -21,9 +21,9 @@ from epsilons.noise.pmf import heavy_log_probabilities
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Answer, Coins, Question
 from epsilons.statistics.order import Order
-from epsilons.statistics.smooth import RELATIVE_ERROR, smooth_sensitivity
+from epsilons.statistics.sensitivity import RELATIVE_ERROR, smooth_sensitivity
+from epsilons.summaries import People
 from epsilons.summaries.cells import SortedCells
-from epsilons.summaries.people import People
 
 #: Above about ln 2 the best window among evenly spaced values is a single gap, whatever beta is.
 _ENOUGH_BETA = Fraction(7, 10)
@@ -77,7 +77,7 @@ def calibrate(scale: str, gamma: int, nano: int) -> Calibration:
 class SmoothSensitivity(Mechanism):
     """Add heavy-tailed noise scaled to the smooth sensitivity of the value at the rank asked for.
 
-    Definition: x_k + S_beta/alpha * Z on the grid, S_beta the smooth sensitivity (see `statistics.smooth`), Z of a
+    Definition: x_k + S_beta/alpha * Z on the grid, S_beta the smooth sensitivity (see `statistics.sensitivity`), Z of a
                 density proportional to 1/(1 + |z|^g), g = gamma; at one epsilon: the roster's minimum, or that of those
                 kept by a threshold, or of a random sample. scale="tight" has (g-1)^((g-1)/g) alpha + max(1, g-1) beta =
                 epsilon, half of it each; "paper" has alpha = epsilon/(4g) and beta = epsilon/g.
@@ -149,7 +149,7 @@ class SmoothSensitivity(Mechanism):
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
         statistic = _order(question)
         if self.inside == "sample":
-            cells = people.sampled_cells(statistic, self._chances(question, people.levels), entropy)
+            (cells,) = people.sampled_cells(statistic, self._chances(question, people.levels), entropy)
         else:
             cells = self._cells(question, people)
         centre, scale = self.noise(question, people.levels, cells)

@@ -18,7 +18,7 @@ from epsilons.mechanisms.exponential import fill_outcomes
 from epsilons.preferences import LARGEST_EPSILON, Levels, roster_of
 from epsilons.statistics.base import Question, Rest, Weighting, proportional
 from epsilons.statistics.order import Order, quantile
-from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.arrays import ArrayPeople
 
 
 @register

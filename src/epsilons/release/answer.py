@@ -30,7 +30,7 @@ from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
-from epsilons.summaries.people import People
+from epsilons.summaries import People
 
 if TYPE_CHECKING:
     import pandas

@@ -6,6 +6,7 @@ Laplace and every loss exact. What weights leave out is omitted, rescaled, shrun
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
@@ -16,26 +17,27 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import DataError, PlanError
+from epsilons.errors import PlanError
 from epsilons.noise.coins import binomial
 from epsilons.noise.entropy import ALWAYS
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.statistics.base import Answer, Floats, Rest, Statistic, Weighting
-from epsilons.statistics.lattice import Axis, product_distribution
-from epsilons.summaries.people import as_doubles, as_numbers
 
 if TYPE_CHECKING:
     from epsilons.noise.entropy import Entropy
     from epsilons.preferences import Levels
     from epsilons.statistics.base import Question
-    from epsilons.summaries.people import People
+    from epsilons.summaries import People
 
 Sums = Sequence[Sequence[Fraction]]
+Integers = NDArray[np.int64]
+
+_MOST_OUTCOMES = 2_000_000
 
 
 @dataclass(frozen=True)
 class Part:
-    """One integer vector of an additive statistic.
+    """One integer vector of an additive statistic; its name says what people add to it.
 
     `reach` is how far one person can move it in L1: first when the person is absent, then when replaced.
     `share` is the part of every person's epsilon that pays for it.
@@ -51,7 +53,7 @@ class Part:
 class Moments:
     """What is publicly expected of one person's contribution, on the scale of the answer's sum.
 
-    `location` is how far off the expected mean may well be where nobody guessed the mean or the density. It counts only
+    `location` is how far off the expected mean may well be where neither mean nor density were guessed. It counts only
     as bias, against mechanisms that leave something out: else shrinking to the centre would look free.
     `off` is for a variance: how far the values' own mean is expected to lie from the centre of the bounds.
     """
@@ -64,7 +66,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class Facts:
-    """All that is publicly known of people's contributions to an additive answer, for whoever predicts its error.
+    """All that is publicly known of people's contributions to an additive answer: its predicted error rests on this.
 
     `moments` are expected of one contribution and `low` to `high` possible. What stands for one that is left out is
     `centre` where answers are filled up with it, else `origin`, and `coin_origin` where a coin leaves a person out. The
@@ -91,22 +93,16 @@ class Facts:
 
 
 def doubt(fraction: float, density: float | None) -> float:
-    """How far off the expected fraction of people may well be: not at all if somebody guessed it.
+    """How far off the expected fraction of people may well be: not at all if it was guessed.
 
     Otherwise people fall into 1/fraction classes, of which this is one, and every way to split them is equally likely
     (Dirichlet's law with all parameters 1); the standard deviation of one class is f sqrt((1 - f)/(1 + f)).
     """
-    if density is not None:
-        return 0.0
-    return fraction * math.sqrt(max(1 - fraction, 0.0) / (1 + fraction))
+    return 0.0 if density is not None else fraction * math.sqrt(max(1 - fraction, 0.0) / (1 + fraction))
 
 
 class Additive(Statistic):
-    """A statistic whose summary adds up over people.
-
-    The weighted sum of a part over levels, noise included, is turned into an answer by `answer`; what publicly known
-    total weight stands behind it is passed along, since a mean divides by it.
-    """
+    """A statistic whose summary adds up over people; `answer` makes a value of noisy weighted sums of its parts."""
 
     family: str = "linear"
     #: What stands for a contribution that is left out, on the scale of `moments`: nothing, in a total.
@@ -117,7 +113,7 @@ class Additive(Statistic):
     clipped_rmse: float = math.inf
     #: What one integer step of each part is worth on the scale of `moments`.
     units: tuple[float, ...] = (1.0,)
-    #: The contribution of somebody of whom nothing is known, on the scale of `moments`.
+    #: The contribution of a person of whom nothing is known, on the scale of `moments`.
     centre: float = 0.0
     #: Fields that mean something only with a scope.
     scoped: ClassVar[tuple[str, ...]] = ()
@@ -128,15 +124,10 @@ class Additive(Statistic):
         """The integer vectors released, each with its reach and its share of epsilon."""
 
     @abstractmethod
-    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
-        """For each part an array (levels, cells) of exact integer sums."""
-
-    @abstractmethod
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         """The answer from noisy weighted sums per part, `weight` people's worth of them, and the roster's size.
 
-        `weight` equals `people` when everyone counts in full. An average divides by `weight`; a total adds the
-        public centre of as many people as stand behind it.
+        An average divides by `weight`; a total adds the public centre of as many people as stand behind it.
         """
 
     @abstractmethod
@@ -158,17 +149,17 @@ class Additive(Statistic):
         return self.centre
 
     def guess(self, question: Question) -> Moments:
-        """Public expectations at the question's own guesses."""
+        """`moments` at the question's own guesses."""
         return self.moments(question.spread, question.density, question.location)
 
     def facts(self, question: Question, people: int) -> Facts:
         """What is publicly known before an answer, at the question's guesses and for so many people."""
-        parts, units, centre, (low, high) = self.parts, self.units, self.centre, self.extremes()
+        parts, (low, high) = self.parts, self.extremes()
         return Facts(
-            moments=self.moments(question.spread, question.density, question.location),
+            moments=self.guess(question),
             low=low,
             high=high,
-            centre=centre,
+            centre=self.centre,
             max_error=self.max_error,
             clipped_rmse=self.clipped_rmse,
             expected_rows=1.0 if self.scope is None else max(self.scope.expected, 1e-9),
@@ -176,32 +167,29 @@ class Additive(Statistic):
             coin_origin=self.coin_origin,
             divisor=self.divisor(people),
             made_up=frozenset([rest for rest in Rest if self.makes_up_for(rest)]),
-            units=units,
+            units=self.units,
             reaches=tuple([part.reach[question.neighbors] for part in parts]),
             shares=tuple([float(part.share) for part in parts]),
         )
 
-    def seen(self, question: Question, mean: float, doubt: float) -> Moments:
+    def learn(self, question: Question, mean: float, doubt: float) -> Moments:
         """What a released number, give or take `doubt`, says about a contribution: a better guess than before."""
         low, high = self.extremes()
         return Moments(min(max(mean, low), high), self.guess(question).variance)
 
     def noise_to_spread(self, question: Question) -> float:
         """2 r^2/sigma^2, with the public guess of the spread."""
-        (low, high), parts, units = self.extremes(), self.parts, self.units
-        guessed = self.moments(question.spread, question.density, question.location)
-        variance = max(guessed.variance, 1e-12 * (high - low) ** 2)
-        noise = 0.0
-        for part, unit in zip(parts, units, strict=True):
+        (low, high), noise = self.extremes(), 0.0
+        for part, unit in zip(self.parts, self.units, strict=True):
             noise += (part.reach[question.neighbors] * unit / float(part.share)) ** 2
-        return 2 * noise / variance
+        return 2 * noise / max(self.guess(question).variance, 1e-12 * (high - low) ** 2)
 
     def identity(self) -> str:
         held = {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
         scope = held.pop("scope", None)
         if scope is not None:
-            return spelled(f"Filtered{type(self).__name__}", scope=scope, **held)
-        return spelled(type(self).__name__, **{name: value for name, value in held.items() if name not in self.scoped})
+            return spell(f"Filtered{type(self).__name__}", scope=scope, **held)
+        return spell(type(self).__name__, **{name: value for name, value in held.items() if name not in self.scoped})
 
     def stretch(self, weighting: Weighting) -> Weighting:
         """The weights of contributions when every value is shrunk by these."""
@@ -233,8 +221,9 @@ class Additive(Statistic):
     # Draws ---------------------------------------------------------------------------------------------------------
 
     def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
-        sums = []
-        for part, counts in zip(self.parts, self._tally(weighting, people, entropy), strict=True):
+        sums, chances = [], weighting.chances
+        summary = people.tally(self) if chances is None else self.sampled_tally(people, chances, entropy)
+        for part, counts in zip(self.parts, summary, strict=True):
             inverse = weighting.inverse_scale(part.share, part.reach[question.neighbors])
             exact = weighted_sums(counts, weighting.weights)
             noise = self.noise(entropy, inverse, len(exact))
@@ -246,7 +235,7 @@ class Additive(Statistic):
             raise PlanError("Only single numbers are simulated in bulk.")
         if weighting.chances is not None:
             return np.array([self.draw(question, weighting, people, entropy).value for _ in range(size)], float)
-        exact = weighted_sums(self._tally(weighting, people, entropy)[0], weighting.weights)[0]
+        exact = weighted_sums(people.tally(self)[0], weighting.weights)[0]
         inverse = weighting.inverse_scale(self.parts[0].share, self.parts[0].reach[question.neighbors])
         noise = discrete_laplace_many(entropy, inverse, size)
         zero, one = (self.finish(question, [[Fraction(k)]], weighting, people.levels) for k in (0, 1))
@@ -257,25 +246,19 @@ class Additive(Statistic):
         """One draw after the other: for a few cells that is faster than many at once."""
         return [discrete_laplace(entropy, inverse) for _ in range(cells)]
 
-    def _tally(self, weighting: Weighting, people: People, entropy: Entropy) -> list[NDArray[np.int64]]:
-        if weighting.chances is None:
-            return people.tally(self)
-        return self.sampled_tally(people, weighting.chances, entropy)
-
-    def sampled_tally(self, people: People, chances: Sequence[int], entropy: Entropy) -> list[NDArray[np.int64]]:
+    def sampled_tally(self, people: People, chances: Sequence[int], entropy: Entropy) -> list[Integers]:
         """The summary of a fresh random sample of people."""
         return people.sampled_tally(self, chances, entropy)
 
     def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
-        """Log-probabilities of noisy weighted sums at points of their lattice; a mixture where people are sampled."""
+        """Of noisy weighted sums at points of their lattice; a mixture where people are sampled."""
         axes: list[Axis] = []
         for part in self.parts:
             inverse = weighting.inverse_scale(part.share, part.reach[question.neighbors])
             axes += [Axis(weighting.one * part.reach["absent"], people.levels.size, inverse)] * part.cells
-        mixture = [(chance, sample.tally(self)) for chance, sample in people.samples(weighting.chances)]
         centres = [
-            (chance, [s for counts in parts for s in weighted_sums(counts, weighting.weights)])
-            for chance, parts in mixture
+            (chance, [s for counts in sample.tally(self) for s in weighted_sums(counts, weighting.weights)])
+            for chance, sample in people.samples(weighting.chances)
         ]
         return product_distribution(axes, centres)
 
@@ -283,18 +266,6 @@ class Additive(Statistic):
         count = people.levels.size
         sums = [[Fraction(int(cell)) for cell in part.sum(axis=0)] for part in people.tally(self)]
         return self.answer(sums, Fraction(count), count)
-
-    # On arrays, where a scope means that NaN does not count -----------------------------------------------------------
-
-    def _there(self, values: NDArray[Any]) -> NDArray[np.bool_]:
-        """Who has a value that counts; a scope of one group and one row per person is all that arrays have."""
-        self._check_array()
-        there: NDArray[np.bool_] = ~np.isnan(as_doubles(as_numbers(values)))
-        return there
-
-    def _check_array(self) -> None:
-        if self.scope is not None and (self.scope.rows > 1 or self.scope.groups is not None):
-            raise DataError("Arrays have one row per person and no groups.", suggest="eps.Dataset")
 
 
 class Average(Additive):
@@ -325,7 +296,7 @@ class Counting(Additive):
 
     @property
     def coin_origin(self) -> float:
-        """Counts are not centred: whoever is left out adds nothing."""
+        """Counts are not centred: a person who is left out adds nothing."""
         return 0.0
 
     @property
@@ -337,18 +308,15 @@ class Counting(Additive):
         centre = Fraction(self.centre) * rest
         return [[s + centre for s in part] for part in sums]
 
-    def sampled_tally(self, people: People, chances: Sequence[int], entropy: Entropy) -> list[NDArray[np.int64]]:
+    def sampled_tally(self, people: People, chances: Sequence[int], entropy: Entropy) -> list[Integers]:
         if not self.one_each:
             return super().sampled_tally(people, chances, entropy)
-        return [thin(part, chances, entropy) for part in people.tally(self)]
+        return [thin_counts(part, chances, entropy) for part in people.tally(self)]
 
-    def seen(self, question: Question, mean: float, doubt: float) -> Moments:
-        """A fraction of ones is taken two standard errors nearer to a half than it looks.
-
-        A few people who happen to agree must not make the error bar collapse.
-        """
+    def learn(self, question: Question, mean: float, doubt: float) -> Moments:
+        """A fraction of ones is taken two standard errors nearer to a half: few who agree must not collapse the bar."""
         if not self.one_each:
-            return super().seen(question, mean, doubt)
+            return super().learn(question, mean, doubt)
         mean = min(max(mean, 0.0), 1.0)
         mean = min(mean + 2 * doubt, 0.5) if mean < 0.5 else max(mean - 2 * doubt, 0.5)
         return Moments(mean, mean * (1 - mean))
@@ -361,20 +329,19 @@ def row_moments(fraction: float, most: int, density: float | None) -> Moments:
     return Moments(fraction * rows, max(square - (fraction * rows) ** 2, 1e-9), rows * doubt(fraction, density))
 
 
-def weighted_sums(counts: NDArray[np.int64], weights: Sequence[int]) -> list[int]:
+def weighted_sums(counts: Integers, weights: Sequence[int]) -> list[int]:
     """Exact integer sums over levels, one per cell."""
     rows = counts.tolist()
     return [sum(w * row[cell] for w, row in zip(weights, rows, strict=True)) for cell in range(len(rows[0]))]
 
 
-def thin(counts: NDArray[np.int64], chances: Sequence[int], entropy: Entropy) -> NDArray[np.int64]:
+def thin_counts(counts: Integers, chances: Sequence[int], entropy: Entropy) -> Integers:
     """Keep each counted person with their level's chance: exact binomials instead of one coin per person."""
-    thinned = np.empty_like(counts)
-    for level, chance in enumerate(chances):
-        for cell in range(counts.shape[1]):
-            count = int(counts[level, cell])
-            thinned[level, cell] = count if chance >= ALWAYS else binomial(entropy, count, chance)
-    return thinned
+    kept = [
+        [count if chance >= ALWAYS else binomial(entropy, count, chance) for count in row]
+        for row, chance in zip(counts.tolist(), chances, strict=True)
+    ]
+    return np.array(kept, np.int64)
 
 
 def whole_or_float(number: Fraction) -> int | float:
@@ -382,6 +349,50 @@ def whole_or_float(number: Fraction) -> int | float:
     return int(number) if number.denominator == 1 else float(number)
 
 
-def spelled(name: str, **arguments: Any) -> str:
+def spell(name: str, **arguments: Any) -> str:
     """A value as dataclasses write it."""
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
+
+
+# Exact distributions of a few noisy integers, for audits on small inputs ----------------------------------------------
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One noisy sum: how far one person reaches, how many people there are, and 1/scale of its discrete Laplace."""
+
+    reach: int
+    people: int
+    inverse: Fraction
+
+    def points(self) -> list[int]:
+        """Points a quarter of a person's reach apart (or 1), from beyond one end of the possible sums to the other."""
+        stride = max(1, self.reach // 4)
+        most = self.reach * (self.people + 1) // stride + 1
+        return [stride * k for k in range(-most, most + 1)]
+
+
+def product_distribution(axes: list[Axis], mixture: list[tuple[float, list[int]]]) -> tuple[NDArray[Any], Floats]:
+    """(outcomes, log-probabilities) of independent noises around sums that are themselves a mixture.
+
+    Outcomes are tuples, at points common to all data sets on the roster; between them probabilities change
+    geometrically, so the largest loss shows at these points. Everything else is the one outcome "elsewhere".
+    """
+    grids = [axis.points() for axis in axes]
+    if math.prod(len(grid) for grid in grids) > _MOST_OUTCOMES:
+        raise PlanError("Too many outcomes to list.", rule="Exact distributions are for a few people and cells.")
+    logs = []
+    for chance, centres in mixture:
+        total = np.array(math.log(chance))
+        for axis, grid, centre in zip(axes, grids, centres, strict=True):
+            rate = float(axis.inverse)
+            distance = np.array([float(abs(point - centre)) for point in grid])
+            total = total[..., None] + (math.log(math.tanh(rate / 2)) - rate * distance)
+        logs.append(total.reshape(-1))
+    top = np.max(logs, axis=0)
+    mixed = top + np.log(np.sum(np.exp(np.array(logs) - top), axis=0))
+    labels = np.empty(len(mixed) + 1, dtype=object)
+    labels[:-1] = list(itertools.product(*grids))
+    labels[-1] = "elsewhere"
+    elsewhere = math.log(max(1 - float(np.exp(mixed).sum()), 1e-300))
+    return labels, np.append(mixed, elsewhere)

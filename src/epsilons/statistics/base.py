@@ -34,7 +34,7 @@ from epsilons.noise.weighing import keep_chance
 from epsilons.preferences import Levels
 
 if TYPE_CHECKING:
-    from epsilons.summaries.people import People
+    from epsilons.summaries import People
 
 Floats = NDArray[np.float64]
 
@@ -68,26 +68,21 @@ class Scope:
         """How many rows of one person are expected to count, in each group: of 1 to `rows` rows the average."""
         return self.fraction * (1 + self.rows) / 2
 
-    @property
-    def moves(self) -> bool:
-        """Whether a row can move from one group to another."""
-        return self.cells > 1
-
     def reach(self, low: int, high: int) -> dict[str, int]:
         """The L1 reach of sums to which a row adds from `low` to `high`, or nothing when it does not count."""
         least, most = min(low, 0), max(high, 0)
         far = max(-least, most)
-        return {"absent": self.rows * far, "replace": self.rows * (2 * far if self.moves else most - least)}
+        return {"absent": self.rows * far, "replace": self.rows * (2 * far if self.cells > 1 else most - least)}
 
     def people_reach(self) -> dict[str, int]:
-        """The same for counts of people: one person is in as many groups as they have rows, at most."""
+        """The reach of counts of people: one person is in as many groups as they have rows, at most."""
         return {"absent": min(self.rows, self.cells), "replace": min(2 * self.rows, self.cells)}
 
     def per_row(self, neighbors: str) -> int:
         """By how much a person's loss exceeds that of one row in one group, for mechanisms that weigh rows."""
-        return self.rows * (2 if self.moves and neighbors == "replace" else 1)
+        return self.rows * (2 if self.cells > 1 and neighbors == "replace" else 1)
 
-    def shaped(self, numbers: Iterable[Any]) -> Any:
+    def arrange(self, numbers: Iterable[Any]) -> Any:
         """One number, or a dict with one for each group."""
         if self.groups is None:
             (number,) = numbers
@@ -145,23 +140,22 @@ class Statistic(ABC):
     family: str
     #: Which summary of people's values it is made from: ones, people, bins, steps, cells, products, or values.
     summary: str
-    #: Set where nobody may know how many values there are: with a condition, groups, several rows, values left out.
+    #: Set where the number of values is private: with a condition, groups, several rows, values left out.
     scope: Scope | None = None
 
     @property
     def private_count(self) -> bool:
-        """Whether nobody may know how many values there are."""
+        """Whether the number of values is private."""
         return self.scope is not None
 
     @abstractmethod
     def describe(self) -> str:
-        """A few words for titles: "mean in [0, 100]"."""
+        """For titles: "mean in [0, 100]"."""
 
     def identity(self) -> str:
         """Everything that makes it this statistic and not another one, as question keys hold it.
 
-        Keys are stored in ledgers for good, so the spelling is that of the first version, in which statistics with a
-        scope were classes of their own.
+        Ledgers store keys for good: they are spelled as in the first version, where a scope made a class of its own.
         """
         return repr(self)
 
@@ -185,7 +179,7 @@ class Statistic(ABC):
     def noise_to_spread(self, question: Question) -> float:
         """How large the noise is beside the spread of values: the right side of the equation for `weighted`'s cap."""
 
-    def check_people(self, levels: Levels) -> None:  # noqa: B027 most statistics can be asked of anybody
+    def check_people(self, levels: Levels) -> None:  # noqa: B027 most statistics can be asked of any number
         """Refuse what so many people cannot give."""
 
 
@@ -232,10 +226,7 @@ def expected_to_stay(grants: Sequence[int | None], t: Any) -> NDArray[np.float64
 
 @dataclass(frozen=True, eq=False)
 class Weighting:
-    """A weight per level in units of 1/`one`, and what weight one costs in nano-epsilon.
-
-    With `coins` a person counts only if a coin says so.
-    """
+    """A weight per level in units of 1/`one`, and what weight one costs in nano-epsilon; with `coins`, coins decide."""
 
     weights: tuple[int, ...]
     one: int
@@ -280,8 +271,7 @@ class Weighting:
 
     def used(self, levels: Levels) -> float:
         """The share of people whose values can move the answer (expected, where there are coins)."""
-        people, _ = self.used_at(levels)
-        return sum(people) / levels.size
+        return sum(self.used_at(levels)[0]) / levels.size
 
     def used_at(self, levels: Levels) -> tuple[list[float], list[float]]:
         """(people expected to be used, epsilon each is used at), per level."""

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from epsilons.arguments import Parameter, check_name
-from epsilons.errors import PlanError
-from epsilons.preferences import count_codes
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, whole_or_float
 from epsilons.statistics.base import Scope, Statistic
 from epsilons.statistics.entry import ON_TABLES, Entry, RowScope
-from epsilons.summaries.people import CHUNK, as_numbers
+
+
+def _check_of(of: Any) -> str:
+    return check_name("of", of, ("people", "rows"))
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,7 @@ class Count(Counting):
     scoped: ClassVar[tuple[str, ...]] = ("of",)
 
     def __post_init__(self) -> None:
-        if self.of not in ("rows", "people"):
-            raise PlanError(f"Unknown of={self.of!r}.", suggest='of="people" or of="rows"')
+        _check_of(self.of)
 
     @property
     def summary(self) -> str:  # type: ignore[override]
@@ -44,7 +41,7 @@ class Count(Counting):
 
     @property
     def one_each(self) -> bool:
-        return self.scope is None or self.scope.rows == 1 or (self.of == "people" and not self.scope.moves)
+        return self.scope is None or self.scope.rows == 1 or (self.of == "people" and self.scope.cells == 1)
 
     @property
     def _most(self) -> int:
@@ -56,18 +53,9 @@ class Count(Counting):
         scope = Scope() if self.scope is None else self.scope
         return (Part("count", scope.cells, scope.people_reach() if self.of == "people" else scope.reach(0, 1)),)
 
-    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
-        if self.scope is not None:
-            return [count_codes(codes[self._there(values)], levels)[:, None]]
-        numbers = as_numbers(values)
-        ones = np.zeros(levels, np.int64)
-        for start in range(0, len(numbers), CHUNK):
-            ones += count_codes(codes[start : start + CHUNK][numbers[start : start + CHUNK] == 1], levels)
-        return [ones[:, None]]
-
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         counts = (whole_or_float(count) for count in sums[0])
-        return next(counts) if self.scope is None else self.scope.shaped(counts)
+        return next(counts) if self.scope is None else self.scope.arrange(counts)
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         if self.scope is not None:
@@ -89,24 +77,16 @@ class Count(Counting):
 # In the catalogue ---------------------------------------------------------------------------------------------------
 
 
-def _count(given: Mapping[str, Any], over: RowScope) -> Statistic:
+def _build(given: Mapping[str, Any], over: RowScope) -> Statistic:
     of = "people" if given.get("of") is None else given["of"]
     return Count() if over.column and over.fixed else Count(over.scope, of)
 
 
-COUNT = Entry(
+_OF = Parameter("of", Literal["people", "rows"] | None, None, "What is counted.", _check_of, fronts=ON_TABLES)
+ENTRY = Entry(
     name="count",
-    build=_count,
-    arguments=(
-        Parameter(
-            "of",
-            Literal["people", "rows"] | None,
-            None,
-            "What is counted.",
-            lambda given: check_name("of", given, ("people", "rows")),
-            fronts=ON_TABLES,
-        ),
-    ),
+    build=_build,
+    arguments=(_OF,),
     column="optional",
     text=True,
     missing="not counted",
@@ -123,4 +103,4 @@ True
     sql=("Count",),
 )
 
-ENTRIES = (COUNT,)
+ENTRIES = (ENTRY,)

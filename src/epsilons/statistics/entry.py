@@ -15,9 +15,8 @@ class RowScope:
     """Which rows a statistic is taken over. As it stands: everyone, one row each, nothing missing, as on arrays."""
 
     scope: Scope = field(default_factory=Scope)
-    #: One row of everybody: no condition, no groups.
+    #: One row of everybody: no condition, no groups. `complete`: no value is left out, either; their number is public.
     fixed: bool = True
-    #: And no value is left out, so that the number of values is public.
     complete: bool = True
     #: Whether values are looked at, or rows alone are counted.
     column: bool = True
@@ -27,17 +26,12 @@ class RowScope:
     unbounded: bool = False
 
 
-#: Everyone of an array.
-EVERYONE = RowScope()
-Build = Callable[[Mapping[str, Any], RowScope], Statistic]
-
-
 @dataclass(frozen=True, eq=False)
 class Entry:
     """One statistic, as all fronts know it."""
 
     name: str
-    build: Build
+    build: Callable[[Mapping[str, Any], RowScope], Statistic]
     #: Its own arguments; each says on which fronts it is taken.
     arguments: tuple[Parameter, ...]
     #: What the function on arrays says of itself, and what the method of a table does.
@@ -56,7 +50,7 @@ class Entry:
     model: bool = False
     #: Whether its column may hold words.
     text: bool = False
-    #: What becomes of somebody whose value is missing: not counted, or left out (at the centre, if asked for).
+    #: What becomes of a person whose value is missing: not counted, or left out (at the centre, if asked for).
     missing: Literal["left out", "not counted"] = "left out"
 
     def own(self, front: str) -> dict[str, Parameter]:

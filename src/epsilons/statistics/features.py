@@ -1,4 +1,4 @@
-"""Public facts about features: names, bounds, the target's bounds or classes."""
+"""Public facts about a model's features and target: names, bounds, classes."""
 
 from __future__ import annotations
 
@@ -7,50 +7,34 @@ from typing import Any
 import numpy as np
 
 from epsilons.arguments import check_real
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError
 
-_BOUNDS = "bounds_X=(0, 1), or bounds_X=([0, 18], [1, 90]) with an entry per feature"
-_LEAK = "Bounds are public facts; reading them from the data would leak it."
+BOUNDS_RULE = "Bounds are public facts; reading them from the data would leak it."
+_BOUNDS = (
+    Argument("bounds_X", (0, 1)),
+    ", or ",
+    Argument("bounds_X", ([0, 18], [1, 90])),
+    " with an entry per feature",
+)
+_NAMES = Argument("features", ["age", "schooling"])
 
 
 def feature_bounds(bounds: Any, names: Any) -> tuple[tuple[str, ...], tuple[tuple[float, float], ...]]:
     """(names, a pair of public bounds for each of them)."""
     if bounds is None:
-        raise PlanError("There are no bounds for the features.", rule=_LEAK, suggest=_BOUNDS)
+        raise PlanError("There are no bounds for the features.", rule=BOUNDS_RULE, suggest=_BOUNDS)
     if isinstance(names, str):
-        raise PlanError("One name for all features.", suggest='features=["age", "schooling"]')
+        raise PlanError("One name for all features.", suggest=_NAMES)
     try:
         low, high = bounds
-        listed = tuple(names) if names is not None else _numbered(max(np.size(low), np.size(high)))
-        sides = [_side(low, len(listed)), _side(high, len(listed))]
+        listed = tuple(names) if names is not None else _number(max(np.size(low), np.size(high)))
+        width = len(listed)
+        lows, highs = ([side] * width if np.ndim(side) == 0 else side for side in (low, high))
+        pairs = zip(map(check_real, lows), map(check_real, highs), range(width), strict=True)
+        return listed, tuple((least, most) for least, most, _ in pairs)
     except (TypeError, ValueError):
-        raise PlanError(
-            "Bounds for the features are not a pair of numbers, or of lists with a number for each feature.",
-            rule="Every feature has public bounds.",
-            suggest=_BOUNDS,
-        ) from None
-    return listed, tuple(zip(*sides, strict=True))
-
-
-def _numbered(width: int) -> tuple[str, ...]:
-    return tuple(f"x{place + 1}" for place in range(width))
-
-
-def _side(side: Any, width: int) -> list[float]:
-    if np.ndim(side) == 0:
-        return [check_real(side)] * width
-    listed = [check_real(number) for number in side]
-    if len(listed) != width:
-        raise ValueError
-    return listed
-
-
-def check_target(bounds: Any) -> tuple[float, float]:
-    """The target's public bounds, which are required."""
-    if bounds is None:
-        raise PlanError("There are no bounds for the target.", rule=_LEAK, suggest="bounds_y=(0, 100)")
-    target: tuple[float, float] = bounds
-    return target
+        what = "Bounds for the features are not a pair of numbers, or of lists with a number for each feature."
+        raise PlanError(what, rule="Every feature has public bounds.", suggest=_BOUNDS) from None
 
 
 def feature_names(X: Any, given: Any, width: int) -> Any:
@@ -60,39 +44,36 @@ def feature_names(X: Any, given: Any, width: int) -> Any:
     columns = getattr(X, "columns", None)
     if columns is not None and all(isinstance(column, str) for column in columns):
         return tuple(columns)
-    return _numbered(width)
+    return _number(width)
+
+
+def _number(width: int) -> tuple[str, ...]:
+    return tuple(f"x{place + 1}" for place in range(width))
 
 
 def check_names(names: Any, features: int) -> tuple[str, ...]:
     """One name per feature, all different: they are the keys of the answer."""
     listed = tuple(names)
     if len(listed) != features or len({*listed, "intercept"}) != features + 1:
-        raise PlanError(
-            f"{len(listed)} names for {features} features, or one name twice.",
-            rule='A model names every feature once; "intercept" is taken.',
-            suggest='features=["age", "schooling"]',
-        )
+        what = f"{len(listed)} names for {features} features, or one name twice."
+        raise PlanError(what, rule='A model names every feature once; "intercept" is taken.', suggest=_NAMES)
     if not all(isinstance(name, str) for name in listed):
-        raise PlanError("A feature's name is not a word.", suggest='features=["age", "schooling"]')
+        raise PlanError("A feature's name is not a word.", suggest=_NAMES)
     return listed
 
 
 def check_classes(classes: Any) -> tuple[Any, Any]:
-    """Two public labels, which are never read from the data: who is there would show."""
+    """Two public labels, which are never read from the data: that would show who is there."""
     try:
-        listed = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
-        fine = (
-            not isinstance(classes, str)
-            and len(listed) == 2
-            and listed[0] != listed[1]
-            and all(isinstance(c, str | int | float) for c in listed)
-        )
-    except TypeError:
+        first, second = (c.item() if isinstance(c, np.generic) else c for c in classes)
+        fine = not isinstance(classes, str) and first != second
+        fine = fine and all(isinstance(c, str | int | float) for c in (first, second))
+    except (TypeError, ValueError):  # ValueError: not two of them
         fine = False
     if not fine:
         raise PlanError(
             "There are not two classes.",
             rule="The two labels are public facts, different words or numbers; the second is the one predicted.",
-            suggest='classes=("no", "yes")',
+            suggest=Argument("classes", ("no", "yes")),
         )
-    return listed[0], listed[1]
+    return first, second

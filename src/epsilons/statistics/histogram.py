@@ -11,18 +11,16 @@ from itertools import pairwise, product
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epsilons.arguments import Parameter, check_name, check_real
-from epsilons.errors import PlanError
-from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spelled, whole_or_float
+from epsilons.errors import Argument, PlanError
+from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spell, whole_or_float
 from epsilons.statistics.base import Scope, Statistic
 from epsilons.statistics.entry import Entry, RowScope
-from epsilons.summaries.people import CHUNK, as_doubles, as_numbers
 
 MAX_CELLS = 100_000
-_NAMES = 'categories=["north", "south"]'
-_EDGES = "edges=[0, 10, 20]"
+_NAMES, _EDGES = Argument("categories", ["north", "south"]), Argument("edges", [0, 10, 20])
+_RULE = "Bins are [edge, next edge)."
 
 
 @dataclass(frozen=True)
@@ -43,30 +41,28 @@ class Histogram(Counting):
 
     def __post_init__(self) -> None:
         if (self.edges is None) == (self.categories is None):
-            raise PlanError(
-                "A histogram needs either edges or categories.",
-                rule="Bins are public facts; reading them from the data would leak it.",
-                suggest="eps.histogram(values, epsilons, edges=[0, 10, 20])",
-            )
+            rule = "Bins are public facts; reading them from the data would leak it."
+            raise PlanError("A histogram needs either edges or categories.", rule=rule, suggest=_EDGES)
         check_name("outside", self.outside, ("drop", "clip"))
         if self.edges is not None:
             self._check_edges(self.edges)
         if self.categories is not None:
             self._check_categories(self.categories)
             if self.outside == "clip":
-                raise PlanError("Categories have no ends to clip to.", suggest='edges, or outside="drop"')
+                drop = Argument("outside", "drop")
+                raise PlanError("Categories have no ends to clip to.", suggest=(_EDGES, ", or ", drop))
         if self.bins > MAX_CELLS:
             raise PlanError(f"A histogram of {self.bins:,} bins.", rule=f"At most {MAX_CELLS:,}.", suggest="wider bins")
 
     @classmethod
     def of(cls, edges: Any, categories: Any, outside: str, scope: Scope | None = None) -> Histogram:
-        """From whatever sequence the caller has."""
-        return cls(_listed(edges, "Edges", _EDGES), _listed(categories, "Categories", _NAMES), outside, scope)
+        """From any sequences."""
+        return cls(_list(edges, "Edges", _EDGES), _list(categories, "Categories", _NAMES), outside, scope)
 
     def identity(self) -> str:
         name = type(self).__name__
         held = {field.name: getattr(self, field.name) for field in fields(self) if field.init and field.name != "scope"}
-        bins = spelled(name, **held)
+        bins = spell(name, **held)
         return bins if self.scope is None else f"Filtered{name}(scope={self.scope!r}, bins={bins})"
 
     @property
@@ -80,11 +76,8 @@ class Histogram(Counting):
         except TypeError:
             raise PlanError("A category cannot be a key.", rule="It is a word or a number.", suggest=_NAMES) from None
         if not all(_is_plain(category) for category in categories):
-            raise PlanError(
-                "A category is neither a word, a number, a date nor a tuple of them.",
-                rule="Releases survive JSON, keys included.",
-                suggest=_NAMES,
-            )
+            what = "A category is neither a word, a number, a date nor a tuple of them."
+            raise PlanError(what, rule="Releases survive JSON, keys included.", suggest=_NAMES)
         if repeat or not categories:
             raise PlanError("Categories are empty or repeat.", rule="Everyone is in one category.", suggest=_NAMES)
         if any(c != c for c in categories):
@@ -95,21 +88,15 @@ class Histogram(Counting):
         try:
             edges = tuple(check_real(edge) for edge in given)
         except TypeError:
-            raise PlanError("Edges are not numbers.", rule="Bins are [edge, next edge).", suggest=_EDGES) from None
+            raise PlanError("Edges are not numbers.", rule=_RULE, suggest=_EDGES) from None
         if len(edges) < 2 or any(math.isnan(e) for e in edges) or any(a >= b for a, b in pairwise(edges)):
-            raise PlanError(
-                "Edges are fewer than two, or do not increase.",
-                rule="Bins are [edge, next edge).",
-                suggest=_EDGES,
-            )
+            raise PlanError("Edges are fewer than two, or do not increase.", rule=_RULE, suggest=_EDGES)
         object.__setattr__(self, "edges", edges)
 
     @property
     def bins(self) -> int:
         """How many bins there are in each group."""
-        if self.edges is not None:
-            return len(self.edges) - 1
-        return len(self.categories or ())
+        return len(self.categories or ()) if self.edges is None else len(self.edges) - 1
 
     @property
     def cells(self) -> int:
@@ -119,9 +106,7 @@ class Histogram(Counting):
     @property
     def bin_keys(self) -> tuple[Hashable, ...]:
         """What the bins of a group are called."""
-        if self.edges is not None:
-            return tuple(pairwise(self.edges))
-        return self.categories or ()
+        return (self.categories or ()) if self.edges is None else tuple(pairwise(self.edges))
 
     @property
     def keys(self) -> tuple[Hashable, ...] | None:
@@ -135,30 +120,6 @@ class Histogram(Counting):
         # With one bin a replaced person can only leave it or enter it.
         rows = 1 if self.scope is None else self.scope.rows
         return (Part("bins", self.cells, {"absent": rows, "replace": rows * min(2, self.cells)}),)
-
-    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
-        self._check_array()
-        counts = np.zeros(levels * self.cells, np.int64)
-        for start in range(0, len(values), CHUNK):
-            cell = self._cell(values[start : start + CHUNK])
-            inside = cell >= 0
-            place = codes[start : start + CHUNK][inside].astype(np.int64) * self.cells + cell[inside]
-            counts += np.bincount(place, minlength=len(counts))
-        return [counts.reshape(levels, self.cells)]
-
-    def _cell(self, chunk: NDArray[Any]) -> NDArray[np.int64]:
-        """Each person's bin, -1 for none."""
-        if self.edges is None:
-            index = {key: place for place, key in enumerate(self.bin_keys)}
-            return np.fromiter((_lookup(index, v) for v in chunk.tolist()), np.int64, len(chunk))
-        numbers = as_doubles(as_numbers(chunk))
-        missing = np.isnan(numbers)
-        if self.outside == "clip":
-            numbers = np.clip(numbers, self.edges[0], self.edges[-1])
-        cell = np.searchsorted(np.array(self.edges), numbers, side="right").astype(np.int64) - 1
-        cell[numbers == self.edges[-1]] = self.cells - 1
-        cell[(cell >= self.cells) | missing] = -1
-        return cell
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         return dict(zip(self.keys or (), (whole_or_float(count) for count in sums[0]), strict=True))
@@ -187,15 +148,7 @@ def _is_plain(category: Any) -> bool:
     return category is None or isinstance(category, (str, bool, int, float, datetime.date))
 
 
-def _lookup(index: dict[Hashable, int], value: Any) -> int:
-    """A category's place; what cannot be a key, for whatever reason, is in no category."""
-    try:
-        return index.get(value, -1)
-    except Exception:  # an object's own message would carry its value
-        return -1
-
-
-def _listed(given: Any, what: str, hint: str) -> tuple[Any, ...] | None:
+def _list(given: Any, what: str, hint: Argument) -> tuple[Any, ...] | None:
     if given is None:
         return None
     try:
@@ -209,13 +162,13 @@ def _listed(given: Any, what: str, hint: str) -> tuple[Any, ...] | None:
 # In the catalogue ---------------------------------------------------------------------------------------------------
 
 
-def _histogram(given: Mapping[str, Any], over: RowScope) -> Statistic:
+def _build(given: Mapping[str, Any], over: RowScope) -> Statistic:
     return Histogram.of(given["edges"], given["categories"], given["outside"], None if over.fixed else over.scope)
 
 
-HISTOGRAM = Entry(
+ENTRY = Entry(
     name="histogram",
-    build=_histogram,
+    build=_build,
     arguments=(
         Parameter("edges", Sequence[float] | None, None, "Bins [a, b), [b, c), ..."),
         Parameter("categories", Sequence[Hashable] | None, None, "Categories, instead of bins."),
@@ -235,4 +188,4 @@ HISTOGRAM = Entry(
     command="epsilons histogram people.toml wage --edges 0,10,20,50,100 --share 0.05",
 )
 
-ENTRIES = (HISTOGRAM,)
+ENTRIES = (ENTRY,)

@@ -1,8 +1,8 @@
 """Order statistics on a public grid, and how they draw: median, quantile, minimum, maximum, k-th largest.
 
 A value goes to the nearest point of the grid lo, lo+step, ..., hi; out of bounds goes to the end. The summary is the
-sorted list of (grid point, level), one entry per person, in one integer each. How a missing person is treated is the
-mechanism's affair: those that need a public number of people put them at `Order.default_cell`.
+sorted list of (grid point, level), one entry per person, in one integer each. Mechanisms that need a public number of
+people put the missing at `Order.default_cell`.
 
 With weights an answer is a weighted quantile (`WeightCost`), or the value at a rank among the people who are used
 (`RankCost`), drawn by the exponential mechanism at a factor 1/2.
@@ -21,23 +21,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.arguments import Parameter, check_bounds, check_rank, check_real, check_step, exact
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import SegmentSampler
-from epsilons.preferences import Levels, count_codes
+from epsilons.preferences import Levels
 from epsilons.statistics.base import Answer, Floats, Scope, Statistic, Weighting
-from epsilons.statistics.entry import BOUNDS, STEP, Build, Entry, RowScope
+from epsilons.statistics.entry import BOUNDS, STEP, Entry, RowScope
 from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
-from epsilons.summaries.cells import LEVEL_BITS, SortedCells
-from epsilons.summaries.people import CHUNK, as_doubles, as_numbers
+from epsilons.summaries.cells import SortedCells
 
 if TYPE_CHECKING:
     from epsilons.statistics.base import Question
-    from epsilons.summaries.people import People
+    from epsilons.summaries import People
 
 DEFAULT_STEPS = 65_536
 MAX_POINTS = 1 << 50
+_STEP = Argument("step")
 #: Nearer to an end a quantile is the minimum or the maximum of any roster there is, and predictions underflow.
 NEAREST_Q = 1e-9
 
@@ -63,13 +63,11 @@ class Order(Statistic):
         if self.step is not None:
             object.__setattr__(self, "step", check_step(self.step))
         if self.points > MAX_POINTS:
-            raise PlanError("The grid is too fine.", rule=f"At most {MAX_POINTS:,} points.", suggest="a larger step")
+            rule = f"At most {MAX_POINTS:,} points."
+            raise PlanError("The grid is too fine.", rule=rule, suggest=("a larger ", _STEP))
         if self.points < 2:
-            raise PlanError(
-                "The grid has a single point.",
-                rule="Answers lie on the grid lo, lo+step, ..., hi.",
-                suggest="a step smaller than the width of the bounds",
-            )
+            rule = "Answers lie on the grid lo, lo+step, ..., hi."
+            raise PlanError("The grid has a single point.", rule=rule, suggest=("a smaller ", _STEP))
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -93,9 +91,8 @@ class Order(Statistic):
     def value(self, cell: int | Fraction) -> float | int:
         """The answer at a grid point, or between two; whole where the grid is."""
         point = self._low + cell * self.spacing
-        return (
-            int(point) if self._low.denominator == self.spacing.denominator == point.denominator == 1 else float(point)
-        )
+        whole = self._low.denominator == self.spacing.denominator == point.denominator == 1
+        return int(point) if whole else float(point)
 
     def outcomes(self) -> NDArray[np.float64]:
         """Every possible answer, ascending."""
@@ -108,7 +105,7 @@ class Order(Statistic):
         return min(round((exact(self.bounds[1]) - self._low) / 2 / self.spacing), self.points - 1)
 
     @property
-    def quantile(self) -> Fraction:
+    def q_asked(self) -> Fraction:
         """The quantile asked for, of those that are one."""
         assert self.q is not None
         return self.q
@@ -123,60 +120,37 @@ class Order(Statistic):
         return 1 if self.scope is None else self.scope.per_row(neighbors)
 
     def rank(self, people: int) -> int:
-        """The rank asked for among so many values, 0-based; the paper's median is floor(n/2)."""
+        """The rank asked for among so many values, 0-based; a median is at floor(n/2), as in Jorgensen et al. 2015."""
         if self.from_low is not None:
             return min(self.from_low, people - 1)
         if self.from_high is not None:
             return max(people - 1 - self.from_high, 0)
-        assert self.q is not None
-        return min(math.floor(self.q * people), people - 1)
-
-    def summarize(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> SortedCells:
-        """Sorted (grid point, level) of everyone who has a value, and how many per level have none."""
-        numbers = as_numbers(values)
-        keys = np.empty(len(numbers), np.int64)
-        missing = np.zeros(levels, np.int64)
-        filled = 0
-        for start in range(0, len(numbers), CHUNK):
-            chunk = as_doubles(numbers[start : start + CHUNK])
-            code = codes[start : start + CHUNK]
-            absent = np.isnan(chunk)
-            if absent.any():
-                missing += count_codes(code[absent], levels)
-                chunk, code = chunk[~absent], code[~absent]
-            keys[filled : filled + len(chunk)] = self._cells(chunk) << LEVEL_BITS | code
-            filled += len(chunk)
-        keys = keys[:filled]
-        keys.sort()
-        return SortedCells(keys, missing, levels)
-
-    def _cells(self, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-        low, high = self.bounds
-        place = np.floor((np.clip(numbers, low, high) - low) / float(self.spacing) + 0.5)
-        return np.clip(place, 0, self.points - 1).astype(np.int64)
+        return min(math.floor(self.q_asked * people), people - 1)
 
     def check_people(self, levels: Levels) -> None:
         k = (self.from_high or 0) + 1
         if k > levels.size:
-            raise PlanError(f"There is no k={k} among {levels.size} people.", suggest="a smaller k")
+            what = ("There is no ", Argument("k", k), f" among {levels.size} people.")
+            raise PlanError(what, suggest=("a smaller ", Argument("k")))
 
     def noise_to_spread(self, question: Question) -> float:
         """8/(q(1-q)): one indicator per person, drawn by the exponential mechanism."""
-        return float(8 / (self.quantile * (1 - self.quantile)))
+        return float(8 / (self.q_asked * (1 - self.q_asked)))
 
     # Draws ---------------------------------------------------------------------------------------------------------
 
     def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
-        drawn = []
-        for cells in self._grouped_cells(weighting, people, entropy):
-            drawn.append(self.value(self.sampler(question, weighting, cells).draw(entropy)))
-        return Answer(drawn[0] if self.scope is None else self.scope.shaped(drawn))
+        if weighting.chances is None:
+            found = people.grouped_cells(self)
+        else:
+            found = people.sampled_cells(self, weighting.chances, entropy)
+        drawn = [self.value(self.sampler(question, weighting, cells).draw(entropy)) for cells in found]
+        return Answer(drawn[0] if self.scope is None else self.scope.arrange(drawn))
 
     def simulate(self, question: Question, weighting: Weighting, people: People, entropy: Entropy, size: int) -> Floats:
         if weighting.chances is not None:
             return np.array([self.draw(question, weighting, people, entropy).value for _ in range(size)], float)
-        sampler = self.sampler(question, weighting, people.grouped_cells(self)[0])
-        drawn = sampler.draw_many(entropy, size)
+        drawn = self.sampler(question, weighting, people.grouped_cells(self)[0]).draw_many(entropy, size)
         answers: Floats = np.array([self.value(cell) for cell in range(self.points)], float)[drawn]
         return answers
 
@@ -190,12 +164,6 @@ class Order(Statistic):
             place, chance = self.sampler(question, weighting, sample.cells(self)).probabilities()
             total[place] += weight * chance
         return self.outcomes(), np.log(total)
-
-    def _grouped_cells(self, weighting: Weighting, people: People, entropy: Entropy) -> list[SortedCells]:
-        """One for each group; a single one where there are none."""
-        if weighting.chances is None:
-            return people.grouped_cells(self)
-        return people.grouped_sampled_cells(self, weighting.chances, entropy)
 
     def sampler(self, question: Question, weighting: Weighting, cells: SortedCells) -> SegmentSampler:
         """The answers as segments of equal cost; people without any weight must not even shape the segments."""
@@ -222,7 +190,7 @@ class Order(Statistic):
     def exact(self, people: People) -> Any:
         if self.scope is None:
             return self._at_rank(people.cells(self).with_missing_at(self.default_cell))
-        return self.scope.shaped(self._at_rank(cells) for cells in people.grouped_cells(self))
+        return self.scope.arrange(self._at_rank(cells) for cells in people.grouped_cells(self))
 
     def _at_rank(self, cells: SortedCells) -> float | int:
         """The value at the rank asked for; where nothing counts, the grid point nearest the centre."""
@@ -247,14 +215,11 @@ def quantile(q: float, bounds: Any, step: float | None = None) -> Order:
         number = check_real(q)
     except TypeError:
         number = math.nan
+    what = f"A quantile of {q!r} is not allowed."
     if not 0 <= number <= 1:
-        raise PlanError(f"A quantile of {q!r} is not allowed.", rule="q is a number from 0 to 1.", suggest="q=0.9")
+        raise PlanError(what, rule="q is a number from 0 to 1.", suggest=Argument("q", 0.9))
     if not (NEAREST_Q <= number <= 1 - NEAREST_Q or number in (0, 1)):
-        raise PlanError(
-            f"A quantile of {q!r} is not allowed.",
-            rule=f"q is 0, 1, or at least {NEAREST_Q:g} away from both.",
-            suggest="eps.min or eps.max",
-        )
+        raise PlanError(what, rule=f"q is 0, 1, or at least {NEAREST_Q:g} away from both.", suggest="min or max")
     return Order(bounds, step, q=q if isinstance(q, Fraction) else exact(q), label="quantile")
 
 
@@ -276,68 +241,45 @@ def kth_largest(k: int, bounds: Any, step: float | None = None) -> Order:
 # In the catalogue ---------------------------------------------------------------------------------------------------
 
 
-def _ordered(make: Callable[[Mapping[str, Any]], Order]) -> Build:
+def _entry(
+    name: str, make: Callable[[Mapping[str, Any]], Order], what: str, sql: tuple[str, ...], **other: Any
+) -> Entry:
     def build(given: Mapping[str, Any], over: RowScope) -> Statistic:
         made = make(given)
         return made if over.complete else replace(made, scope=over.scope)
 
-    return build
+    doc = f"{what}, on a public grid of possible answers."
+    told: dict[str, Any] = {
+        "arguments": (BOUNDS, STEP),
+        "doc": doc,
+        "table_doc": doc,
+        "help": f"{what} of a column, on a public grid of answers.",
+        "command": f"epsilons {name} people.toml wage --bounds 0,100 --share 0.05",
+    }
+    return Entry(name=name, build=build, sql=sql, **(told | other))
 
 
-MEDIAN = Entry(
-    name="median",
-    build=_ordered(lambda given: median(given["bounds"], given["step"])),
-    arguments=(BOUNDS, STEP),
-    doc="The median, on a public grid of possible answers (65,536 steps unless `step` is given).",
-    table_doc="The median, on a public grid of possible answers (65,536 steps unless `step` is given).",
-    help="The median of a column, on a public grid of answers.",
-    command="epsilons median people.toml wage --bounds 0,100 --share 0.05",
-    sql=("Median",),
-)
-
-
-QUANTILE = Entry(
-    name="quantile",
-    build=_ordered(lambda given: quantile(given["q"], given["bounds"], given["step"])),
-    arguments=(
-        Parameter("q", float, None, "The part of the values below it.", positional=True, required=True),
-        BOUNDS,
-        STEP,
-    ),
-    doc="The value below which a fraction `q` of the people lie, on a public grid of possible answers.",
-    table_doc="The value below which a fraction `q` lies, on a public grid of possible answers.",
-    help="The value below which a part Q of the values lies.",
-    command="epsilons quantile people.toml wage 0.9 --bounds 0,100 --share 0.05",
-    sql=("Quantile", "ApproxQuantile", "PercentileCont", "PercentileDisc"),
-)
-
-
-MIN = Entry(
-    name="min",
-    build=_ordered(lambda given: minimum(given["bounds"], given["step"])),
-    arguments=(BOUNDS, STEP),
-    doc="The smallest value, on a public grid of possible answers.",
-    table_doc="The smallest value, on a public grid of possible answers.",
-    help="The smallest value of a column, on a public grid of answers.",
-    command="epsilons min people.toml wage --bounds 0,100 --share 0.05",
-    sql=("Min",),
-)
-
-
-MAX = Entry(
-    name="max",
-    build=_ordered(lambda given: maximum(given["bounds"], given["step"])),
-    arguments=(BOUNDS, STEP),
-    doc="The largest value, on a public grid of possible answers.",
-    table_doc="The largest value, on a public grid of possible answers.",
-    help="The largest value of a column, on a public grid of answers.",
-    command="epsilons max people.toml wage --bounds 0,100 --share 0.05",
-    sql=("Max",),
-)
-
+_MEDIAN = "The median, on a public grid of possible answers (65,536 steps unless `step` is given)."
+_Q = Parameter("q", float, None, "The part of the values below it.", positional=True, required=True)
 ENTRIES = (
-    MEDIAN,
-    QUANTILE,
-    MIN,
-    MAX,
+    _entry(
+        "median",
+        lambda given: median(given["bounds"], given["step"]),
+        "The median",
+        ("Median",),
+        doc=_MEDIAN,
+        table_doc=_MEDIAN,
+    ),
+    _entry(
+        "quantile",
+        lambda given: quantile(given["q"], given["bounds"], given["step"]),
+        "The value below which a fraction `q` of the people lie",
+        ("Quantile", "ApproxQuantile", "PercentileCont", "PercentileDisc"),
+        arguments=(_Q, BOUNDS, STEP),
+        table_doc="The value below which a fraction `q` lies, on a public grid of possible answers.",
+        help="The value below which a part Q of the values lies.",
+        command="epsilons quantile people.toml wage 0.9 --bounds 0,100 --share 0.05",
+    ),
+    _entry("min", lambda given: minimum(given["bounds"], given["step"]), "The smallest value", ("Min",)),
+    _entry("max", lambda given: maximum(given["bounds"], given["step"]), "The largest value", ("Max",)),
 )

@@ -22,6 +22,7 @@ from epsilons.summaries.cells import SortedCells
 Counts = NDArray[np.int64]
 #: int64, or Python integers where that is too small.
 Costs = NDArray[Any]
+_Segments = tuple[Counts, Counts, Counts, Counts]
 
 _FIRST_BLOCK = 512
 _MOST_ENTRIES = 1 << 22
@@ -33,7 +34,7 @@ class Cost(ABC):
 
     @abstractmethod
     def start(self, cells: SortedCells) -> int:
-        """The position of an entry at the cheapest grid point that somebody has."""
+        """The position of an entry at the cheapest grid point that a person has."""
 
     @abstractmethod
     def at(self, left: Counts, upto: Counts) -> tuple[Costs, NDArray[np.bool_]]:
@@ -100,8 +101,7 @@ class WeightCost(Cost):
         aim = self.q.numerator * whole
         below = (left.astype(prices.dtype) * prices).sum(axis=1)
         reach = (upto.astype(prices.dtype) * prices).sum(axis=1)
-        cost = np.maximum(np.maximum(below - aim, aim - reach), 0)
-        return cost, np.ones(len(cost), bool)
+        return np.maximum(np.maximum(below - aim, aim - reach), 0), np.ones(len(below), bool)
 
 
 def outward(points: int, cells: SortedCells, cost: Cost) -> Iterator[Block]:
@@ -113,13 +113,11 @@ def outward(points: int, cells: SortedCells, cost: Cost) -> Iterator[Block]:
     middle = cells.start_of_cell(int(cells.cells(position := cost.start(cells), position + 1)[0]))
     sides = [_Side(points, cells, cost, middle, rightward) for rightward in (True, False)]
     size = _FIRST_BLOCK
-    listed = 0
     while any(not side.done for side in sides):
         for side in sides:
             if side.done:
                 continue
             first, count, price = side.next(size)
-            listed += int(sum(count))
             open_sides = [s for s in sides if not s.done]
             yield Block(
                 first=first,
@@ -170,26 +168,18 @@ class _Side:
         self.edge = int(price[0])
         self.done = self.left_over == 0 or not possible[0]
 
-    def _right(self, size: int) -> tuple[Counts, Counts, Counts, Counts]:
+    def _right(self, size: int) -> _Segments:
         """Occupied points from the frontier on, each followed by the empty points up to the next one."""
         cells, start = self._cells, self._position
         stop = min(start + size, cells.people)
         stop = cells.start_of_cell(int(cells.cells(stop - 1, stop)[0]) + 1)
-        points, tally = self._occupied(start, stop)
+        points, tally = self._count_points(start, stop)
         upto = self._before + np.cumsum(tally, axis=0)
-        left = upto - tally
         following = int(cells.cells(stop, stop + 1)[0]) if stop < cells.people else self._points
-        gap_first = points + 1
-        gap_count = np.append(points[1:], following) - gap_first
         self._position, self._before, self._frontier = stop, upto[-1], following
-        return (
-            _interleave(points, gap_first),
-            _interleave(np.ones_like(points), gap_count),
-            _interleave(left, upto),
-            _interleave(upto, upto),
-        )
+        return _with_gaps(points, following, upto - tally, upto)
 
-    def _left(self, size: int) -> tuple[Counts, Counts, Counts, Counts]:
+    def _left(self, size: int) -> _Segments:
         """Occupied points left of the frontier, each followed by the empty points up to the next one."""
         cells, stop = self._cells, self._position
         if stop == 0:
@@ -197,20 +187,12 @@ class _Side:
             count, self._frontier = self._frontier, 0
             return np.array([0]), np.array([count]), none, none
         start = cells.start_of_cell(int(cells.cells(max(stop - size, 0), stop)[0]))
-        points, tally = self._occupied(start, stop)
-        left = self._before - np.cumsum(tally[::-1], axis=0)[::-1]
-        upto = left + tally
-        gap_first = points + 1
-        gap_count = np.append(points[1:], self._frontier) - gap_first
+        points, tally = self._count_points(start, stop)
+        left, following = self._before - np.cumsum(tally[::-1], axis=0)[::-1], self._frontier
         self._position, self._before, self._frontier = start, left[0], int(points[0])
-        return (
-            _interleave(points, gap_first),
-            _interleave(np.ones_like(points), gap_count),
-            _interleave(left, upto),
-            _interleave(upto, upto),
-        )
+        return _with_gaps(points, following, left, left + tally)
 
-    def _occupied(self, start: int, stop: int) -> tuple[Counts, Counts]:
+    def _count_points(self, start: int, stop: int) -> tuple[Counts, Counts]:
         """The distinct grid points of the entries, and people per level at each."""
         place, levels = self._cells.cells(start, stop), self._cells.levels
         fresh = np.append(True, place[1:] != place[:-1])
@@ -220,5 +202,10 @@ class _Side:
         return points, flat.reshape(len(points), levels)
 
 
-def _interleave(one: Counts, other: Counts) -> Counts:
-    return np.stack([one, other], axis=1).reshape(-1, *one.shape[1:])
+def _with_gaps(points: Counts, following: int, left: Counts, upto: Counts) -> _Segments:
+    """Each point, and the empty ones after it up to the next: (first, count, people left of it, people up to it)."""
+    first = points + 1
+    gaps = np.append(points[1:], following) - first
+    pairs = ((points, first), (np.ones_like(points), gaps), (left, upto), (upto, upto))
+    one, two, three, four = (np.stack(pair, axis=1).reshape(-1, *pair[0].shape[1:]) for pair in pairs)
+    return one, two, three, four

@@ -22,22 +22,22 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epsilons.arguments import Parameter, check_bounds
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Average, Moments, Part, Sums, spelled
-from epsilons.statistics.base import Question, Rest, Scope, Statistic, Weighting, equivalent_scale
+from epsilons.statistics.additive import Average, Moments, Part, Sums, spell
+from epsilons.statistics.base import Floats, Question, Rest, Scope, Statistic, Weighting, equivalent_scale
 from epsilons.statistics.entry import ON_ARRAYS, ON_TABLES, Bounds, Entry, RowScope
-from epsilons.statistics.features import check_classes, check_names, check_target, feature_bounds
-from epsilons.statistics.solving import WEIGHT_SQUARE, NoisyLoss
-from epsilons.summaries.people import as_doubles, as_numbers
-from epsilons.summaries.products import MAX_PEOPLE, STEPS, Grid, product_sums
-from epsilons.summaries.rows import Rows
+from epsilons.statistics.features import BOUNDS_RULE, check_classes, check_names, feature_bounds
+from epsilons.summaries.arrays import MAX_PEOPLE, MODEL_STEPS
 
+#: The public guess of a weight's mean square, for features and targets on [-1, 1].
+WEIGHT_SQUARE = 0.05
+#: Directions in which people differ by less than the grid can tell (mean square on [-1, 1]) count as no direction.
+_GRAIN = 2.0**-30
 #: The noise grows with the square of the number of features; beyond this no model is worth it.
 MAX_FEATURES = 200
 #: The public guess of a feature's mean square on [-1, 1]: that of uniform values.
@@ -57,7 +57,6 @@ class Regression(Average):
     scope: Scope | None = field(default=None, kw_only=True)
 
     family: ClassVar[str] = "regression"  # type: ignore[misc]
-    summary: ClassVar[str] = "products"  # type: ignore[misc]
     #: The target's weight kappa beside features of weight one.
     kappa: ClassVar[int]
 
@@ -86,7 +85,7 @@ class Regression(Average):
     def identity(self) -> str:
         held = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "scope"}
         named = {name: held.pop(name) for name in ("names", "bounds")}
-        return spelled(type(self).__name__, **named, rows=self.rows, **held)
+        return spell(type(self).__name__, **named, rows=self.rows, **held)
 
     @property
     def width(self) -> int:
@@ -97,8 +96,8 @@ class Regression(Average):
     def terms(self) -> tuple[tuple[int, int, int], ...]:
         """(factor, j, l) of every cell: the sum over people of factor * z_j * z_l.
 
-        z_0 is `STEPS`, z_1 to z_(d-1) are the features in steps of their grid, z_d is the target in steps; a person of
-        whom any of them is missing adds nothing to any cell.
+        z_0 is `MODEL_STEPS`, z_1 to z_(d-1) are the features in steps of their grid, z_d is the target in steps; a
+        person of whom any of them is missing adds nothing to any cell.
         """
         d = self.width
         squares = [(1 if j == k else 2, j, k) for j in range(d) for k in range(j, d)]
@@ -106,28 +105,17 @@ class Regression(Average):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        d, kappa, square = self.width, self.kappa, STEPS * STEPS
-        square *= self.rows
+        d, kappa, square = self.width, self.kappa, MODEL_STEPS * MODEL_STEPS * self.rows
         reach = {"absent": (d * d + 2 * kappa * d) * square, "replace": (d + kappa) ** 2 * square}
         return (Part("coefficients of the loss", len(self.terms), reach),)
 
-    def tally(self, values: Any, codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
-        rows = Rows.of(values)
-        if rows.features.shape[1] != len(self.bounds):
-            raise PlanError(
-                f"{rows.features.shape[1]} features and bounds for {len(self.bounds)}.",
-                rule="Every feature has public bounds.",
-                suggest="bounds_X=(low, high), two numbers or two lists with an entry per feature",
-            )
-        if len(rows) > MAX_PEOPLE:
-            raise PlanError(f"{len(rows):,} people.", rule=f"A model takes at most {MAX_PEOPLE:,}.")
-        features = np.ascontiguousarray(as_doubles(rows.features))
-        products = product_sums(features, rows.target, Grid(self.bounds), self.target_steps, codes, levels)
-        return [np.stack([factor * products[:, k, j] for factor, j, k in self.terms], axis=1)]
-
-    @abstractmethod
-    def target_steps(self, target: NDArray[Any]) -> NDArray[np.float64]:
-        """The targets in steps from -2^16 to 2^16; NaN where missing."""
+    def check_rows(self, features: int, people: int) -> None:
+        """Refuse what has other features, or more people than exact sums allow."""
+        if features != len(self.bounds):
+            what, hint = f"{features} features and bounds for {len(self.bounds)}.", Argument("bounds_X", (0, 1))
+            raise PlanError(what, rule="Every feature has public bounds.", suggest=(hint, ", or a pair of lists"))
+        if people > MAX_PEOPLE:
+            raise PlanError(f"{people:,} people.", rule=f"A model takes at most {MAX_PEOPLE:,}.")
 
     # From noisy sums to a model ----------------------------------------------------------------------------------
 
@@ -151,7 +139,7 @@ class Regression(Average):
         return self._model(sums, weighting.total(levels), float(equivalent_scale(inverse)) / weighting.one)
 
     def _model(self, sums: Sums, weight: Fraction, scale: float) -> dict[str, float]:
-        d, square = self.width, float(STEPS * STEPS)
+        d, square = self.width, float(MODEL_STEPS * MODEL_STEPS)
         matrix, vector = np.zeros((d, d)), np.zeros(d)
         for (factor, j, k), cell in zip(self.terms, sums[0], strict=True):
             value = float(cell) / factor / square
@@ -160,21 +148,15 @@ class Regression(Average):
             else:
                 matrix[j, k] = matrix[k, j] = value
         loss = NoisyLoss(matrix, vector, scale / square, scale / (2 * self.kappa * square), float(weight))
-        return self.unscaled(self.kappa * loss.minimise())
+        return self.unscale(self.kappa * loss.minimise())
 
-    @abstractmethod
-    def unscaled(self, weights: NDArray[np.float64]) -> dict[str, float]:
-        """The model in the units of the data from weights on [-1, 1]."""
-
-    def _feature_units(self, weights: NDArray[np.float64]) -> tuple[float, dict[str, float]]:
-        """(intercept, slopes) for features in their own units: w.x = w_0 + sum_j w_j (x_j - c_j)/h_j."""
-        slopes = {
-            name: float(w) / (high / 2 - low / 2)
-            for name, w, (low, high) in zip(self.names, weights[1:], self.bounds, strict=True)
-        }
+    def unscale(self, weights: Floats) -> dict[str, float]:
+        """The model for features in their own units, w.x = w_0 + sum_j w_j (x_j - c_j)/h_j, and targets on [-1, 1]."""
+        features = zip(self.names, weights[1:], self.bounds, strict=True)
+        slopes = {name: float(w) / (high / 2 - low / 2) for name, w, (low, high) in features}
         centres = (low / 2 + high / 2 for low, high in self.bounds)
-        moved = sum(slope * centre for slope, centre in zip(slopes.values(), centres, strict=True))
-        return float(weights[0]) - moved, slopes
+        offset = sum(slope * centre for slope, centre in zip(slopes.values(), centres, strict=True))
+        return {"intercept": float(weights[0]) - offset, **slopes}
 
     # Predictions of the error, from public guesses -----------------------------------------------------------------
 
@@ -206,7 +188,7 @@ class Regression(Average):
         """
         spread = 1 + (self.width - 1) / _MEAN_SQUARE
         noise = 1 / (2 * self.kappa) ** 2 + self.width * WEIGHT_SQUARE / 4
-        return (self.unit * float(np.sqrt(spread * noise)) / STEPS**2,)
+        return (self.unit * float(np.sqrt(spread * noise)) / MODEL_STEPS**2,)
 
     def describe(self) -> str:
         return f"{self.name.replace('_', ' ')} on {len(self.bounds)} feature{'s' if len(self.bounds) > 1 else ''}"
@@ -219,87 +201,77 @@ class LinearRegression(Regression):
     target_bounds: tuple[float, float]
 
     name: ClassVar[str] = "linear_regression"
+    summary: ClassVar[str] = "products"  # type: ignore[misc]
     kappa: ClassVar[int] = 1
-
-    @classmethod
-    def of(cls, bounds_X: Any, bounds_y: Any, features: Any) -> LinearRegression:
-        """From the caller's words; the names of the features say how many there are."""
-        names, bounds = feature_bounds(bounds_X, features)
-        return cls(names, bounds, check_target(bounds_y))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "target_bounds", check_bounds(self.target_bounds, self.name))
 
-    def target_steps(self, target: NDArray[Any]) -> NDArray[np.float64]:
-        return Grid((self.target_bounds,)).steps(as_doubles(as_numbers(target)))
-
     @property
     def unit(self) -> float:
         return self.target_bounds[1] / 2 - self.target_bounds[0] / 2
 
-    def unscaled(self, weights: NDArray[np.float64]) -> dict[str, float]:
-        intercept, slopes = self._feature_units(weights)
-        centre = self.target_bounds[0] / 2 + self.target_bounds[1] / 2
-        return {
-            "intercept": centre + self.unit * intercept,
-            **{name: self.unit * slope for name, slope in slopes.items()},
-        }
-
-
-#: Steps of whoever is of neither class, of the first, of the second; nobody is of both.
-_OF_CLASS = np.array([np.nan, -STEPS, STEPS, np.nan])
+    def unscale(self, weights: Floats) -> dict[str, float]:
+        model = {name: self.unit * weight for name, weight in super().unscale(weights).items()}
+        return model | {"intercept": self.target_bounds[0] / 2 + self.target_bounds[1] / 2 + model["intercept"]}
 
 
 @dataclass(frozen=True)
 class LogisticRegression(Regression):
-    """Log-odds of the second class, linear in the features; whoever is of neither class adds nothing."""
+    """Log-odds of the second class, linear in the features; a person of neither class adds nothing."""
 
     classes: tuple[Any, Any] = (0, 1)
 
     name: ClassVar[str] = "logistic_regression"
+    summary: ClassVar[str] = "class_products"  # type: ignore[misc]
     kappa: ClassVar[int] = 2
-
-    @classmethod
-    def of(cls, bounds_X: Any, classes: Any, features: Any) -> LogisticRegression:
-        """From the caller's words; the names of the features say how many there are."""
-        names, bounds = feature_bounds(bounds_X, features)
-        return cls(names, bounds, check_classes(classes))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "classes", check_classes(self.classes))
-
-    def target_steps(self, target: NDArray[Any]) -> NDArray[np.float64]:
-        first, second = (_equal(target, label) for label in self.classes)
-        # By a table of four entries, since picking by a mask takes five times as long.
-        steps: NDArray[np.float64] = _OF_CLASS[first.view(np.uint8) + 2 * second.view(np.uint8)]
-        return steps
 
     @property
     def unit(self) -> float:
         """Errors are those of probabilities: a log-odds moves one by a quarter of itself at most."""
         return 0.5
 
-    def unscaled(self, weights: NDArray[np.float64]) -> dict[str, float]:
-        intercept, slopes = self._feature_units(weights)
-        return {"intercept": intercept, **slopes}
 
+@dataclass(frozen=True, eq=False)
+class NoisyLoss:
+    """w'Mw - 2w'v, with M = sum of weighted x x' and v = sum of weighted t x over `people`'s worth of weight.
 
-def _equal(target: NDArray[Any], label: Any) -> NDArray[np.bool_]:
-    """Who has a label; an entry that cannot be compared has none."""
-    if target.dtype.kind != "O":
-        with np.errstate(all="ignore"):
-            same = np.asarray(target == label)
-        return same if same.shape == target.shape else np.zeros(target.shape, bool)
-    return np.fromiter((_is(entry, label) for entry in target), bool, len(target))
+    A noisy M need not be positive definite, and where its eigenvalues are no larger than the noise they say nothing:
+    dividing by them would blow the model up. So M gets a ridge, direction by direction, that follows from public facts:
+    how large the noise is, and how large weights are expected to be. All of it is post-processing.
 
+    `matrix_scale` is the Laplace scale on the diagonal of M (half of it off the diagonal), `vector_scale` that in v.
+    """
 
-def _is(entry: Any, label: Any) -> bool:
-    try:
-        return bool(entry == label)
-    except Exception:  # an object's own message would carry its value
-        return False
+    matrix: Floats
+    vector: Floats
+    matrix_scale: float
+    vector_scale: float
+    people: float
+
+    def minimise(self) -> Floats:
+        """The weights of least expected loss, always finite.
+
+        In the basis of M's eigenvectors, v_i = m_i w_i + noise of variance s^2. With w_i of mean square g^2 the best
+        linear estimate is v_i m_i/(m_i^2 + s^2/g^2): a ridge of s^2/(g^2 m_i) on m_i. Eigenvalues that noise made
+        negative are those of directions that hardly vary; they are taken as 0, and so is the weight.
+        """
+        # In units of people or of what is there, whichever is larger, so that nothing overflows when squared.
+        unit = max(self.people, self.matrix_scale, float(np.abs(self.matrix).max()), 1e-300)
+        vector_scale, matrix_scale = self.vector_scale / unit, self.matrix_scale / unit
+        # s^2: the noise in v, and in M times weights of the expected size.
+        noise = 2 * vector_scale**2 + len(self.vector) * WEIGHT_SQUARE * 2 * (matrix_scale / 2) ** 2
+        values, basis = np.linalg.eigh(self.matrix / unit)
+        positive = np.maximum(values, 0.0)
+        ridge = noise / WEIGHT_SQUARE
+        shares = np.where(positive > _GRAIN, positive, 0.0) / np.maximum(positive**2 + ridge, _GRAIN**2)
+        weights: Floats = basis @ (shares * (basis.T @ (self.vector / unit)))
+        return weights
 
 
 # In the catalogue ---------------------------------------------------------------------------------------------------
@@ -313,38 +285,34 @@ def _several(over: RowScope) -> Scope | None:
 def _linear(given: Mapping[str, Any], over: RowScope) -> Statistic:
     """On tables the bounds of all columns are found by name before."""
     if "bounds_X" in given:
-        return LinearRegression.of(given["bounds_X"], given["bounds_y"], given["features"])
+        names, bounds = feature_bounds(given["bounds_X"], given["features"])
+        if given["bounds_y"] is None:
+            hint = Argument("bounds_y", (0, 100))
+            raise PlanError("There are no bounds for the target.", rule=BOUNDS_RULE, suggest=hint)
+        return LinearRegression(names, bounds, given["bounds_y"])
     return LinearRegression(given["features"], given["bounds"], given["target"], scope=_several(over))
 
 
 def _logistic(given: Mapping[str, Any], over: RowScope) -> Statistic:
     if "bounds_X" in given:
-        return LogisticRegression.of(given["bounds_X"], given["classes"], given["features"])
+        return LogisticRegression(*feature_bounds(given["bounds_X"], given["features"]), given["classes"])
     return LogisticRegression(given["features"], given["bounds"], given["classes"], scope=_several(over))
 
 
-_BOUNDS_X = Parameter(
-    "bounds_X", Any, None, "Public bounds of the features: two numbers, or two lists.", fronts=ON_ARRAYS
-)
+_X = "Public bounds of the features: two numbers, or two lists."
+_BOUNDS_X = Parameter("bounds_X", Any, None, _X, fronts=ON_ARRAYS)
+_BOUNDS_Y = Parameter("bounds_y", Bounds, None, "Public bounds of the target.", fronts=ON_ARRAYS)
 _NAMES = Parameter("features", Sequence[str] | None, None, "The features' names.", fronts=ON_ARRAYS)
-_COLUMNS = Parameter(
-    "features", Sequence[str], None, "The columns of the features.", positional=True, required=True, fronts=ON_TABLES
-)
-_BY_COLUMN = Parameter(
-    "bounds", Mapping[str, tuple[float, float]] | None, None, "Public bounds of the columns.", fronts=ON_TABLES
-)
+_BY_PLACE: dict[str, Any] = {"positional": True, "required": True, "fronts": ON_TABLES}
+_COLUMNS = Parameter("features", Sequence[str], None, "The columns of the features.", **_BY_PLACE)
+_PAIRS = Mapping[str, tuple[float, float]] | None
+_BY_COLUMN = Parameter("bounds", _PAIRS, None, "Public bounds of the columns.", fronts=ON_TABLES)
 _CLASSES = Parameter("classes", Sequence[Any], (0, 1), "The two public classes; the second is the one predicted.")
 
-LINEAR_REGRESSION = Entry(
+_LINEAR = Entry(
     name="linear_regression",
     build=_linear,
-    arguments=(
-        _COLUMNS,
-        _BOUNDS_X,
-        Parameter("bounds_y", Bounds, None, "Public bounds of the target.", fronts=ON_ARRAYS),
-        _NAMES,
-        _BY_COLUMN,
-    ),
+    arguments=(_COLUMNS, _BOUNDS_X, _BOUNDS_Y, _NAMES, _BY_COLUMN),
     model=True,
     doc="""\
 Least squares with an intercept. Values beyond the public bounds go to the bound; incomplete people add nothing.
@@ -364,13 +332,13 @@ and the features' names to coefficients in the units of the data.""",
     command="epsilons linear-regression people.toml wage age --bounds wage=0,100 --bounds age=15,90 --share 0.05",
 )
 
-LOGISTIC_REGRESSION = Entry(
+_LOGISTIC = Entry(
     name="logistic_regression",
     build=_logistic,
     arguments=(_COLUMNS, _BOUNDS_X, _CLASSES, _NAMES, _BY_COLUMN),
     model=True,
     text=True,
-    doc="Log-odds of the second of two public classes; whoever is of neither class adds nothing.",
+    doc="Log-odds of the second of two public classes; a person of neither class adds nothing.",
     table_doc="Log-odds of the second of two public classes of a column, linear in other columns.",
     examples="""\
 >>> import epsilons as eps
@@ -383,7 +351,4 @@ LOGISTIC_REGRESSION = Entry(
     command="epsilons logistic-regression people.toml union age --bounds age=15,90 --classes no,yes --share 0.05",
 )
 
-ENTRIES = (
-    LINEAR_REGRESSION,
-    LOGISTIC_REGRESSION,
-)
+ENTRIES = (_LINEAR, _LOGISTIC)

@@ -11,7 +11,6 @@ rows as well and divides by it, one budget for both.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -19,14 +18,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epsilons.arguments import check_bounds
 from epsilons.statistics.additive import Additive, Average, Moments, Part, Sums, doubt
 from epsilons.statistics.base import Question, Scope, Statistic
 from epsilons.statistics.entry import BOUNDS, Entry, RowScope
-from epsilons.summaries.people import CHUNK, as_numbers, sum_by_level
-from epsilons.summaries.steps import ROW_STEPS, STEPS, RowValues, unit_scale, zero_steps
+from epsilons.summaries.arrays import STEPS, zero_steps
 
 #: A split of the budget is a multiple of 1/64, so that charges stay simple fractions.
 _SPLITS = 64
@@ -34,7 +31,7 @@ _SPLITS = 64
 
 @dataclass(frozen=True)
 class Bounded(Additive):
-    """What sums, means and variances share: bounds, and centred integer sums per level."""
+    """What sums, means and variances share: bounds, and parts to which rows add steps (`arrays.ROW_STEPS`, by name)."""
 
     bounds: tuple[float, float]
     scope: Scope | None = None
@@ -53,25 +50,6 @@ class Bounded(Additive):
     def half(self) -> Fraction:
         """Half the width of the bounds, h."""
         return (Fraction(self.bounds[1]) - Fraction(self.bounds[0])) / 2
-
-    @property
-    @abstractmethod
-    def adds(self) -> tuple[str, ...]:
-        """What a row adds to each part, by name: the words of `ROW_STEPS`, which engines know as well."""
-
-    def tally(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> list[NDArray[np.int64]]:
-        self._check_array()
-        numbers = as_numbers(values)
-        sums = [np.zeros(levels, np.int64) for _ in self.adds]
-        for start in range(0, len(numbers), CHUNK):
-            rows, code = RowValues(numbers[start : start + CHUNK], self.bounds), codes[start : start + CHUNK]
-            for part, name in zip(sums, self.adds, strict=True):
-                part += sum_by_level(ROW_STEPS[name](rows), code, levels)
-        return [part[:, None] for part in sums]
-
-    def steps(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
-        """Each value's place on the centred grid, from -2^30 to 2^30."""
-        return np.floor(unit_scale(numbers, self.bounds) * STEPS + 0.5).astype(np.int64)
 
     def extremes(self) -> tuple[float, float]:
         return self.bounds
@@ -108,26 +86,17 @@ class Sum(Bounded):
         return max(abs(bound) for bound in self.bounds)
 
     @property
-    def ends(self) -> tuple[int, int]:
-        """The grid points of the bounds, around zero."""
-        low, high = zero_steps(np.array(self.bounds), self.bounds)
-        return int(low), int(high)
-
-    @property
-    def adds(self) -> tuple[str, ...]:
-        return ("centred",) if self.scope is None else ("zero",)
-
-    @property
     def parts(self) -> tuple[Part, ...]:
         if self.scope is None:
-            return (Part("centred sum", 1, {"absent": STEPS, "replace": 2 * STEPS}),)
-        return (Part("sum", self.scope.cells, self.scope.reach(*self.ends)),)
+            return (Part("centred sum", 1, Scope().reach(-STEPS, STEPS)),)
+        low, high = zero_steps(np.array(self.bounds), self.bounds)
+        return (Part("sum", self.scope.cells, self.scope.reach(int(low), int(high))),)
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         if self.scope is None:
             return float(self.half * sums[0][0] / STEPS + self.middle * weight)
         unit = Fraction(self.largest) / STEPS
-        return self.scope.shaped(float(unit * sum_) for sum_ in sums[0])
+        return self.scope.arrange(float(unit * sum_) for sum_ in sums[0])
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         if self.scope is None:
@@ -141,9 +110,9 @@ class Sum(Bounded):
         rows = doubt(self.scope.fraction, density) * (1 + self.scope.rows) / 2
         return Moments(mean, max(square - mean**2, 0.0), math.hypot(value, rows * middle))
 
-    def seen(self, question: Question, mean: float, doubt: float) -> Moments:
+    def learn(self, question: Question, mean: float, doubt: float) -> Moments:
         """Whether a row counts matters the more, the farther from zero the values are that the sum shows."""
-        found = super().seen(question, mean, doubt)
+        found = super().learn(question, mean, doubt)
         if self.scope is None:
             return found
         where = mean / max(self.scope.expected, 1e-9)
@@ -194,35 +163,24 @@ class Mean(Average, Bounded):
         low, high = check_bounds(bounds, cls.name)
         half = (high - low) / 2
         off = half / 2 if location is None else min(abs(min(max(location, low), high) - (low + high) / 2), half)
-        sizes = (
-            (half * scope.reach(-STEPS, STEPS)[neighbors] / STEPS) ** (2 / 3),
-            (off * scope.reach(0, 1)[neighbors]) ** (2 / 3),
-        )
-        best = round(_SPLITS * sizes[0] / (sizes[0] + sizes[1]))
+        first = (half * scope.reach(-STEPS, STEPS)[neighbors] / STEPS) ** (2 / 3)
+        second = (off * scope.reach(0, 1)[neighbors]) ** (2 / 3)
+        best = round(_SPLITS * first / (first + second))
         return cls((low, high), scope, Fraction(min(max(best, 1), _SPLITS - 4), _SPLITS), off)
-
-    @property
-    def adds(self) -> tuple[str, ...]:
-        return ("centred",) if self.scope is None else ("centred", "rows")
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        if self.scope is None:
-            return (Part("centred sum", 1, {"absent": STEPS, "replace": 2 * STEPS}),)
-        return (
-            Part("centred sum", self.scope.cells, self.scope.reach(-STEPS, STEPS), self.split),
-            Part("rows", self.scope.cells, self.scope.reach(0, 1), 1 - self.split),
-        )
+        scope = self.scope or Scope()
+        total = Part("centred sum", scope.cells, scope.reach(-STEPS, STEPS), self.split)
+        return (total,) if self.scope is None else (total, Part("rows", scope.cells, scope.reach(0, 1), 1 - self.split))
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         if self.scope is None:
             return float(self.middle + self.half * sums[0][0] / STEPS / weight)
         low, high = Fraction(self.bounds[0]), Fraction(self.bounds[1])
-        means = []
-        for sum_, rows in zip(sums[0], sums[1], strict=True):
-            mean = self.middle + self.half * sum_ / STEPS / max(rows, Fraction(1))
-            means.append(float(min(max(mean, low), high)))
-        return self.scope.shaped(means)
+        pairs = zip(*sums, strict=True)
+        means = (self.middle + self.half * sum_ / STEPS / max(rows, Fraction(1)) for sum_, rows in pairs)
+        return self.scope.arrange(float(min(max(mean, low), high)) for mean in means)
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """With a scope, of one person's part in the mean of those who count: the fewer count, the more each matters."""
@@ -251,19 +209,15 @@ class Mean(Average, Bounded):
 # In the catalogue ---------------------------------------------------------------------------------------------------
 
 
-def _sum(given: Mapping[str, Any], over: RowScope) -> Statistic:
-    return Sum(given["bounds"], None if over.complete else over.scope)
-
-
 def _mean(given: Mapping[str, Any], over: RowScope) -> Statistic:
     if over.complete:
         return Mean(given["bounds"])
     return Mean.over(over.scope, given["bounds"], over.neighbors, over.location)
 
 
-SUM = Entry(
+_SUM = Entry(
     name="sum",
-    build=_sum,
+    build=lambda given, over: Sum(given["bounds"], None if over.complete else over.scope),
     arguments=(BOUNDS,),
     doc="The sum of values clipped to public bounds; a missing value counts as their centre.",
     table_doc="The sum of values clipped to public bounds.",
@@ -272,8 +226,7 @@ SUM = Entry(
     sql=("Sum",),
 )
 
-
-MEAN = Entry(
+_MEAN = Entry(
     name="mean",
     build=_mean,
     arguments=(BOUNDS,),
@@ -290,7 +243,4 @@ MEAN = Entry(
     sql=("Avg",),
 )
 
-ENTRIES = (
-    SUM,
-    MEAN,
-)
+ENTRIES = (_SUM, _MEAN)

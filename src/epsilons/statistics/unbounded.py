@@ -11,16 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.arguments import LARGEST, Parameter, check_rank, check_unbounded_step, exact
-from epsilons.errors import PlanError
-from epsilons.noise.entropy import Entropy
-from epsilons.statistics.base import Answer, Floats, Question, Statistic, Weighting
+from epsilons.errors import Argument, PlanError
+from epsilons.statistics.base import Floats, Statistic
 from epsilons.statistics.entry import BOUNDS, STEP, Entry, RowScope
-from epsilons.statistics.local import Local, Ranked, rank_reaches
 from epsilons.statistics.order import kth_largest
-from epsilons.summaries.people import People, array_people, as_doubles, as_numbers
+from epsilons.statistics.sensitivity import Local, Ranked, group_rank_reach, rank_reaches
+from epsilons.summaries import People
+from epsilons.summaries.arrays import array_people
+from epsilons.summaries.values import as_doubles, as_numbers
 
 #: Without bounds there is no range to divide: answers fall on multiples of a millionth unless `step` is given.
 DEFAULT_STEP = Fraction(1, 1_000_000)
+_BOUNDED = Argument("bounds", (0, 100))
 
 
 @dataclass(frozen=True)
@@ -41,11 +43,8 @@ class UnboundedOrder(Statistic):
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", check_rank(self.k))
         if self.k == 1:
-            raise PlanError(
-                "The maximum needs bounds.",
-                rule="Without an upper bound one record can move it any distance.",
-                suggest="bounds=(0, 100), or k=2",
-            )
+            rule = "Without an upper bound one record can move it any distance."
+            raise PlanError("The maximum needs bounds.", rule=rule, suggest=(_BOUNDED, ", or ", Argument("k", 2)))
         if self.step is not None:
             object.__setattr__(self, "step", check_unbounded_step(self.step))
 
@@ -54,16 +53,13 @@ class UnboundedOrder(Statistic):
         """The distance between possible answers."""
         return DEFAULT_STEP if self.step is None else exact(self.step)
 
-    def _sorted(self, values: NDArray[Any], least: int) -> tuple[Ranked, NDArray[np.int64], int]:
+    def _rank(self, values: NDArray[Any], least: int) -> tuple[Ranked, NDArray[np.int64], int]:
         """(positions on the grid around the rank, everyone's order, the rank); ends beyond the data are not needed."""
         numbers = _finite(values)
         people = len(numbers)
         if people < least:
-            raise PlanError(
-                f"{people} people are too few for k={self.k} without bounds.",
-                rule="A record on either side of it is needed.",
-                suggest="bounds=(0, 100)",
-            )
+            what = (f"{people} people are too few for ", Argument("k", self.k), " without bounds.")
+            raise PlanError(what, rule="A record on either side of it is needed.", suggest=_BOUNDED)
         order = np.argsort(numbers, kind="stable")
         rank = people - self.k
         first = max(rank - least, 0)
@@ -72,7 +68,7 @@ class UnboundedOrder(Statistic):
 
     def local(self, values: NDArray[Any], codes: NDArray[np.uint8], levels: int) -> Local:
         """The answer on the grid, and each level's largest local sensitivity."""
-        x, order, rank = self._sorted(values, self.k + 1)
+        x, order, rank = self._rank(values, self.k + 1)
         below, at, above = rank_reaches(x, rank)
         reach = np.zeros(levels, dtype=object)
         for place, size in ((order[:rank], below), (order[rank : rank + 1], at), (order[rank + 1 :], above)):
@@ -83,37 +79,25 @@ class UnboundedOrder(Statistic):
     def group_reach(self, values: NDArray[Any], size: int) -> int:
         """How far `size` records can move it; groups of k or more could move it any distance."""
         if size >= self.k:
-            raise PlanError(
-                f"A group of {size} could move the answer for k={self.k} any distance.", suggest="bounds=(0, 100)"
-            )
-        x, _, rank = self._sorted(values, self.k + size)
-        return max(x[rank + size] - x[rank], x[rank] - x[rank - size])
+            what = (f"A group of {size} could move the answer for ", Argument("k", self.k), " any distance.")
+            raise PlanError(what, suggest=_BOUNDED)
+        x, _, rank = self._rank(values, self.k + size)
+        return group_rank_reach(x, rank, size)
 
     def exact(self, people: People) -> float:
         numbers = np.sort(_finite(array_people(people).values))
         return float(round(Fraction(float(numbers[max(len(numbers) - self.k, 0)])) / self.grid) * self.grid)
 
-    def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
-        raise _needs_bounds()
+    def _refuse(self, *asked: Any, **named: Any) -> Any:
+        raise PlanError("Only individual privacy does without bounds.", suggest=_BOUNDED)
 
-    def simulate(self, question: Question, weighting: Weighting, people: People, entropy: Entropy, size: int) -> Floats:
-        raise _needs_bounds()
-
-    def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
-        raise _needs_bounds()
-
-    def noise_to_spread(self, question: Question) -> float:
-        raise _needs_bounds()
+    draw = simulate = distribution = noise_to_spread = _refuse
 
     def describe(self) -> str:
         return f"k-th largest, k={self.k} (no bounds)"
 
 
-def _needs_bounds() -> PlanError:
-    return PlanError("Only individual privacy does without bounds.", suggest="bounds=(0, 100)")
-
-
-def _finite(values: NDArray[Any]) -> NDArray[np.float64]:
+def _finite(values: NDArray[Any]) -> Floats:
     """Everybody's value as a finite number, whatever it was."""
     numbers = np.nan_to_num(as_doubles(as_numbers(values)), nan=0.0, posinf=LARGEST, neginf=-LARGEST)
     return np.clip(numbers, -LARGEST, LARGEST)
@@ -129,7 +113,7 @@ def _kth_largest(given: Mapping[str, Any], over: RowScope) -> Statistic:
     return made if over.complete else replace(made, scope=over.scope)
 
 
-KTH_LARGEST = Entry(
+ENTRY = Entry(
     name="kth_largest",
     build=_kth_largest,
     arguments=(Parameter("k", int, 2, "Which of the largest values; 1 is the maximum.", positional=True), BOUNDS, STEP),
@@ -142,4 +126,4 @@ With individual or group privacy, k=2 and more need no bounds.""",
     command="epsilons kth-largest people.toml wage 3 --bounds 0,100 --share 0.05",
 )
 
-ENTRIES = (KTH_LARGEST,)
+ENTRIES = (ENTRY,)

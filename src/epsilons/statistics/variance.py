@@ -9,17 +9,16 @@ With a scope the number of rows is private: it is released as well, and both sum
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
 from epsilons.statistics.additive import Average, Moments, Part, Sums
-from epsilons.statistics.base import Statistic
-from epsilons.statistics.entry import BOUNDS, Entry, RowScope
+from epsilons.statistics.base import Scope
+from epsilons.statistics.entry import BOUNDS, Entry
 from epsilons.statistics.total import Bounded
-from epsilons.summaries.steps import STEPS
+from epsilons.summaries.arrays import STEPS
 
 HALF = Fraction(1, 2)
 #: The public guess of the mean's distance from the centre, in units of h, that goes with the split in halves.
@@ -42,26 +41,17 @@ class Variance(Average, Bounded):
     family: ClassVar[str] = "variance"  # type: ignore[misc]
 
     @property
-    def adds(self) -> tuple[str, ...]:
-        return ("centred", "square") if self.scope is None else ("centred", "square", "rows")
-
-    @property
     def parts(self) -> tuple[Part, ...]:
-        if self.scope is None:
-            return (
-                Part("centred sum", 1, {"absent": STEPS, "replace": 2 * STEPS}, HALF),
-                Part("centred squares", 1, {"absent": STEPS // 2, "replace": STEPS}, HALF),
-            )
-        reach, cells = self.scope.reach, self.scope.cells
-        reaches = (reach(-STEPS, STEPS), reach(-STEPS // 2, STEPS // 2), reach(0, 1))
-        named = zip(("centred sum", "centred squares", "rows"), reaches, _SHARES, strict=True)
-        return tuple(Part(name, cells, reach, share) for name, reach, share in named)
+        scope, shares = (Scope(), (HALF, HALF)) if self.scope is None else (self.scope, _SHARES)
+        reaches = (scope.reach(-STEPS, STEPS), scope.reach(-STEPS // 2, STEPS // 2), scope.reach(0, 1))
+        named = zip(("centred sum", "centred squares", "rows"), reaches, shares, strict=False)
+        return tuple(Part(name, scope.cells, reach, share) for name, reach, share in named)
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         if self.scope is None:
             return self._value(sums[0][0], sums[1][0], weight)
         groups = zip(*sums, strict=True)
-        return self.scope.shaped(self._value(one, two, max(rows, Fraction(1))) for one, two, rows in groups)
+        return self.scope.arrange(self._value(one, two, max(rows, Fraction(1))) for one, two, rows in groups)
 
     def _value(self, first: Fraction, second: Fraction, weight: Fraction) -> float:
         mean, squares = first / STEPS / weight, second / STEPS / weight + HALF
@@ -104,16 +94,9 @@ class Variance(Average, Bounded):
         return float(self.half) ** 2 / 2
 
 
-# In the catalogue ---------------------------------------------------------------------------------------------------
-
-
-def _variance(given: Mapping[str, Any], over: RowScope) -> Statistic:
-    return Variance(given["bounds"], None if over.complete else over.scope)
-
-
-VARIANCE = Entry(
+ENTRY = Entry(
     name="variance",
-    build=_variance,
+    build=lambda given, over: Variance(given["bounds"], None if over.complete else over.scope),
     arguments=(BOUNDS,),
     doc="The variance (divided by n) of values clipped to public bounds.",
     table_doc="The variance (divided by the number of values) of values clipped to public bounds.",
@@ -122,4 +105,4 @@ VARIANCE = Entry(
     sql=("VariancePop",),
 )
 
-ENTRIES = (VARIANCE,)
+ENTRIES = (ENTRY,)

@@ -1,8 +1,8 @@
-"""What a query computes of a column, as trees: what a row adds to sums, bins, grid points, and keys of groups.
+"""The arithmetic of `arrays.py` as trees of SQL: what a row adds to sums, bins, grid points, and keys of groups.
 
-The arithmetic is that of the arrays in the words of SQL: doubles in the same order of operations, rounded by
-FLOOR(x + 0.5). CASE puts what is out of bounds on the bound before anything is computed, so that no cast can fail.
-Groups and categories are those that a caller asked for by name.
+Doubles are computed with in the order of the arrays and rounded by FLOOR(x + 0.5). CASE puts what is out of bounds on
+the bound before anything is computed, so that no cast can fail. Groups and categories are those that a caller asked for
+by name.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from sqlglot import exp
 
 from epsilons.engines.base import NUMBER, TEXT, TRUTH, Column, Schema
 from epsilons.engines.trees import MismatchError, canonical, cast, column, double, literal, missing, whole
-from epsilons.errors import DataError, PlanError
-from epsilons.summaries.steps import STEPS, end_steps, zero_steps
+from epsilons.errors import Argument, DataError, PlanError
+from epsilons.summaries.arrays import MODEL_STEPS, STEPS, Pair, model_scale
 
 if TYPE_CHECKING:
     from epsilons.statistics.histogram import Histogram
     from epsilons.statistics.order import Order
 
 #: The cell of a value that is missing, or in no bin.
-MISSING = -1
+NO_CELL = -1
 #: A decimal of so many digits is a whole number of 64 bits inside, which every engine converts alike.
 _EXACT_DIGITS = 18
 #: Fewer bins than this are found fastest by halving.
 _FEW_BINS = 6
 MOST_GROUPS = 100_000
 _KEYS_RULE = "Keys come from the caller; reading them from the table would show who is in it."
-_KEYS_HINT = 'by={"region": ["north", "south"]}'
+_KEYS_HINT = Argument("by", {"region": ["north", "south"]})
 
 
 def as_double(kind: Column) -> exp.Expr:
@@ -49,90 +49,134 @@ def as_double(kind: Column) -> exp.Expr:
     return column(kind.name) if kind.bits == 64 else cast(column(kind.name), "DOUBLE")
 
 
-def centred_step(bounds: tuple[float, float], value: exp.Expr) -> exp.Expr:
-    """floor(2^30 (x - c)/h + 1/2): `Bounded.steps` of a value that is not missing.
+def _binary(node: type[exp.Binary], left: exp.Expr, right: exp.Expr | float) -> exp.Expr:
+    """left + right and the like; a number is a double."""
+    return node(this=left, expression=right if isinstance(right, exp.Expr) else double(right))
+
+
+def _half_up(tree: exp.Expr) -> exp.Expr:
+    return exp.Floor(this=exp.Add(this=tree, expression=double(0.5)))
+
+
+def _limit(tree: exp.Expr, low: float | None, high: float | None) -> exp.Expr:
+    if low is not None:
+        tree = exp.Greatest(this=tree, expressions=[double(low)])
+    return tree if high is None else exp.Least(this=tree, expressions=[double(high)])
+
+
+def _between(
+    value: exp.Expr, low: float, at_low: exp.Expr, high: float, at_high: exp.Expr, inside: exp.Expr, *first: exp.If
+) -> exp.Expr:
+    """CASE that sends whatever is below or above to a constant, so that only what is in bounds is computed with."""
+    ifs = list(first)
+    if low > -math.inf:
+        ifs.append(exp.If(this=exp.LT(this=value.copy(), expression=double(low)), true=at_low))
+    if high < math.inf:
+        ifs.append(exp.If(this=exp.GT(this=value.copy(), expression=double(high)), true=at_high))
+    return exp.Case(ifs=ifs, default=inside) if ifs else inside
+
+
+# Steps ----------------------------------------------------------------------------------------------------------------
+
+
+def row_step(name: str, bounds: Pair, value: exp.Expr) -> exp.Expr:
+    """What a row that has a value adds to a sum: `arrays.ROW_STEPS`; beyond a bound it is what the bound adds."""
+    tree, number = _UNROUNDED[name]
+    low, high = bounds
+    at_low, at_high = math.floor(number(bounds, low) + 0.5), math.floor(number(bounds, high) + 0.5)
+    step = exp.Floor(this=exp.Add(this=tree(bounds, value), expression=double(0.5)))
+    return _between(value, low, whole(at_low), high, whole(at_high), cast(step, "INT"))
+
+
+def _unit(bounds: Pair, number: float) -> float:
+    """(x - c)/h of a bound itself: -1 or 1 but for rounding."""
+    centre, half = bounds[0] / 2 + bounds[1] / 2, bounds[1] / 2 - bounds[0] / 2
+    return min(max((number - centre) / half, -1.0), 1.0)
+
+
+def _scale(bounds: Pair, value: exp.Expr, steps: int) -> exp.Expr:
+    """(x - c)/h in units of 1/steps. Where rounding takes a bound past 1, what lies beyond is put back.
 
     Dividing by h/2^30 instead of dividing by h and multiplying is the same double: powers of two do not round.
     """
     low, high = bounds
-    lowest, highest = (math.floor(u * STEPS + 0.5) for u in end_steps(bounds))
-    step = _half_up(_scaled(bounds, value, STEPS))
-    return _between(value, low, whole(lowest), high, whole(highest), cast(step, "INT"))
+    centre, half = low / 2 + high / 2, high / 2 - low / 2
+    offset = exp.paren(exp.Sub(this=value.copy(), expression=double(centre)))
+    scaled = exp.Div(this=offset, expression=double(half / steps))
+    if (low - centre) / half < -1 or (high - centre) / half > 1:
+        return _limit(_limit(scaled, None, steps), -steps, None)
+    return scaled
 
 
-def zero_step(bounds: tuple[float, float], value: exp.Expr) -> exp.Expr:
-    """floor(2^30 x/largest + 1/2): `zero_steps` of a value that is not missing."""
-    low, high = bounds
-    lowest, highest = zero_steps(np.array(bounds), bounds).astype(int).tolist()
-    scaled = exp.Div(this=value.copy(), expression=double(max(abs(low), abs(high)) / STEPS))
-    return _between(value, low, whole(lowest), high, whole(highest), cast(_half_up(scaled), "INT"))
+def _square(bounds: Pair, value: exp.Expr) -> exp.Expr:
+    """2^30 (u^2 - 1/2) with u = (x - c)/h."""
+    u = exp.paren(_scale(bounds, value, 1))
+    square = exp.Sub(this=exp.Mul(this=u, expression=u.copy()), expression=double(0.5))
+    return exp.Mul(this=exp.paren(square), expression=double(STEPS))
 
 
-def square_step(bounds: tuple[float, float], value: exp.Expr) -> exp.Expr:
-    """floor(2^30 (u^2 - 1/2) + 1/2) with u = (x - c)/h, of a value that is not missing."""
-    low, high = bounds
-    lowest, highest = (math.floor((u * u - 0.5) * STEPS + 0.5) for u in end_steps(bounds))
-    u = _scaled(bounds, value, 1)
-    square = exp.Sub(this=exp.Mul(this=exp.paren(u), expression=exp.paren(u.copy())), expression=double(0.5))
-    step = cast(_half_up(exp.Mul(this=exp.paren(square), expression=double(STEPS))), "INT")
-    return _between(value, low, whole(lowest), high, whole(highest), step)
+def _zero_unit(bounds: Pair) -> float:
+    return max(abs(bound) for bound in bounds) / STEPS
 
 
-#: What a row that has a value adds to a sum, in the words of `steps.ROW_STEPS`.
-ROW_STEPS: dict[str, Callable[[tuple[float, float], exp.Expr], exp.Expr]] = {
-    "centred": centred_step,
-    "square": square_step,
-    "zero": zero_step,
+#: Steps before they are rounded, as `arrays.ROW_STEPS` names them: of a column, and of a number.
+_UNROUNDED: dict[str, tuple[Callable[[Pair, exp.Expr], exp.Expr], Callable[[Pair, float], float]]] = {
+    "centred sum": (lambda bounds, value: _scale(bounds, value, STEPS), lambda bounds, x: _unit(bounds, x) * STEPS),
+    "centred squares": (_square, lambda bounds, x: (_unit(bounds, x) * _unit(bounds, x) - 0.5) * STEPS),
+    "sum": (
+        lambda bounds, value: exp.Div(this=value.copy(), expression=double(_zero_unit(bounds))),
+        lambda bounds, x: x / _zero_unit(bounds),
+    ),
 }
 
 
-def _scaled(bounds: tuple[float, float], value: exp.Expr, steps: int) -> exp.Expr:
-    """(x - c)/h in units of 1/steps. Where rounding takes a bound past 1, what lies beyond is put back."""
-    low, high = bounds
-    centre, half = low / 2 + high / 2, high / 2 - low / 2
-    offset = exp.paren(exp.Sub(this=value.copy(), expression=double(centre)))
-    scaled: exp.Expr = exp.Div(this=offset, expression=double(half / steps))
-    if (low - centre) / half < -1 or (high - centre) / half > 1:
-        scaled = exp.Least(this=scaled, expressions=[double(steps)])
-        scaled = exp.Greatest(this=scaled, expressions=[double(-steps)])
-    return scaled
+def model_step(kind: Column, bounds: Pair) -> exp.Expr:
+    """`arrays.model_scale`: floor(x*scale + shift), cut to the grid.
+
+    Where the bounds themselves land on the ends of the grid, as nearly all do, comparing with them is enough. Otherwise
+    values are first cut one width beyond the bounds, where the grid has long ended: so nothing overflows.
+    """
+    value, (low, high), (scales, shifts) = as_double(kind), bounds, model_scale((bounds,))
+    scale, shift = float(scales[0]), float(shifts[0])
+    if [math.floor(bound * scale + shift) for bound in bounds] == [-MODEL_STEPS, MODEL_STEPS]:
+        inside = exp.Floor(this=_binary(exp.Add, _binary(exp.Mul, value, scale), shift))
+        return _between(value, low, double(-MODEL_STEPS), high, double(MODEL_STEPS), inside)
+    cut = _limit(value, low - (high - low), high + (high - low))
+    place = exp.Floor(this=_binary(exp.Add, _binary(exp.Mul, cut, scale), shift))
+    return _limit(place, -MODEL_STEPS, MODEL_STEPS)
+
+
+# Cells ----------------------------------------------------------------------------------------------------------------
 
 
 def grid_cell(statistic: Order, kind: Column) -> exp.Expr:
     """The grid point nearest to a value, -1 if it is missing."""
     low, high = statistic.bounds
     step, last = float(statistic.spacing), statistic.points - 1
-    offset = exp.paren(exp.Sub(this=as_double(kind), expression=double(low)))
-    place = _half_up(exp.Div(this=offset, expression=double(step)))
-    if math.floor((high - low) / step + 0.5) > last:
-        place = exp.Least(this=place, expressions=[double(last)])
-    top = min(math.floor((high - low) / step + 0.5), last)
-    cell = cast(place, "INT" if statistic.points < 1 << 31 else "BIGINT")
-    absent = exp.If(this=missing(kind), true=whole(MISSING))
-    return _between(as_double(kind), low, whole(0), high, whole(top), cell, absent)
+    top = math.floor((high - low) / step + 0.5)
+    place = _half_up(_binary(exp.Div, exp.paren(_binary(exp.Sub, as_double(kind), low)), step))
+    cell = cast(_limit(place, None, last if top > last else None), "INT" if statistic.points < 1 << 31 else "BIGINT")
+    absent = exp.If(this=missing(kind), true=whole(NO_CELL))
+    return _between(as_double(kind), low, whole(0), high, whole(min(top, last)), cell, absent)
 
 
 def bin_of(statistic: Histogram, kind: Column) -> exp.Expr:
     """The bin [edge, next edge) of a value that is not missing; the last has its end; -1 outside unless clipped."""
     edges = statistic.edges
     assert edges is not None
-    value, last = as_double(kind), statistic.bins - 1
-    below, above = (0, last) if statistic.outside == "clip" else (MISSING, MISSING)
-
-    width = regular_width(edges)
-    inside = _halving(value, edges, 0, last) if width is None else _regular(value, edges, width)
+    value, last, width = as_double(kind), statistic.bins - 1, regular_width(edges)
+    below, above = (0, last) if statistic.outside == "clip" else (NO_CELL, NO_CELL)
+    inside = _halve(value, edges, 0, last) if width is None else _divide(value, edges, width)
     return _between(value, edges[0], whole(below), edges[-1], whole(above), inside)
 
 
-def _halving(value: exp.Expr, edges: Sequence[float], first: int, final: int) -> exp.Expr:
+def _halve(value: exp.Expr, edges: Sequence[float], first: int, final: int) -> exp.Expr:
     """Halve the bins: the depth is the logarithm of their number."""
     if first == final:
         return whole(first)
     middle = (first + final + 1) // 2
-    under = exp.If(
-        this=exp.LT(this=value.copy(), expression=double(edges[middle])), true=_halving(value, edges, first, middle - 1)
-    )
-    return exp.Case(ifs=[under], default=_halving(value, edges, middle, final))
+    under = exp.If(this=_binary(exp.LT, value.copy(), edges[middle]), true=_halve(value, edges, first, middle - 1))
+    return exp.Case(ifs=[under], default=_halve(value, edges, middle, final))
 
 
 def regular_width(edges: Sequence[float]) -> float | None:
@@ -152,44 +196,22 @@ def regular_width(edges: Sequence[float]) -> float | None:
     return None
 
 
-def _regular(value: exp.Expr, edges: Sequence[float], width: float) -> exp.Expr:
+def _divide(value: exp.Expr, edges: Sequence[float], width: float) -> exp.Expr:
     """floor((x - e0)/w), less one if x is below that bin's edge, more one if it is at or beyond the next edge."""
-    first, last = edges[0], len(edges) - 2
-    offset = exp.paren(exp.Sub(this=value.copy(), expression=double(first)))
-    place = exp.Floor(this=exp.Div(this=offset, expression=double(width)))
+    first = edges[0]
+    place = exp.Floor(this=_binary(exp.Div, exp.paren(_binary(exp.Sub, value.copy(), first)), width))
 
-    def edge(shift: float) -> exp.Expr:
-        steps = exp.Add(this=place.copy(), expression=double(shift)) if shift else place.copy()
-        return exp.Add(this=double(first), expression=exp.Mul(this=exp.paren(steps), expression=double(width)))
+    def edge(steps: exp.Expr) -> exp.Expr:
+        return _binary(exp.Add, double(first), _binary(exp.Mul, exp.paren(steps), width))
 
-    less = exp.If(this=exp.LT(this=value.copy(), expression=edge(0.0)), true=_plus(place, -1.0))
-    more = exp.If(this=exp.GTE(this=value.copy(), expression=edge(1.0)), true=_plus(place, 1.0))
-    found = exp.Case(ifs=[less, more], default=place.copy())
-    kept = exp.Least(this=exp.Greatest(this=found, expressions=[double(0.0)]), expressions=[double(last)])
-    return cast(kept, "INT")
+    lower, upper = edge(place.copy()), edge(_binary(exp.Add, place.copy(), 1.0))
+    less = exp.If(this=_binary(exp.LT, value.copy(), lower), true=_binary(exp.Add, place.copy(), -1.0))
+    more = exp.If(this=_binary(exp.GTE, value.copy(), upper), true=_binary(exp.Add, place.copy(), 1.0))
+    found = exp.Case(ifs=[less, more], default=place)
+    return cast(_limit(found, 0.0, len(edges) - 2), "INT")
 
 
-def _plus(place: exp.Expr, shift: float) -> exp.Expr:
-    return exp.Add(this=place.copy(), expression=double(shift))
-
-
-def _between(
-    value: exp.Expr, low: float, at_low: exp.Expr, high: float, at_high: exp.Expr, inside: exp.Expr, *first: exp.If
-) -> exp.Expr:
-    """CASE that sends whatever is below or above to a constant, so that only what is in bounds is computed with."""
-    ifs = list(first)
-    if low > -math.inf:
-        ifs.append(exp.If(this=exp.LT(this=value.copy(), expression=double(low)), true=at_low))
-    if high < math.inf:
-        ifs.append(exp.If(this=exp.GT(this=value.copy(), expression=double(high)), true=at_high))
-    return exp.Case(ifs=ifs, default=inside) if ifs else inside
-
-
-def _half_up(tree: exp.Expr) -> exp.Expr:
-    return exp.Floor(this=exp.Add(this=tree, expression=double(0.5)))
-
-
-# Keys ---------------------------------------------------------------------------------------------------------------
+# Keys -----------------------------------------------------------------------------------------------------------------
 
 
 class Keys:
@@ -200,10 +222,9 @@ class Keys:
     """
 
     def __init__(self, columns: tuple[Column, ...], given: tuple[tuple[Any, ...], ...], role: str = "key") -> None:
-        self.columns = columns
-        self.given = given
+        self.columns, self.given = columns, given
         self._lists = [f"epsilons {role} {place}" for place in range(len(columns))]
-        self._known = [self._places(kind, values) for kind, values in zip(columns, given, strict=True)]
+        self._known = [_places_of(values, kind) for kind, values in zip(columns, given, strict=True)]
         if math.prod(map(len, given)) > MOST_GROUPS:
             raise PlanError("Too many groups.", rule=f"At most {MOST_GROUPS:,} combinations.", suggest="fewer keys")
         #: The groups in the caller's order; tuples for several columns, the last running fastest.
@@ -214,17 +235,15 @@ class Keys:
         """Checked against the schema, before anything is read."""
         if not isinstance(by, Mapping) or not by:
             raise PlanError("Groups are not columns with keys.", rule=_KEYS_RULE, suggest=_KEYS_HINT)
-        given = []
-        for values in by.values():
-            if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-                raise PlanError("Keys are not a list.", rule=_KEYS_RULE, suggest=_KEYS_HINT)
-            given.append(tuple(value.item() if isinstance(value, np.generic) else value for value in values))
-        return cls(tuple(schema.askable(name) for name in by), tuple(given))
+        if any(isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") for values in by.values()):
+            raise PlanError("Keys are not a list.", rule=_KEYS_RULE, suggest=_KEYS_HINT)
+        given = tuple(tuple(v.item() if isinstance(v, np.generic) else v for v in values) for values in by.values())
+        return cls(tuple(schema.askable(name) for name in by), given)
 
     @property
     def count(self) -> int:
         """How many groups there are."""
-        return math.prod(len(values) for values in self.given)
+        return len(self.labels)
 
     @property
     def trees(self) -> list[exp.Expr]:
@@ -232,74 +251,83 @@ class Keys:
         pairs = zip(self.columns, self._lists, strict=True)
         return [column(listed if kind.family == TEXT else kind.name) for kind, listed in pairs]
 
+    def _words(self) -> list[tuple[Column, str, list[tuple[exp.Expr, exp.Expr]]]]:
+        """Each column of words, what its list is called, and the list itself: (word, place)."""
+        return [
+            (kind, listed, [(literal(word, kind), whole(place)) for word, place in known.items()])
+            for kind, known, listed in zip(self.columns, self._known, self._lists, strict=True)
+            if kind.family == TEXT
+        ]
+
     def join(self, query: exp.Select) -> exp.Select:
         """With the lists of words; rows of no group that was asked for are not even read into a group."""
-        for kind, known, listed in zip(self.columns, self._known, self._lists, strict=True):
-            if kind.family == TEXT:
-                rows = [exp.Tuple(expressions=[literal(word, kind), whole(place)]) for word, place in known.items()]
-                names = [exp.to_identifier(name, quoted=True) for name in (listed + " word", listed)]
-                alias = exp.TableAlias(this=exp.to_identifier(listed, quoted=True), columns=names)
-                same = exp.EQ(this=column(kind.name), expression=column(listed + " word"))
-                query = query.join(exp.Values(expressions=rows, alias=alias), on=same, copy=False)
+        for kind, listed, words in self._words():
+            rows = [exp.Tuple(expressions=[*pair]) for pair in words]
+            names = [exp.to_identifier(name, quoted=True) for name in (listed + " word", listed)]
+            alias = exp.TableAlias(this=exp.to_identifier(listed, quoted=True), columns=names)
+            same = exp.EQ(this=column(kind.name), expression=column(listed + " word"))
+            query = query.join(exp.Values(expressions=rows, alias=alias), on=same, copy=False)
         return query
 
     def compare(self, query: exp.Select) -> exp.Select:
-        """The same without lists, for engines to which a joined list is a job of its own: words become their places."""
-        for kind, known, listed in zip(self.columns, self._known, self._lists, strict=True):
-            if kind.family == TEXT:
-                words = {literal(word, kind): place for word, place in known.items()}
-                ifs = [
-                    exp.If(this=exp.EQ(this=column(kind.name), expression=w), true=whole(p)) for w, p in words.items()
-                ]
-                place = exp.Case(ifs=ifs) if ifs else exp.null()
-                moved = query.transform(partial(_replaced, listed, place))
-                assert isinstance(moved, exp.Select)
-                among = exp.In(this=column(kind.name), expressions=[word.copy() for word in words])
-                query = moved.where(among if words else exp.false(), copy=False)
+        """Without lists, for engines to which a joined list is a job of its own: words become their places."""
+        for kind, listed, words in self._words():
+            ifs = [exp.If(this=exp.EQ(this=column(kind.name), expression=w), true=place) for w, place in words]
+            place = exp.Case(ifs=ifs) if ifs else exp.null()
+            compared = query.transform(partial(_put, place, listed))
+            assert isinstance(compared, exp.Select)
+            among = exp.In(this=column(kind.name), expressions=[word.copy() for word, _ in words])
+            query = compared.where(among if words else exp.false(), copy=False)
         return query
 
     def conditions(self) -> list[exp.Expr]:
         """What the rows of the groups meet, where no list of words says it."""
-        trees: list[exp.Expr] = []
-        for kind, known in zip(self.columns, self._known, strict=True):
-            if kind.family != TEXT:
-                values = [literal(value, kind) for value in known]
-                trees.append(exp.In(this=column(kind.name), expressions=values) if values else exp.false())
-        return trees
+        return [
+            exp.In(this=column(kind.name), expressions=[literal(key, kind) for key in known]) if known else exp.false()
+            for kind, known in zip(self.columns, self._known, strict=True)
+            if kind.family != TEXT
+        ]
 
     def groups(self, columns: list[pa.ChunkedArray]) -> NDArray[np.int64]:
         """The group of each row of a result."""
         group = np.zeros(len(columns[0]), np.int64)
         for kind, known, given, values in zip(self.columns, self._known, self.given, columns, strict=True):
             if kind.family == TEXT:
-                found = integers(values, MISSING)
+                found = integers(values, NO_CELL)
             else:
                 encoded = values.combine_chunks().dictionary_encode()
-                places = [known.get(_returned(value, kind), MISSING) for value in encoded.dictionary.to_pylist()]
-                found = np.array([*places, MISSING], np.int64)[integers(encoded.indices, MISSING)]
-            group = np.where((group < 0) | (found < 0), MISSING, group * len(given) + found)
+                places = [_find(known, value, kind) for value in encoded.dictionary.to_pylist()]
+                found = np.array([*places, NO_CELL], np.int64)[integers(encoded.indices, NO_CELL)]
+            group = np.where((group < 0) | (found < 0), NO_CELL, group * len(given) + found)
         return group
 
-    @staticmethod
-    def _places(kind: Column, values: tuple[Any, ...]) -> dict[Any, int]:
-        """Canonical value to place; what the column's type cannot hold has no rows and is left out."""
-        try:
-            known = [canonical(value, kind) for value in values]
-        except (MismatchError, OverflowError):
-            known = []
-        if not known:
-            raise DataError(
-                f"Keys of column {kind.name!r} are missing or of another type.",
-                rule=f"The column holds {kind.family}; keys are given, as they stand in the table.",
-                suggest=_KEYS_HINT,
-            )
-        held = [value for value in known if value is not None]
-        if len(set(held)) < len(held):
-            raise PlanError("Keys repeat.", rule="Every row is in one group.", suggest=_KEYS_HINT)
-        return {value: place for place, value in enumerate(known) if value is not None}
+
+def _places_of(keys: tuple[Any, ...], kind: Column) -> dict[Any, int]:
+    """Canonical key to place; what the column's type cannot hold has no rows and is left out."""
+    try:
+        known = [canonical(key, kind) for key in keys]
+    except (MismatchError, OverflowError):
+        known = []
+    if not known:
+        rule = f"The column holds {kind.family}; keys are given, as they stand in the table."
+        what = f"Keys of column {kind.name!r} are missing or of another type."
+        raise DataError(what, rule=rule, suggest=_KEYS_HINT)
+    held = [key for key in known if key is not None]
+    if len(set(held)) < len(held):
+        raise PlanError("Keys repeat.", rule="Every row is in one group.", suggest=_KEYS_HINT)
+    return {key: place for place, key in enumerate(known) if key is not None}
 
 
-def _replaced(name: str, tree: exp.Expr, node: exp.Expr) -> exp.Expr:
+def _find(known: dict[Any, int], value: Any, kind: Column) -> int:
+    """The place of a value of a result."""
+    try:
+        return NO_CELL if value is None else known.get(canonical(value, kind), NO_CELL)
+    except MismatchError:  # NaN
+        return NO_CELL
+
+
+def _put(tree: exp.Expr, name: str, node: exp.Expr) -> exp.Expr:
+    """The tree in place of every column of this name."""
     return tree.copy() if isinstance(node, exp.Column) and node.name == name else node
 
 
@@ -308,11 +336,3 @@ def integers(values: Any, default: int = 0) -> NDArray[np.int64]:
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     numbers: NDArray[np.int64] = array.cast(pa.int64()).fill_null(default).to_numpy(zero_copy_only=False)
     return numbers
-
-
-def _returned(value: Any, kind: Column) -> Any:
-    """A value of a result in canonical form; None for null."""
-    try:
-        return None if value is None else canonical(value, kind)
-    except MismatchError:  # NaN
-        return None

@@ -15,7 +15,7 @@ from epsilons.preferences import Levels, roster_of
 from epsilons.release.answer import make_release
 from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.total import Mean
-from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
 from support.small_worlds import at_max
 

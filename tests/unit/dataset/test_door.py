@@ -301,10 +301,9 @@ def test_history_has_the_question_in_words_and_no_plan() -> None:
 READERS = {
     "engines/duckdb.py": "the engine itself",
     "dataset/applying.py": "a sample's rows for an algorithm, inside the door",
-    "statistics/model_queries.py": "the sums of a model, for whoever is allowed to ask",
     "dataset/wishes.py": "preferences, which are public",
     "dataset/preparation.py": "the copy, inside the engine",
-    "statistics/queries.py": "summaries, for whoever is allowed to ask",
+    "summaries/sql.py": "summaries, for those who are allowed to ask",
 }
 
 
@@ -338,11 +337,10 @@ def _knows_engines(file: Path) -> bool:
 
 
 def test_summaries_are_asked_for_in_one_place_that_only_the_door_calls() -> None:
-    """queries.tally and the like <- TablePeople <- read <- pass_through, and no other way."""
+    """sql.tally and the like <- TablePeople <- read <- pass_through, and no other way."""
     files = {str(file.relative_to(SOURCE)): file for file in SOURCE.rglob("*.py")}
-    room = "epsilons.summaries.queries"
-    summaries = {f"{room}.{name}" for name in ("tally", "cells", "count_people")} | {room}
-    summaries.add("epsilons.summaries.model_queries.moments")
+    room = "epsilons.summaries.sql"
+    summaries = {f"{room}.{name}" for name in ("tally", "cells")} | {room}
     asking = {name for name, file in files.items() if imported(file) & summaries}
     assert asking == {"dataset/people.py"}
     making = {name for name, file in files.items() if "epsilons.dataset.people.TablePeople" in imported(file)}

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import epsilons as eps
 from epsilons.statistics.base import Scope
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
-from epsilons.summaries.model_queries import moments
-from epsilons.summaries.rows import Rows
+from epsilons.summaries import arrays
+from epsilons.summaries.sql import tally
+from epsilons.summaries.values import Rows
 from epsilons.testing import seeded
 from support.hostile import FLOATS
 
@@ -37,7 +38,7 @@ def table_of(x: Any, z: Any, y: Any, epsilons: Any) -> pa.Table:
 
 def sums_of(people: eps.Dataset, statistic: Regression, target: str) -> Any:
     preparation = people._preparation
-    found = moments(preparation.prepared, statistic, target)
+    found = tally(preparation.prepared, statistic, target)[0][0]
     by_grant = {cohort.id: cohort.granted for cohort in people.ledger.cohorts()}
     order = np.argsort([by_grant[cohort] for cohort in preparation.cohorts])
     return found[order]
@@ -51,7 +52,7 @@ def test_hostile_rows_add_up_as_on_arrays(rows: list[tuple[float, float, float, 
     levels = sorted(set(epsilons))
     codes = np.searchsorted(levels, epsilons).astype(np.uint8)
     with np.errstate(all="ignore"):
-        expected = statistic.tally(Rows(np.column_stack([x, z]), y), codes, len(levels))[0]
+        expected = arrays.tally(statistic, Rows(np.column_stack([x, z]), y), codes, len(levels))[0]
     with dataset(table_of(x, z, y, epsilons)) as people:
         assert sums_of(people, statistic, "y").tolist() == expected.tolist()
 
@@ -64,7 +65,7 @@ def test_bounds_that_miss_the_ends_of_the_grid(bounds: tuple[float, float]) -> N
     statistic = LinearRegression(("x",), (bounds,), (0.0, 100.0))
     y = np.linspace(0, 100, len(x))
     with np.errstate(all="ignore"):
-        expected = statistic.tally(Rows(x[:, None], y), np.zeros(len(x), np.uint8), 1)[0]
+        expected = arrays.tally(statistic, Rows(x[:, None], y), np.zeros(len(x), np.uint8), 1)[0]
     with dataset(table_of(x, x, y, np.full(len(x), 1.0))) as people:
         assert sums_of(people, statistic, "y").tolist() == expected.tolist()
 
@@ -81,8 +82,8 @@ def test_many_rows_add_up_as_on_arrays() -> None:
     linear = LinearRegression(("x", "z"), (BOUNDS["x"], BOUNDS["z"]), BOUNDS["y"])
     logistic = LogisticRegression(("x", "z"), (BOUNDS["x"], BOUNDS["z"]), ("low", "high"))
     with dataset(table) as people:
-        assert sums_of(people, linear, "y").tolist() == linear.tally(Rows(np.c_[x, z], y), codes, 3)[0].tolist()
-        expected = logistic.tally(Rows(np.c_[x, z], words.astype(object)), codes, 3)[0]
+        assert sums_of(people, linear, "y").tolist() == arrays.tally(linear, Rows(np.c_[x, z], y), codes, 3)[0].tolist()
+        expected = arrays.tally(logistic, Rows(np.c_[x, z], words.astype(object)), codes, 3)[0]
         assert sums_of(people, logistic, "word").tolist() == expected.tolist()
 
 

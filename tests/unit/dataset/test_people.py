@@ -23,7 +23,7 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
-from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
 from support.rows import MISSING, RowPeople, Rows
 from support.small_worlds import at_max

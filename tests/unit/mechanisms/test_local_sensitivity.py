@@ -33,8 +33,7 @@ from epsilons.statistics.order import Order
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.unbounded import UnboundedOrder
 from epsilons.statistics.variance import Variance
-from epsilons.summaries.people import ArrayPeople
-from epsilons.summaries.steps import STEPS
+from epsilons.summaries.arrays import STEPS, ArrayPeople
 from epsilons.testing import seeded
 from support.replacing import Table, at_rank, middle_sum, replaced
 

@@ -16,7 +16,7 @@ from epsilons.preferences import roster_of
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
-from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
 from support.small_worlds import NEIGHBORS, ROSTERS, WORLDS, audit_exactly, laws, served_pairs, serving, variants
 

@@ -12,7 +12,8 @@ import epsilons as eps
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question
-from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries import arrays
+from epsilons.summaries.arrays import ArrayPeople
 from support.small_worlds import GRID, WORLDS, laws, served_pairs
 
 NAN = math.nan
@@ -41,7 +42,7 @@ def test_a_missing_person_counts_as_nothing_or_as_the_centre(name: str, kind: st
 
 def test_a_missing_person_adds_nothing_to_either_sum_of_a_variance() -> None:
     statistic = WORLDS["variance"][0]
-    sums = statistic.tally(np.array([NAN, 2.0]), np.array([0, 1], np.uint8), 2)  # type: ignore[attr-defined]
+    sums = arrays.tally(statistic, np.array([NAN, 2.0]), np.array([0, 1], np.uint8), 2)  # type: ignore[attr-defined]
     assert [part[0, 0] for part in sums] == [0, 0]
     assert all(part[1, 0] != 0 for part in sums)
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -22,7 +22,9 @@ from epsilons.preferences import Levels, roster_of
 from epsilons.statistics.additive import Part, weighted_sums
 from epsilons.statistics.base import Question, Rest, Weighting, proportional
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
-from epsilons.summaries.products import STEPS
+from epsilons.summaries import arrays
+from epsilons.summaries.arrays import MODEL_STEPS as STEPS
+from epsilons.summaries.values import Rows
 from support.small_worlds import at_max
 
 LINEAR = LinearRegression(("a", "b"), ((-1.0, 1.0),) * 2, (-1.0, 1.0))
@@ -64,7 +66,8 @@ def worst_ratios(mechanism: Weighing, question: Question, epsilons: tuple[float,
             sums = []
             for own in (row, other):
                 data = np.array([own if i == person else (0.5, -1.0, 1.0) for i in range(len(epsilons))])
-                counts = statistic.tally(data, roster.codes, len(roster.levels.grants))[0]
+                rows = Rows(data[:, :-1], data[:, -1])
+                counts = arrays.tally(statistic, rows, roster.codes, len(roster.levels.grants))[0]
                 sums.append(weighted_sums(counts, weighting.weights))
             distance = sum(abs(a - b) for a, b in zip(*sums, strict=True))
             worst = max(worst, distance * inverse)
@@ -115,8 +118,12 @@ class TenPercentSmall(LinearRegression):
 class Unclipped(LinearRegression):
     """Targets beyond the bounds are not cut."""
 
-    def target_steps(self, target: Any) -> Any:
-        return np.asarray(target, float) * STEPS * 1.5
+    summary: ClassVar[str] = "unclipped"  # type: ignore[misc]
+
+
+arrays.SUMMARIES["unclipped"] = lambda statistic, rows, codes, levels: arrays._products(
+    statistic, rows, codes, levels, lambda target: np.asarray(target, float) * STEPS * 1.5
+)
 
 
 class InterceptNotShrunk(Stretching):
@@ -188,7 +195,8 @@ def sample_losses(
                 weight *= chance if stays else 1 - chance
             if weight > 0:
                 mask = np.array(kept)
-                sums = statistic.tally(np.array(data)[mask], roster.codes[mask], len(chances))[0].sum(axis=0) / unit
+                rows = Rows(np.array(data)[mask, :-1], np.array(data)[mask, -1])
+                sums = arrays.tally(statistic, rows, roster.codes[mask], len(chances))[0].sum(axis=0) / unit
                 total += weight * np.exp(-rate * np.abs(grid - sums).sum(axis=1))
         return np.log(total)
 

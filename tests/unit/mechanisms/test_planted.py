@@ -13,7 +13,7 @@ from epsilons.mechanisms.exponential import ExponentialCount, ExponentialOrder
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question
-from epsilons.summaries.people import ArrayPeople
+from epsilons.summaries.arrays import ArrayPeople
 from support.planted import ALIKE, BITS, COUNT, MIXED, PLANTS, Plant, SampleTwice, Tampered, TamperedCount
 from support.small_worlds import audit_exactly
 

@@ -26,8 +26,8 @@ from epsilons.statistics import order
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
-from epsilons.statistics.smooth import RELATIVE_ERROR
-from epsilons.summaries.people import ArrayPeople
+from epsilons.statistics.sensitivity import RELATIVE_ERROR
+from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
 from support.small_worlds import audit_exactly
 

@@ -12,8 +12,9 @@ from epsilons.statistics.additive import Additive
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
-from epsilons.summaries.people import CHUNK, as_numbers, check_values, sum_by_level
-from epsilons.summaries.steps import STEPS
+from epsilons.summaries.arrays import CHUNK, STEPS
+from epsilons.summaries.arrays import tally as tally_arrays
+from epsilons.summaries.values import as_numbers, check_values
 from unit.statistics.naive import HOSTILE, number, per_level, unit
 
 BOUNDS = [(0, 10), (-3.5, 2.25), (0.1, 0.7), (1e9, 1e9 + 1), (-1e30, 1e30), (0, 1e-30)]
@@ -50,7 +51,7 @@ CODES = rng.integers(0, 3, 300).astype(np.uint8)
 
 
 def tally(statistic: Additive, values: Any) -> list[list[list[int]]]:
-    return [part.tolist() for part in statistic.tally(check_values(values, 300), CODES, 4)]
+    return [part.tolist() for part in tally_arrays(statistic, check_values(values, 300), CODES, 4)]
 
 
 @pytest.mark.parametrize("kind", ARRAYS)
@@ -94,23 +95,24 @@ def test_chunks_add_up_exactly() -> None:
     people = 2 * CHUNK + 3
     values, codes = np.full(people, 10.0), np.zeros(people, np.uint8)
     codes[-1], values[-2] = 1, 0.0
-    assert Sum((0, 10)).tally(values, codes, 2)[0].tolist() == [[(people - 3) * STEPS], [STEPS]]
-    assert Count().tally(np.ones(people, bool), codes, 2)[0].tolist() == [[people - 1], [1]]
-    first, second = Variance((0, 10)).tally(values, codes, 2)
+    assert tally_arrays(Sum((0, 10)), values, codes, 2)[0].tolist() == [[(people - 3) * STEPS], [STEPS]]
+    assert tally_arrays(Count(), np.ones(people, bool), codes, 2)[0].tolist() == [[people - 1], [1]]
+    first, second = tally_arrays(Variance((0, 10)), values, codes, 2)
     assert first.tolist() == [[(people - 3) * STEPS], [STEPS]]
     assert second.tolist() == [[(people - 1) * STEPS // 2], [STEPS // 2]]
 
 
 def test_one_chunk_of_the_largest_steps_stays_exact() -> None:
-    steps = np.full(CHUNK, float(2 * STEPS))
-    assert sum_by_level(steps, np.zeros(CHUNK, np.uint8), 1).tolist() == [2 * STEPS * CHUNK]
+    everyone_at_a_bound = np.full(CHUNK, 10.0)
+    (sums,) = tally_arrays(Sum((0, 10)), everyone_at_a_bound, np.zeros(CHUNK, np.uint8), 1)
+    assert sums.tolist() == [[STEPS * CHUNK]]
 
 
 @pytest.mark.parametrize("statistic", [Count(), Sum((-2, 6)), Mean((-2, 6)), Variance((-2, 6))])
 def test_one_person_moves_a_part_no_further_than_its_reach(statistic: Additive) -> None:
     codes = np.zeros(1, np.uint8)
     summaries = [
-        np.array([part[0, 0] for part in statistic.tally(check_values([value], 1), codes, 1)], object)
+        np.array([part[0, 0] for part in tally_arrays(statistic, check_values([value], 1), codes, 1)], object)
         for value in HOSTILE
     ]
     for place, part in enumerate(statistic.parts):
@@ -121,7 +123,7 @@ def test_one_person_moves_a_part_no_further_than_its_reach(statistic: Additive) 
 
 @pytest.mark.parametrize("statistic", [Sum((-2, 6)), Mean((-2, 6)), Variance((-2, 6))])
 def test_the_reach_is_reached(statistic: Additive) -> None:
-    ends = [statistic.tally(np.array([v]), np.zeros(1, np.uint8), 1) for v in (-2.0, 6.0, 2.0)]
+    ends = [tally_arrays(statistic, np.array([v]), np.zeros(1, np.uint8), 1) for v in (-2.0, 6.0, 2.0)]
     for place, part in enumerate(statistic.parts):
         moved = [int(end[place][0, 0]) for end in ends]
         assert max(map(abs, moved)) == part.reach["absent"]
@@ -133,7 +135,9 @@ def test_answers_come_back_to_the_scale_of_the_values() -> None:
     values, codes = np.array([0.0, 4, 6, 10]), np.zeros(4, np.uint8)
 
     def exact(statistic: Additive) -> Any:
-        sums = [[Fraction(int(cell)) for cell in part.sum(axis=0)] for part in statistic.tally(values, codes, 1)]
+        sums = [
+            [Fraction(int(cell)) for cell in part.sum(axis=0)] for part in tally_arrays(statistic, values, codes, 1)
+        ]
         return statistic.answer(sums, Fraction(4), 4)
 
     assert exact(Sum((0, 10))) == 20
@@ -169,7 +173,7 @@ def test_untyped_numbers_of_every_kind_are_numbers() -> None:
 
 def test_masked_values_are_missing() -> None:
     masked = np.ma.masked_array([1.0, 1.0, 5.0], mask=[True, False, False])
-    assert Count().tally(check_values(masked, 3), np.zeros(3, np.uint8), 1)[0].tolist() == [[1]]
+    assert tally_arrays(Count(), check_values(masked, 3), np.zeros(3, np.uint8), 1)[0].tolist() == [[1]]
 
 
 def test_tables_of_other_libraries_serve() -> None:
@@ -183,4 +187,4 @@ def test_tables_of_other_libraries_serve() -> None:
         pandas.Series([1, "x", 1], dtype=object),
         pyarrow.array([1, None, 1]),
     ):
-        assert Count().tally(check_values(column, 3), codes, 1)[0].tolist() == [[2]]
+        assert tally_arrays(Count(), check_values(column, 3), codes, 1)[0].tolist() == [[2]]

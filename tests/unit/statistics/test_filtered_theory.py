@@ -8,7 +8,7 @@ import pytest
 from epsilons.statistics.base import Scope
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import _ROW_WEIGHT, _SHARES
-from epsilons.summaries.steps import STEPS
+from epsilons.summaries.arrays import STEPS
 
 
 def vectors(rows: int, groups: int, numbers: tuple[int, ...]) -> set[tuple[int, ...]]:

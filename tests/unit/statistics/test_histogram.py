@@ -8,7 +8,9 @@ import pytest
 
 from epsilons.errors import PlanError
 from epsilons.statistics.histogram import MAX_CELLS, Histogram
-from epsilons.summaries.people import CHUNK, check_values
+from epsilons.summaries import arrays
+from epsilons.summaries.arrays import CHUNK
+from epsilons.summaries.values import check_values
 from unit.statistics.naive import HOSTILE, number
 
 rng = np.random.default_rng(12)
@@ -17,7 +19,7 @@ rng = np.random.default_rng(12)
 def counted(values: Any, **bins: Any) -> list[int]:
     histogram = Histogram.of(bins.get("edges"), bins.get("categories"), bins.get("outside", "drop"))
     array = check_values(values, len(values))
-    return histogram.tally(array, np.zeros(len(array), np.uint8), 1)[0][0].tolist()  # type: ignore[no-any-return]
+    return arrays.tally(histogram, array, np.zeros(len(array), np.uint8), 1)[0][0].tolist()  # type: ignore[no-any-return]
 
 
 def test_a_bin_has_its_left_end_and_the_last_one_both() -> None:
@@ -77,7 +79,7 @@ def test_levels_are_kept_apart_over_chunks() -> None:
     codes = (np.arange(people) % 2).astype(np.uint8)
     expected = [[int(np.sum((values == c) & (codes == level))) for c in range(3)] for level in range(2)]
     for histogram in (Histogram.of([0, 1, 2, 3], None, "drop"), Histogram.of(None, [0, 1, 2], "drop")):
-        assert histogram.tally(values, codes, 2)[0].tolist() == expected
+        assert arrays.tally(histogram, values, codes, 2)[0].tolist() == expected
 
 
 def test_one_person_is_in_one_bin_at_most() -> None:

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 
 from epsilons.errors import DataError, PlanError
 from epsilons.preferences import roster_of
-from epsilons.statistics import local
+from epsilons.statistics import sensitivity
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
-from epsilons.statistics.total import Sum
 from epsilons.statistics.unbounded import DEFAULT_STEP, UnboundedOrder
+from epsilons.summaries import arrays
+from epsilons.summaries.arrays import STEPS, ArrayPeople
 from epsilons.summaries.cells import SortedCells
-from epsilons.summaries.people import ArrayPeople
-from epsilons.summaries.steps import STEPS
 from support.replacing import Statistic, Table, at_rank, middle_sum, replaced
 
 GRID = (0, 1, 2, 3)
@@ -35,7 +34,7 @@ def cells_of(data: Sequence[float], points: int) -> SortedCells:
     """People with a level each, so that nobody's reach hides behind another's."""
     people = len(data)
     statistic = Order((0.0, points - 1.0), 1, q=Fraction(1, 2))
-    return statistic.summarize(np.array(data, float), np.arange(people, dtype=np.uint8), people)
+    return arrays.cells(statistic, np.array(data, float), np.arange(people, dtype=np.uint8), people)
 
 
 def ranks(people: int) -> list[tuple[int, bool, Statistic]]:
@@ -53,7 +52,7 @@ def test_replacing_one_record_at_every_rank(people: int) -> None:
         table = Table(GRID, people, definition)
         some = slice(None, None, 1 if people < 6 else 7)  # every seventh of 4,096
         for data, answer, reach in zip(table.data[some], table.answers[some], table.of_persons()[some], strict=True):
-            found = local.order_local(cells_of(data, len(GRID)), len(GRID), rank, averaged)
+            found = sensitivity.order_local(cells_of(data, len(GRID)), len(GRID), rank, averaged)
             assert (found.answer, found.reach) == (answer, tuple(reach)), (data, rank, averaged)
             assert found.step == (Fraction(1, 2) if averaged else 1)
 
@@ -64,7 +63,7 @@ def test_replacing_one_record_where_gaps_are_uneven_and_the_ends_are_far(people:
         table = Table(WIDE, people, definition)
         uneven = np.isin(table.data, UNEVEN).all(axis=1)
         for data, reach in zip(table.data[uneven], table.of_persons()[uneven], strict=True):
-            found = local.order_local(cells_of(data, len(WIDE)), len(WIDE), rank, averaged)
+            found = sensitivity.order_local(cells_of(data, len(WIDE)), len(WIDE), rank, averaged)
             assert found.reach == tuple(reach), (data, rank, averaged)
 
 
@@ -76,11 +75,11 @@ def test_replacing_the_records_of_a_group_at_every_rank(people: int) -> None:
         some = slice(None, None, 1 if people < 5 else 5)
         for size in range(1, people + 2):  # a group larger than the roster is the roster
             for data, reach in zip(table.data[some], table.of_groups(size)[some], strict=True):
-                x = local.ranked(cells_of(data, len(grid)), len(grid))
+                x = sensitivity.Ranked.of(cells_of(data, len(grid)), len(grid))
                 if averaged:
-                    assert local.group_even_median_reach(x, people, size) == reach, (data, size)
+                    assert sensitivity.group_even_median_reach(x, people, size) == reach, (data, size)
                 else:
-                    assert local.group_rank_reach(x, rank, size) == reach, (data, rank, size)
+                    assert sensitivity.group_rank_reach(x, rank, size) == reach, (data, rank, size)
 
 
 @pytest.mark.parametrize("people", [3, 4, 5, 6])
@@ -90,7 +89,7 @@ def test_the_formulas_of_the_paper(people: int) -> None:
         cells, x, high = cells_of(data, len(WIDE)), dict(enumerate(data, 1)), len(WIDE) - 1
 
         def largest(rank: int, averaged: bool = False, cells: SortedCells = cells) -> int:
-            return max(local.order_local(cells, len(WIDE), rank, averaged).reach)
+            return max(sensitivity.order_local(cells, len(WIDE), rank, averaged).reach)
 
         n, m = people, people // 2 + 1
         if n % 2:
@@ -105,15 +104,15 @@ def test_the_formulas_of_the_paper(people: int) -> None:
 def test_a_level_has_the_largest_reach_of_its_people() -> None:
     statistic = Order((0.0, 9.0), 1, q=Fraction(1, 2))
     values, codes = np.array([1.0, 4.0, 5.0, 9.0, 0.0]), np.array([0, 0, 1, 2, 3], np.uint8)
-    found = local.order_local(statistic.summarize(values, codes, 5), 10, 2, False)
+    found = sensitivity.order_local(arrays.cells(statistic, values, codes, 5), 10, 2, False)
     # Sorted 0 1 4 5 9: the person at the median moves it down by 3 or up by 1, those above it bring it down by 3.
-    assert found == local.Local(4, (3, 3, 3, 1, 0), Fraction(1))
+    assert found == sensitivity.Local(4, (3, 3, 3, 1, 0), Fraction(1))
 
 
 def test_nobody_at_a_level_moves_nothing() -> None:
     statistic = Order((0.0, 9.0), 1, q=Fraction(1, 2))
-    cells = statistic.summarize(np.array([3.0]), np.array([1], np.uint8), 3)
-    assert local.order_local(cells, 10, 0, False).reach == (0, 6, 0)
+    cells = arrays.cells(statistic, np.array([3.0]), np.array([1], np.uint8), 3)
+    assert sensitivity.order_local(cells, 10, 0, False).reach == (0, 6, 0)
 
 
 def test_many_people_are_as_few() -> None:
@@ -123,7 +122,7 @@ def test_many_people_are_as_few() -> None:
     values, codes = random.integers(0, 10**6, 9001).astype(float), random.integers(0, 7, 9001).astype(np.uint8)
     x = np.sort(values).astype(int)
     for rank in (0, 4095, 4096, 4500, 8999, 9000):
-        found = local.order_local(statistic.summarize(values, codes, 7), statistic.points, rank, False)
+        found = sensitivity.order_local(arrays.cells(statistic, values, codes, 7), statistic.points, rank, False)
         up = (x[rank + 1] if rank < 9000 else 10**6) - x[rank]
         down = x[rank] - (x[rank - 1] if rank else 0)
         for level in range(7):
@@ -139,13 +138,13 @@ VALUES = (0.0, 2.5, 5.0, 10.0, NAN, INF, -INF, 99.0, -7.0)
 
 
 def steps_of(data: Sequence[float]) -> NDArray[np.int64]:
-    return Sum((0.0, 10.0)).steps(np.array(data, float))
+    return arrays.centred_steps(np.array(data, float), (0.0, 10.0))
 
 
 def test_replacing_one_record_of_a_sum() -> None:
     for data in itertools.product(VALUES, repeat=2):
         steps = steps_of(data)
-        reach = local.sum_reaches(steps, np.arange(2, dtype=np.uint8), 2)
+        reach = sensitivity.sum_reaches(steps, np.arange(2, dtype=np.uint8), 2)
         for person in range(2):
             moved = [steps_of(other).sum() - steps.sum() for other in replaced(data, [person], VALUES)]
             assert reach[person] == max(abs(int(move)) for move in moved), data
@@ -154,12 +153,12 @@ def test_replacing_one_record_of_a_sum() -> None:
 def test_missing_stands_at_the_centre_and_infinite_at_the_bound() -> None:
     steps = steps_of([NAN, INF, -INF, 5.0])
     assert steps.tolist() == [0, STEPS, -STEPS, 0]
-    assert local.sum_reaches(steps, np.arange(4, dtype=np.uint8), 4) == (STEPS, 2 * STEPS, 2 * STEPS, STEPS)
+    assert sensitivity.sum_reaches(steps, np.arange(4, dtype=np.uint8), 4) == (STEPS, 2 * STEPS, 2 * STEPS, STEPS)
 
 
 def test_a_level_of_a_sum_has_the_reach_of_its_farthest_person() -> None:
     steps, codes = np.array([3, -5, 4, 7]), np.array([1, 0, 1, 0], np.uint8)
-    assert local.sum_reaches(steps, codes, 2) == (STEPS + 7, STEPS + 4)
+    assert sensitivity.sum_reaches(steps, codes, 2) == (STEPS + 7, STEPS + 4)
 
 
 @pytest.mark.parametrize("people", [1, 2, 3])
@@ -173,7 +172,7 @@ def test_replacing_the_records_of_a_group_in_a_sum(people: int) -> None:
                 for group in itertools.combinations(range(people), min(size, people))
                 for other in replaced(data, group, values)
             ]
-            assert local.group_sum_reach(steps, size) == max(moved), (data, size)
+            assert sensitivity.group_sum_reach(steps, size) == max(moved), (data, size)
 
 
 # Counts and histograms -----------------------------------------------------------------------------------------------
@@ -187,7 +186,7 @@ COUNTED: dict[str, tuple[Count | Histogram, tuple[float, ...]]] = {
 
 
 def tally(statistic: Count | Histogram, data: Sequence[float]) -> NDArray[np.int64]:
-    counts: NDArray[np.int64] = statistic.tally(np.array(data, float), np.zeros(len(data), np.uint8), 1)[0][0]
+    counts: NDArray[np.int64] = arrays.tally(statistic, np.array(data, float), np.zeros(len(data), np.uint8), 1)[0][0]
     return counts
 
 
@@ -205,14 +204,14 @@ def test_replacing_records_of_counts_never_moves_more_than_the_public_reach(name
                     largest[size] = max(largest[size], moved)
     # Not merely a bound: some data set attains it, for every size of group.
     cells = statistic.parts[0].cells
-    assert largest[1:].tolist() == [local.count_reach(cells, people, size) for size in range(1, people + 2)]
+    assert largest[1:].tolist() == [sensitivity.count_reach(cells, people, size) for size in range(1, people + 2)]
 
 
 def test_anyone_moves_a_count_by_one_whatever_the_data() -> None:
     for data in itertools.product((0.0, 1.0), repeat=4):
         for person in range(4):
             moved = [abs(int(tally(Count(), o)[0] - tally(Count(), data)[0])) for o in replaced(data, [person], (0, 1))]
-            assert max(moved) == local.count_reach(1, 4) == 1
+            assert max(moved) == sensitivity.count_reach(1, 4) == 1
 
 
 # The k-th largest without bounds -------------------------------------------------------------------------------------

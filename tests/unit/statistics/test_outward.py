@@ -14,6 +14,7 @@ from epsilons.statistics import order
 from epsilons.statistics import outward as room
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
+from epsilons.summaries import arrays
 from epsilons.summaries.cells import SortedCells
 from support.brute_force import exponential_pmf, rank_cost
 from support.listing import naive_costs, random_people, runs_of
@@ -22,7 +23,7 @@ PUBLIC = math.inf
 
 
 def cells_of(statistic: Order, values: list[float], codes: list[int], levels: int) -> SortedCells:
-    return statistic.summarize(np.array(values, float), np.array(codes, np.uint8), levels)
+    return arrays.cells(statistic, np.array(values, float), np.array(codes, np.uint8), levels)
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 512])
@@ -79,7 +80,7 @@ def test_thousands_of_people_over_several_blocks() -> None:
     random = np.random.default_rng(4)
     statistic = order.median((0.0, 3000.0), 1)
     values, codes = random.integers(0, 3001, 2500).astype(float), random.integers(0, 3, 2500).astype(np.uint8)
-    cells = statistic.summarize(values, codes, 3)
+    cells = arrays.cells(statistic, values, codes, 3)
     for grants in ((10**6, 2 * 10**6, 5 * 10**6), (10**6, 2 * 10**6, None)):
         for rank in (0, 7, 1250, 2499):
             cost = RankCost(grants, cells.totals, rank)

@@ -11,9 +11,10 @@ import pytest
 from epsilons.errors import DataError, PlanError
 from epsilons.preferences import roster_of
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
-from epsilons.summaries.people import ArrayPeople
-from epsilons.summaries.products import STEPS
-from epsilons.summaries.rows import Rows
+from epsilons.summaries import arrays
+from epsilons.summaries.arrays import MODEL_STEPS as STEPS
+from epsilons.summaries.arrays import ArrayPeople
+from epsilons.summaries.values import Rows
 
 SQUARE = STEPS**2
 PUBLIC = [float("inf")]
@@ -33,8 +34,8 @@ def contributions(statistic: Regression, rows: np.ndarray) -> np.ndarray:
     """What each row adds to every cell: every row is a level of its own."""
     added = []
     for start in range(0, len(rows), 256):
-        some = rows[start : start + 256]
-        added.append(statistic.tally(some, np.arange(len(some), dtype=np.uint8), len(some))[0])
+        some = Rows(rows[start : start + 256, :-1], rows[start : start + 256, -1])
+        added.append(arrays.tally(statistic, some, np.arange(len(some), dtype=np.uint8), len(some))[0])
     return np.concatenate(added)
 
 
@@ -162,7 +163,7 @@ def test_no_data_gives_a_model_that_is_not_finite(X: list[list[float]], y: list[
         LogisticRegression(("a", "b"), ((0, 1),) * 2),
     ):
         rows = Rows.pair(X, y)
-        sums = [[Fraction(int(c)) for c in statistic.tally(rows, np.zeros(len(rows), np.uint8), 1)[0][0]]]
+        sums = [[Fraction(int(c)) for c in arrays.tally(statistic, rows, np.zeros(len(rows), np.uint8), 1)[0][0]]]
         model = statistic._model(sums, Fraction(len(rows)), scale)
         assert np.isfinite(list(model.values())).all()
 
@@ -198,9 +199,7 @@ def test_there_are_two_classes(classes: object) -> None:
 
 def test_shapes_are_public_and_may_be_refused() -> None:
     with pytest.raises(PlanError, match="bounds for 2"):
-        linear(2).tally(np.zeros((3, 4)), np.zeros(3, np.uint8), 1)
-    with pytest.raises(DataError, match="no feature"):
-        Rows.of(np.zeros((3, 1)))
+        arrays.tally(linear(2), Rows(np.zeros((3, 3)), np.zeros(3)), np.zeros(3, np.uint8), 1)
     with pytest.raises(DataError, match="dimensions"):
         Rows.pair([1, 2], [1, 2])
     with pytest.raises(DataError, match="dimensions"):
@@ -212,10 +211,3 @@ def test_shapes_are_public_and_may_be_refused() -> None:
 def test_a_masked_entry_is_missing() -> None:
     X = np.ma.masked_array([[0.1], [0.2], [0.9]], mask=[[False], [False], [True]])
     assert np.isnan(Rows.pair(X, [1, 2, 3]).features).tolist() == [[False], [False], [True]]
-
-
-def test_rows_and_a_matrix_say_the_same() -> None:
-    matrix = np.random.default_rng(6).uniform(-1, 1, (50, 4))
-    codes = np.zeros(50, np.uint8)
-    one, two = (linear(3).tally(v, codes, 1)[0] for v in (matrix, Rows.pair(matrix[:, :3], matrix[:, 3])))
-    assert np.array_equal(one, two)

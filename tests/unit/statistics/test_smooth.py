@@ -14,7 +14,7 @@ import pytest
 
 from epsilons.statistics import order
 from epsilons.statistics.order import Order
-from epsilons.statistics.smooth import LEAST, averaged_median_sensitivity, smooth_sensitivity
+from epsilons.statistics.sensitivity import LEAST, smooth_sensitivity
 
 Data = tuple[int, ...]
 
@@ -61,15 +61,6 @@ def test_at_every_rank_it_is_the_definition_for_people_who_are_replaced(
         exact = defined(lambda data, rank=rank: data[rank], people, points, beta)  # type: ignore[misc]
         for data, expected in exact.items():
             assert ours(data, rank, points, beta) == pytest.approx(max(expected, float(LEAST)), rel=1e-12)
-
-
-@pytest.mark.parametrize(("people", "points"), [(2, 5), (4, 4), (6, 3)])
-@pytest.mark.parametrize("beta", BETAS, ids=str)
-def test_the_averaged_median_is_the_definition_too(people: int, points: int, beta: Fraction) -> None:
-    exact = defined(lambda data: (data[people // 2 - 1] + data[people // 2]) / 2, people, points, beta)
-    for data, expected in exact.items():
-        found = float(averaged_median_sensitivity(np.array(data, np.int64), points, beta))
-        assert found == pytest.approx(max(expected, float(LEAST)), rel=1e-12)
 
 
 def printed_maximum(data: Data, points: int, beta: float) -> float:
@@ -202,17 +193,10 @@ def test_it_never_falls_to_nothing() -> None:
     """A million people at one point leave a true S of e^-300,000; a constant below every cell keeps the noise alive."""
     cells = np.full(1_000_000, 7, np.int64)
     assert smooth_sensitivity(cells, 500_000, 10, Fraction(6, 10)) == LEAST
-    assert averaged_median_sensitivity(cells, 10, Fraction(6, 10)) == LEAST
     assert smooth_sensitivity(np.array([7]), 0, 10, Fraction(10**7)) == 7
 
 
 @pytest.mark.parametrize("rank", [-1, 2])
 def test_a_rank_of_nobody_is_refused(rank: int) -> None:
-    with pytest.raises(ValueError, match="the place of somebody"):
+    with pytest.raises(ValueError, match="the place of a person"):
         smooth_sensitivity(np.array([0, 1]), rank, 4, Fraction(1))
-
-
-@pytest.mark.parametrize("people", [0, 3])
-def test_an_odd_number_of_people_has_no_middle_two(people: int) -> None:
-    with pytest.raises(ValueError, match="even number"):
-        averaged_median_sensitivity(np.zeros(people, np.int64), 4, Fraction(1))

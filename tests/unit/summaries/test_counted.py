@@ -5,8 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from epsilons.summaries.cells import LEVEL_BITS, STRIDE, SortedCells
-from epsilons.summaries.counted import CellCounts, CellRows, CountedCells
+from epsilons.summaries.cells import LEVEL_BITS, STRIDE, CellCounts, CellRows, CountedCells, SortedCells
 
 LEVELS = 3
 

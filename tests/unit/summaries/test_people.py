@@ -6,10 +6,10 @@ import pytest
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
-from epsilons.statistics.additive import thin
+from epsilons.statistics.additive import thin_counts
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Sum
-from epsilons.summaries.people import CHUNK, ArrayPeople
+from epsilons.summaries.arrays import CHUNK, ArrayPeople
 from epsilons.testing import seeded
 
 
@@ -32,7 +32,7 @@ def test_certain_people_stay_and_impossible_people_go() -> None:
         kept = [sizes[0], 0, sizes[2]]
         assert everyone.sampled_tally(Count(), chances, entropy)[0][:, 0].tolist() == kept
         assert Count().sampled_tally(everyone, chances, entropy)[0][:, 0].tolist() == kept
-        assert everyone.sampled_cells(order.median((0, 2)), chances, entropy).totals.tolist() == kept
+        assert everyone.sampled_cells(order.median((0, 2)), chances, entropy)[0].totals.tolist() == kept
         assert (everyone.sampled_tally(Sum((-1, 1)), chances, entropy)[0][:, 0] > 0).tolist() == [True, False, True]
 
 
@@ -52,7 +52,7 @@ def test_the_rest_stay_in_their_share(statistic: Count | Sum) -> None:
 
 def test_thinning_looks_at_every_cell_on_its_own() -> None:
     counts = np.array([[4, 0, 7], [3, 2, 1]])
-    assert thin(counts, [ALWAYS, ALWAYS], seeded(3)).tolist() == counts.tolist()
-    assert thin(counts, [0, 0], seeded(3)).tolist() == [[0, 0, 0], [0, 0, 0]]
-    some = thin(counts, [ALWAYS // 2, ALWAYS // 2], seeded(3))
+    assert thin_counts(counts, [ALWAYS, ALWAYS], seeded(3)).tolist() == counts.tolist()
+    assert thin_counts(counts, [0, 0], seeded(3)).tolist() == [[0, 0, 0], [0, 0, 0]]
+    some = thin_counts(counts, [ALWAYS // 2, ALWAYS // 2], seeded(3))
     assert np.all((some >= 0) & (some <= counts))

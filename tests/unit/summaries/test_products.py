@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from epsilons.summaries import products as moments
-from epsilons.summaries.products import STEPS, Grid, product_sums
+from epsilons.summaries import arrays
+from epsilons.summaries.arrays import MODEL_STEPS as STEPS
+from epsilons.summaries.arrays import product_sums
 
 BOUNDS = ((-3.0, 5.0), (0.0, 1.0), (1e6, 1e6 + 1))
 
@@ -52,18 +53,18 @@ def people(size: int, levels: int, seed: int = 1) -> tuple[np.ndarray, np.ndarra
 @pytest.mark.parametrize(("size", "levels"), [(1, 1), (2, 2), (300, 3), (300, 256), (5_000, 7)])
 def test_sums_of_products_equal_the_definition(size: int, levels: int) -> None:
     features, target, codes = people(size, levels)
-    fast = np.tril(product_sums(features, target, Grid(BOUNDS), np.asarray, codes, levels))
+    fast = np.tril(product_sums(features, target, BOUNDS, np.asarray, codes, levels))
     assert fast.tolist() == slow(features, target, codes, levels)
 
 
 def test_blocks_and_slices_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     features, target, codes = people(700, 5)
-    whole = product_sums(features, target, Grid(BOUNDS), np.asarray, codes, 5)
+    whole = product_sums(features, target, BOUNDS, np.asarray, codes, 5)
     for block, rows, product in ((64, 32, 8), (128, 128, 100), (1, 1, 1)):
-        monkeypatch.setattr(moments, "_BLOCK", block)
-        monkeypatch.setattr(moments, "_SLICE", rows)
-        monkeypatch.setattr(moments, "_PRODUCT", product)
-        assert np.array_equal(product_sums(features, target, Grid(BOUNDS), np.asarray, codes, 5), whole)
+        monkeypatch.setattr(arrays, "_BLOCK", block)
+        monkeypatch.setattr(arrays, "_SLICE", rows)
+        monkeypatch.setattr(arrays, "_PRODUCT", product)
+        assert np.array_equal(product_sums(features, target, BOUNDS, np.asarray, codes, 5), whole)
 
 
 def test_the_largest_sums_are_exact() -> None:
@@ -71,7 +72,7 @@ def test_the_largest_sums_are_exact() -> None:
     size = 200_001
     features, target = np.full((size, 1), 5.0), np.full(size, float(STEPS))
     features[0] = 5.0 - 4.0 / STEPS
-    sums = product_sums(features, target, Grid(BOUNDS[:1]), np.asarray, np.zeros(size, np.uint8), 1)[0]
+    sums = product_sums(features, target, BOUNDS[:1], np.asarray, np.zeros(size, np.uint8), 1)[0]
     assert sums[1, 1] == (size - 1) * STEPS**2 + (STEPS - 1) ** 2
     assert sums[2, 1] == (size - 1) * STEPS**2 + (STEPS - 1) * STEPS
     assert sums[0, 0] == size * STEPS**2
@@ -80,6 +81,6 @@ def test_the_largest_sums_are_exact() -> None:
 def test_the_callers_rows_are_left_alone() -> None:
     features, target, codes = people(100, 2)
     before = features.copy(), target.copy()
-    product_sums(features, target, Grid(BOUNDS), np.asarray, codes, 2)
+    product_sums(features, target, BOUNDS, np.asarray, codes, 2)
     assert np.array_equal(features, before[0], equal_nan=True)
     assert np.array_equal(target, before[1], equal_nan=True)

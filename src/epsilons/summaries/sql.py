@@ -1,0 +1,331 @@
+"""Summaries of the people of a table, as one query each: equal to those of `arrays.py` to the last unit.
+
+A query is built as a tree and grouped by level; only its sums leave the engine, however many rows there are. Every
+value passes CASE, which puts what is out of bounds on the bound, before FLOOR and CAST: no cast can fail, whatever the
+table holds. Null and NaN are missing. The largest possible sum is checked against 2^63 before anything runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from epsilons.engines.base import Column, Engine, Schema
+from epsilons.engines.trees import Predicate, both, cast, column, double, literal, present, table, whole
+from epsilons.errors import Argument, DataError, PlanError
+from epsilons.summaries.arrays import MAX_PEOPLE, MODEL_STEPS, STEPS
+from epsilons.summaries.cells import LEVEL_BITS, CellCounts, CellRows
+from epsilons.summaries.columns import NO_CELL, Keys, as_double, bin_of, grid_cell, integers, model_step, row_step
+
+if TYPE_CHECKING:
+    from epsilons.statistics.base import Statistic
+    from epsilons.statistics.histogram import Histogram
+    from epsilons.statistics.order import Order
+    from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
+    from epsilons.statistics.total import Bounded
+
+Integers = NDArray[np.int64]
+
+#: More bins than this would make the query itself long.
+MOST_BINS = 1_024
+#: More pairs of grid point and level than this are quicker sorted than counted.
+MOST_PAIRS = 1 << 22
+#: The only column of a table of sampled people.
+KEPT = "epsilons kept"
+_ROOM = 1 << 63
+#: Rows of a model whose sums are exact in doubles, with a bit to spare.
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A table ready to be asked: every row has a level, and no person has more rows than allowed.
+
+    `level` names the column of level codes (0 to `levels` - 1), `rows` is a public bound on the number of rows, and
+    `person` names a column with one value per person, where people are counted and may have several rows. `only` names
+    a table with some of these values, each once, in its column `KEPT`: the rows of other people are left out.
+    """
+
+    engine: Engine
+    name: str
+    schema: Schema
+    level: str
+    levels: int
+    rows: int
+    person: str | None = None
+    only: str | None = None
+
+    def select(self, outputs: list[exp.Expr], conditions: list[exp.Expr], where: Predicate | None) -> exp.Select:
+        """SELECT outputs FROM the rows, those of the people kept, WHERE ..."""
+        tree = exp.select(*outputs, copy=False).from_(table(self.name), copy=False)
+        if self.only is not None:
+            same = exp.EQ(this=column(self.person or ""), expression=column(KEPT))
+            tree = tree.join(table(self.only), on=same, copy=False)
+        conditions = conditions if where is None else [*conditions, where.tree()]
+        return tree.where(both(*conditions), copy=False) if conditions else tree
+
+
+def tally(
+    prepared: Prepared, statistic: Any, name: str | None, *, where: Predicate | None = None, by: Keys | None = None
+) -> list[Integers]:
+    """For each part of an additive statistic of the column `name` an array [group, level, cell] of exact sums."""
+    kind = None if name is None else prepared.schema.find(name)
+    if statistic.summary in MODELS:
+        return [_products(prepared, statistic, kind, where)[None, :, :]]
+    check_room(statistic, prepared.rows)
+    asked = _summary(statistic)(statistic, kind)
+    result, *places = _run(prepared, asked, where, by)
+    sums = np.zeros((1 + len(asked.sums), by.count if by else 1, prepared.levels, asked.cells), np.int64)
+    for name, part in zip(("count", *(f"sum{place}" for place in range(len(asked.sums)))), sums, strict=True):
+        # A key that has two spellings (0.0 and -0.0) adds up.
+        np.add.at(part, tuple(places), result[name])
+    if not asked.sums:
+        return [sums[0]]
+    return [*sums[1:], sums[0]] if asked.counts_rows else list(sums[1:])
+
+
+def cells(
+    prepared: Prepared, statistic: Order, name: str, *, where: Predicate | None = None, by: Keys | None = None
+) -> list[CellCounts | CellRows]:
+    """The (grid point, level) histogram of the column `name`, one per group; nothing is sorted in the engine.
+
+    Without groups, more pairs than `MOST_PAIRS` come from an embedded engine one by one, to be sorted afterwards: of
+    ten million rows and 256 levels most pairs are alone, and counting them takes several times as long.
+    """
+    kind = prepared.schema.number(name)
+    shift = max(LEVEL_BITS, (prepared.levels - 1).bit_length())
+    many = statistic.points * prepared.levels > MOST_PAIRS and statistic.points << shift < _ROOM
+    if by is None and many and prepared.engine.embedded:
+        return [_cell_rows(prepared, statistic, kind, shift, where)]
+    result, group, level, cell = _run(prepared, grid_cells(statistic, kind), where, by)
+    order = np.lexsort((level, cell, group))
+    group, level, cell, counts = group[order], level[order], cell[order], result["count"][order]
+    listed: list[CellCounts | CellRows] = []
+    for place in range(by.count if by else 1):
+        low, high = np.searchsorted(group, [place, place + 1])
+        first = low + int(np.searchsorted(cell[low:high], 0))  # before it: those without a value
+        absent = np.zeros(prepared.levels, np.int64)
+        np.add.at(absent, level[low:first], counts[low:first])
+        listed.append(CellCounts(cell[first:high], level[first:high], counts[first:high], absent))
+    return listed
+
+
+def _cell_rows(prepared: Prepared, statistic: Order, kind: Column, shift: int, where: Predicate | None) -> CellRows:
+    whole_type = "INT" if statistic.points << shift < 1 << 31 else "BIGINT"
+    cell = exp.Mul(this=cast(grid_cell(statistic, kind), whole_type), expression=whole(1 << shift))
+    key = exp.Add(this=cell, expression=cast(column(prepared.level), whole_type))
+    known = exp.LT(this=column(prepared.level), expression=whole(prepared.levels))
+    tree = prepared.select([exp.alias_(key, "key")], [known], where)
+    return CellRows(prepared.engine.run(tree)["key"].combine_chunks().to_numpy(), shift, prepared.levels)
+
+
+def check_asked(prepared: Prepared, statistic: Any, name: str | None) -> None:
+    """Whatever would be refused about a statistic and a column: said before anybody is charged, from public facts."""
+    check_room(statistic, prepared.rows)
+    kind = None if name is None else prepared.schema.find(name)
+    _summary(statistic)
+    if statistic.summary == "bins":
+        _check_bins(statistic, kind)
+    elif kind is not None or statistic.summary not in ("ones", "people"):
+        _numbers(kind)
+
+
+def check_room(statistic: Statistic, rows: int) -> None:
+    """No sum of so many rows can pass 64 bits, whatever they hold."""
+    largest = 1 if statistic.summary in ("ones", "people", "bins") else STEPS
+    if rows * largest >= _ROOM:
+        rule = "Rows times the largest step of a row stay below 2^63."
+        hint = ("a smaller ", Argument("rows_per_person"), ", or the table in parts")
+        raise PlanError("The table has too many rows for exact sums.", rule=rule, suggest=hint)
+
+
+# One function for each summary, named as statistics name it -----------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate:
+    """What a query computes: sums of whole numbers over the rows that meet `rows`, apart for each cell."""
+
+    sums: tuple[exp.Expr, ...] = ()
+    rows: exp.Expr | None = None
+    cell: exp.Expr | None = None
+    cells: int = 1
+    categories: Keys | None = None
+    #: Whether people are counted, not rows; whether the number of rows is a sum of its own; whether rows without a cell
+    #: are counted as well.
+    people: bool = False
+    counts_rows: bool = False
+    with_missing: bool = False
+
+
+def ones(statistic: Any, kind: Column | None, people: bool = False) -> Aggregate:
+    """Rows whose value is 1; without a column, all rows."""
+    if kind is None:
+        return Aggregate(people=people)
+    is_one = exp.EQ(this=as_double(_numbers(kind)), expression=double(1.0))
+    return Aggregate(rows=both(present(kind), is_one), people=people)
+
+
+def people(statistic: Any, kind: Column | None) -> Aggregate:
+    """People with at least one such row."""
+    return ones(statistic, kind, people=True)
+
+
+def steps(statistic: Bounded, kind: Column | None) -> Aggregate:
+    """Rows that have a value, each adding whole numbers to sums."""
+    kind = _numbers(kind)
+    value, names = as_double(kind), [part.name for part in statistic.parts]
+    sums = tuple([row_step(name, statistic.bounds, value) for name in names if name != "rows"])
+    return Aggregate(sums, present(kind), counts_rows="rows" in names)
+
+
+def bins(statistic: Histogram, kind: Column | None) -> Aggregate:
+    """Rows per bin."""
+    keys = _check_bins(statistic, kind)
+    if keys is not None:
+        return Aggregate(cell=keys.trees[0], cells=statistic.bins, categories=keys)
+    kind = _numbers(kind)
+    return Aggregate(rows=present(kind), cell=bin_of(statistic, kind), cells=statistic.bins)
+
+
+def grid_cells(statistic: Order, kind: Column | None) -> Aggregate:
+    """Rows per grid point."""
+    return Aggregate(cell=grid_cell(statistic, _numbers(kind)), with_missing=True)
+
+
+def products(statistic: LinearRegression, kind: Column) -> tuple[exp.Expr, exp.Expr]:
+    """(the target's step, whether a row has a target), where it is a number."""
+    if not kind.numeric():
+        raise DataError(f"Column {kind.name!r} holds {kind.family}, not numbers.", suggest="logistic_regression")
+    return model_step(kind, statistic.target_bounds), present(kind)
+
+
+def class_products(statistic: LogisticRegression, kind: Column) -> tuple[exp.Expr, exp.Expr]:
+    """(the target's step, whether a row has a target), where it is one of two classes."""
+    labels = [literal(label, kind) for label in statistic.classes]
+    is_second = exp.If(this=exp.EQ(this=column(kind.name), expression=labels[1].copy()), true=double(MODEL_STEPS))
+    return exp.Case(ifs=[is_second], default=double(-MODEL_STEPS)), exp.In(this=column(kind.name), expressions=labels)
+
+
+Summary = Callable[[Any, Column | None], Aggregate]
+SUMMARIES: dict[str, Summary] = {"ones": ones, "people": people, "bins": bins, "steps": steps, "cells": grid_cells}
+Target = Callable[[Any, Column], tuple[exp.Expr, exp.Expr]]
+MODELS: dict[str, Target] = {"products": products, "class_products": class_products}
+
+
+def _summary(statistic: Any) -> Summary:
+    if statistic.summary not in SUMMARIES:
+        raise PlanError(f"A {statistic.name} cannot be asked of a table.", suggest="count, sum, mean or histogram")
+    return SUMMARIES[statistic.summary]
+
+
+def _check_bins(statistic: Histogram, kind: Column | None) -> Keys | None:
+    """The categories as keys of the column; None where bins are numbers."""
+    if statistic.bins > MOST_BINS:
+        raise PlanError(f"A histogram of {statistic.bins:,} bins.", rule=f"At most {MOST_BINS:,} on a table.")
+    if statistic.edges is not None:
+        _numbers(kind)
+        return None
+    if kind is None:
+        raise PlanError("A histogram needs a column.", suggest="one that holds the categories")
+    return Keys((kind,), (statistic.bin_keys,), "category")
+
+
+def _numbers(kind: Column | None) -> Column:
+    if kind is None:
+        raise PlanError("This statistic needs a column.", suggest="one that holds numbers")
+    return Schema([kind]).number(kind.name)
+
+
+# The query and its result -------------------------------------------------------------------------------------------
+
+
+def _run(
+    prepared: Prepared, asked: Aggregate, where: Predicate | None, by: Keys | None
+) -> tuple[dict[str, Integers], Integers, Integers, Integers]:
+    """SELECT keys, level, cell, COUNT, SUMs FROM prepared WHERE ... GROUP BY 1, 2, ...
+
+    (counts and sums, group, level, cell) of the rows that have all three; combinations without a row are not there.
+    """
+    groups = {f"key{place}": tree for place, tree in enumerate(by.trees if by else [])}
+    groups["level"] = column(prepared.level)
+    if asked.cell is not None:
+        groups["cell"] = asked.cell
+    counted = exp.Distinct(expressions=[column(prepared.person or "")]) if asked.people else exp.Star()
+    numbers: dict[str, exp.Expr] = {"count": exp.Count(this=counted, big_int=True)}
+    numbers |= {f"sum{place}": cast(exp.Sum(this=tree), "BIGINT") for place, tree in enumerate(asked.sums)}
+    joined = [keys for keys in (by, asked.categories) if keys is not None]
+    conditions = [] if asked.rows is None else [asked.rows]
+    conditions += [tree for keys in joined for tree in keys.conditions()]
+    outputs = [exp.alias_(tree, name, copy=False) for name, tree in (groups | numbers).items()]
+    tree = prepared.select(outputs, conditions, where)
+    for keys in joined:
+        tree = keys.join(tree) if prepared.engine.embedded else keys.compare(tree)
+    tree = tree.group_by(*(exp.Literal.number(place + 1) for place in range(len(groups))), copy=False)
+    result = prepared.engine.run(tree)
+    level = integers(result["level"], NO_CELL)
+    group, cell = np.zeros((2, len(level)), np.int64)
+    if by:
+        group = by.groups([result[f"key{place}"] for place in range(len(by.columns))])
+    if asked.categories is not None:
+        cell = asked.categories.groups([result["cell"]])
+    elif asked.cell is not None:
+        cell = integers(result["cell"])
+    # Rows without a cell count only where they are asked for, as those of a grid are.
+    kept = (level >= 0) & (level < prepared.levels) & (group >= 0) & ((cell >= 0) | asked.with_missing)
+    return {name: integers(result[name])[kept] for name in numbers}, group[kept], level[kept], cell[kept]
+
+
+# Products -------------------------------------------------------------------------------------------------------------
+
+
+def _products(prepared: Prepared, statistic: Regression, kind: Column | None, where: Predicate | None) -> Integers:
+    """[level, term]: the sums of a model's terms, in their order; a row that lacks a feature or target adds nothing.
+
+    Every row's features and target go to their grids inside, products of them are added up outside. Steps are whole
+    numbers up to 2^16, kept in doubles, since engines add those several times as fast as wide integers. A product is at
+    most 2^32 and 2^20 rows are added at a time, so every partial sum is a whole number below 2^53: exact in whatever
+    order it is added. The sums of these pieces are added up here, in integers.
+    """
+    if prepared.rows > MAX_PEOPLE:
+        raise PlanError("The table has too many rows for a model.", rule=f"At most {MAX_PEOPLE:,}.")
+    assert kind is not None
+    features = [prepared.schema.number(name) for name in statistic.names]
+    target, has_target = MODELS[statistic.summary](statistic, kind)
+    placed = [model_step(each, pair) for each, pair in zip(features, statistic.bounds, strict=True)] + [target]
+    piece = whole(0)
+    if prepared.rows > _PIECE:  # so many people in each, with all their rows
+        number, people = cast(column(prepared.person or ""), "DOUBLE"), double(_PIECE // statistic.rows)
+        piece = cast(exp.Floor(this=exp.Div(this=number, expression=people)), "INT")
+    inner = prepared.select(
+        [
+            exp.alias_(column(prepared.level), "level"),
+            exp.alias_(piece, "piece"),
+            *(exp.alias_(tree, f"z{place + 1}") for place, tree in enumerate(placed)),
+        ],
+        [*map(present, features), has_target],
+        where,
+    )
+    sums = [exp.alias_(_sum(j, k), f"sum{place}") for place, (_, j, k) in enumerate(statistic.terms)]
+    outer = exp.select(exp.column("level"), exp.column("piece"), *sums).from_(inner.subquery("steps"))
+    result = prepared.engine.run(outer.group_by(exp.Literal.number(1), exp.Literal.number(2)))
+    level, found = integers(result["level"]), np.zeros((prepared.levels, len(statistic.terms)), np.int64)
+    inside = (level >= 0) & (level < prepared.levels)
+    for place, (factor, j, k) in enumerate(statistic.terms):
+        constants = MODEL_STEPS ** ((j == 0) + (k == 0))
+        np.add.at(found[:, place], level[inside], integers(result[f"sum{place}"])[inside] * factor * constants)
+    return found
+
+
+def _sum(j: int, k: int) -> exp.Expr:
+    """z_0 is the constant `MODEL_STEPS`: a product with it is added up without it, and multiplied afterwards."""
+    if j == 0 and k == 0:
+        return exp.Count(this=exp.Star(), big_int=True)
+    if j == 0:
+        return exp.Sum(this=exp.column(f"z{k}"))
+    return exp.Sum(this=exp.Mul(this=exp.column(f"z{j}"), expression=exp.column(f"z{k}")))
