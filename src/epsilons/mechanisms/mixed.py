@@ -23,14 +23,12 @@ from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Moments
-from epsilons.statistics.base import Answer, Question, equivalent_scale
+from epsilons.statistics.base import Answer, Floats, Question, equivalent_scale
 from epsilons.statistics.lattice import Axis, product_distribution
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import WeightCost, outward
 from epsilons.summaries.cells import SortedCells
 from epsilons.summaries.people import People
-
-Floats = NDArray[np.float64]
 
 
 class Mixed(Mechanism):
@@ -130,8 +128,6 @@ class MixedMean(Mixed):
         """What turns a mean into the answer: nothing for a mean, the number of people for totals."""
         return levels.size // cast(Additive, question.statistic).divisor(levels.size)
 
-    # Predictions -------------------------------------------------------------------------------------------------
-
     def predict_error(self, question: Question, levels: Levels) -> float | None:
         model = self._model(question, levels, cast(Additive, question.statistic).guess(question))
         return math.sqrt(model.normal**2 + sum(2 * scale**2 for scale in model.laplace))
@@ -166,31 +162,24 @@ class MixedMean(Mixed):
         population = total * math.sqrt(moments.variance / levels.size)
         return ErrorModel(tuple(float(s) for s in laplace if s > 0), total * math.sqrt(luck), population)
 
-    # Draws -------------------------------------------------------------------------------------------------------
-
     def level_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
-        levels = people.levels
-        sums = [int(s) for s in people.tally(cast(Additive, question.statistic))[0][:, 0]]
-        facts = zip(levels.grants, levels.sizes, sums, strict=True)
-        return np.array([self._level_means(question, *level, entropy, size) for level in facts])
+        """The noisy mean of each level: its integer sum, an integer noise, divided by its public size."""
+        levels, statistic = people.levels, cast(Additive, question.statistic)
+        means = []
+        for grant, people_there, exact in zip(
+            levels.grants, levels.sizes, people.tally(statistic)[0][:, 0], strict=True
+        ):
+            noise: Any = np.zeros(size, int)
+            if grant is not None and size == 1:
+                noise = np.array([discrete_laplace(entropy, self._inverse(question, grant))], object)
+            elif grant is not None:
+                noise = discrete_laplace_many(entropy, self._inverse(question, grant), size)
+            means.append((int(exact) + noise).astype(float) * (statistic.units[0] / people_there))
+        return statistic.coin_origin + np.array(means)
 
     def mix(self, question: Question, levels: Levels, answers: Floats) -> Floats:
         mixed: Floats = self._total(question, levels) * (self.shares(question, levels) @ answers)
         return mixed
-
-    def _level_means(
-        self, question: Question, grant: int | None, size: int, exact: int, entropy: Entropy, draws: int
-    ) -> Floats:
-        """The noisy mean of one level: its integer sum, an integer noise, divided by its public size."""
-        statistic = cast(Additive, question.statistic)
-        if grant is None:
-            noisy = np.full(draws, exact)
-        elif draws == 1:
-            noisy = np.array([exact + discrete_laplace(entropy, self._inverse(question, grant))], object)
-        else:
-            noisy = exact + discrete_laplace_many(entropy, self._inverse(question, grant), draws)
-        means: Floats = noisy.astype(float) * (statistic.units[0] / size)
-        return statistic.coin_origin + means
 
     def details(self, question: Question, levels: Levels, answers: Floats, value: float) -> dict[str, Any]:
         """The levels' own noisy answers, and what they say about preferences and values: no extra charge."""
