@@ -22,14 +22,14 @@ from epsilons.errors import Argument, DataError, PlanError
 #: What an algorithm may be private under; "replace" alone is refused.
 CLAIMS = ("absent", "replace", "both")
 
-_CALL = "eps.personalize(lambda data, epsilon: ..., data, epsilons)"
+_CALL = "lambda data, epsilon: ..."
 #: Those of diffprivlib that add noise to counts to which a record adds at most 1, whatever the number of records.
 _COUNTING = {"histogram", "histogram2d", "histogramdd", "count_nonzero"}
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An algorithm that is private at the epsilon it runs at, as somebody claims.
+    """An algorithm that is private at the epsilon it runs at, as its author or the caller claims.
 
     `private_under` is "absent" (a record added or removed) or "both" (replaced as well). `fixed` is the epsilon of an
     algorithm that has only one. `takes_rows` says that `run` is told the epsilon for all of a person's rows together.

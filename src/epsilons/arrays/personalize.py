@@ -57,8 +57,7 @@ def personalize(
     {0.1: 0.1, 1.0: 1.0}
     """
     check_name("neighbors", neighbors, NEIGHBORS)
-    if entropy is not None:
-        check_entropy(entropy)
+    source = system() if entropy is None else check_entropy(entropy)
     rows = _check_rows(rows_per_person, person)
     recipe = read_algorithm(algorithm, private_under, rows, neighbors)
     owners, roster = _people(data, epsilons, person)
@@ -66,7 +65,6 @@ def personalize(
     if levels.all_public:
         hint = "run the algorithm on the data itself"
         raise PlanError("Everyone is public.", rule="There is nothing to protect.", suggest=hint)
-    source = system() if entropy is None else entropy
     sampling = Sampling.plan(recipe, levels, threshold, neighbors, rows)
     kept = keep_people(source, roster.codes, sampling.chances(levels))
     chosen = kept if owners is None else _cap(owners, kept, rows, source)
@@ -172,14 +170,15 @@ def _strictest(epsilons: Any, ids: list[Any], places: Mapping[Any, int]) -> Rost
     """By id, or by row: then a person with several preferences has the strictest of them."""
     if isinstance(epsilons, Preferences):
         return epsilons.assign(list(places))
+    rule = "One epsilon per row, or one per id."
     try:
         given = np.asarray(epsilons, dtype=np.float64)
     except (TypeError, ValueError):
-        raise PreferenceError("Epsilons are not numbers.", rule="One per row, or one per id.") from None
+        raise PreferenceError("Epsilons are not numbers.", rule=rule) from None
     if given.ndim == 0:
         return roster_of(given, people=len(places))
     if given.shape != (len(ids),):
-        raise DataError(f"{len(ids)} rows and {given.size} epsilons.", rule="One epsilon per row, or one per id.")
+        raise DataError(f"{len(ids)} rows and {given.size} epsilons.", rule=rule)
     strictest = np.full(len(places), math.inf)
     np.minimum.at(strictest, [places[owner] for owner in ids], given)
     return roster_of(strictest)

@@ -83,7 +83,7 @@ class Mechanism(ABC):
     needs_public_count: ClassVar[bool] = False
     #: One short clause on what it does, for plans.
     gist: ClassVar[str] = ""
-    #: In words, what the predicted error takes for granted.
+    #: What the predicted error takes for granted, a key of `ASSUMPTIONS`.
     assumption: ClassVar[str] = "unrelated"
     #: Which kind of privacy it gives, and what must be said of it.
     privacy: ClassVar[str] = "personalized"

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext
     from flint import arb
 
-NANO: Final = 10**9
 ALWAYS: Final = 1 << 64
 """The chance of a certain event: chances are integers out of 2^64."""
 

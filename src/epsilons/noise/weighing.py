@@ -11,7 +11,8 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from epsilons.noise.entropy import ALWAYS, NANO, as_ball, certain_floor, floor_dyadic, working_precision
+from epsilons.guarantee import NANO
+from epsilons.noise.entropy import ALWAYS, as_ball, certain_floor, floor_dyadic, working_precision
 
 if TYPE_CHECKING:
     from flint import arb

@@ -100,7 +100,7 @@ class Plan:
         return {**self.__dict__, "front": None}
 
     def at(self, share: Fraction) -> Plan:
-        """The same question at another share."""
+        """This question at another share."""
         front = self.front if self.of_grants is None else None
         return Plan.make(self.question, self.levels, share, self.settings, self.mechanism, front)
 
@@ -175,7 +175,7 @@ class Plan:
 
     @property
     def assumption(self) -> str:
-        """What the ranking takes for granted, in words."""
+        """What the ranking takes for granted, as a clause."""
         return ASSUMPTIONS[self.question.assume]
 
     @property

@@ -261,7 +261,7 @@ def algorithm_release(
     private: bool,
     account: Account | None = None,
 ) -> Release:
-    """The result of somebody else's private algorithm on a sample; the promise rests on their claim, which it names."""
+    """The result of another's private algorithm on a sample; the promise rests on their claim, which it names."""
     return _build(
         account or Account.of(levels, [None if grant is None else min(grant, threshold) for grant in levels.grants]),
         levels,
@@ -273,7 +273,7 @@ def algorithm_release(
         mechanism="sample",
         why=f"A random sample, likelier the more was granted; then the algorithm at {to_epsilon(threshold):.4g}.",
         assumption=ASSUMPTIONS["unrelated"],
-        no_interval="How far an algorithm of somebody else's errs is not known here.",
+        no_interval="How far this algorithm errs is not known here.",
         details={"threshold": to_epsilon(threshold)},
     )
 
@@ -310,7 +310,7 @@ def _listed(value: Any) -> list[Any]:
         return list(listed)
     raise PlanError(
         "This answer is an object of the algorithm's own.",
-        rule="Only numbers, words, lists and dicts of them survive JSON.",
+        rule="Only numbers, text, lists and dicts of them survive JSON.",
         suggest="an algorithm that returns numbers",
     )
 

@@ -84,7 +84,7 @@ class Spendable:
         return cls(replace(levels, names=dict(zip(epsilons, shown, strict=True))), place, granted, names)
 
     def to_plain(self) -> dict[str, Any]:
-        """For the ledger. Sizes too: the draw must be the one that was charged, whoever moves meanwhile."""
+        """For the ledger. Sizes too: the draw must be the one that was charged, also if people move meanwhile."""
         held: list[list[int]] = [[] for _ in self.levels.grants]
         for cohort, level in self.place.items():
             held[level].append(cohort)
@@ -145,7 +145,7 @@ class Sketch:
         return self.mechanism.charge(self.question, self.spendable.levels)
 
     def to_text(self, asked: str) -> str:
-        """For the ledger: the question in words, and the draw."""
+        """For the ledger: the question as text, and the draw."""
         chosen = self.mechanism
         options = {} if chosen is None else {k: v for k, v in vars(chosen).items() if not k.startswith("_")}
         name = EXACT if chosen is None else chosen.name
@@ -170,7 +170,7 @@ class Sketch:
 
 
 def asked_of(text: str) -> str:
-    """The question in words out of what the ledger keeps of it."""
+    """The question as text, out of what the ledger keeps of it."""
     try:
         return str(json.loads(text)["asked"])
     except (ValueError, KeyError, TypeError):
