@@ -106,17 +106,17 @@ class Mechanism(ABC):
             return "it needs a public number of values: no condition, no groups, one row per person, no values left out"
         return None if self.serves(question.statistic) else self.serves_only
 
-    @abstractmethod
     def charge(self, question: Question, levels: Levels) -> Charges:
-        """What each level pays, in nano-epsilon, rounded up; never more than it granted."""
+        """What each level pays, in nano-epsilon, rounded up: all that it granted, unless a mechanism takes less."""
+        return levels.grants
 
-    @abstractmethod
     def predict_error(self, question: Question, levels: Levels) -> float | None:
         """Expected root mean squared error against the roster's own statistic; None where it would be data."""
+        return None
 
-    @abstractmethod
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         """That error for the worst values people could have, however these relate to their preferences."""
+        return None
 
     @abstractmethod
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:

@@ -16,7 +16,7 @@ from epsilons.accuracy.intervals import ErrorBar
 from epsilons.arguments import check_whole
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import Charges, Mechanism, register
+from epsilons.mechanisms.base import Mechanism, register
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import Block, SegmentSampler
 from epsilons.preferences import Levels, roster_of
@@ -41,9 +41,6 @@ class Exponential(Mechanism):
     needs_public_count: ClassVar[bool] = True
     gist: ClassVar[str] = "an answer is likely if few and open people would make it true"
     imputes: ClassVar[bool] = True
-
-    def charge(self, question: Question, levels: Levels) -> Charges:
-        return levels.grants
 
     @abstractmethod
     def sampler(self, question: Question, people: People) -> SegmentSampler:
@@ -127,9 +124,6 @@ class ExponentialOrder(Exponential):
 
     def predict_error(self, question: Question, levels: Levels) -> float | None:
         return order_accuracy.rank_error(question, levels)
-
-    def worst_error(self, question: Question, levels: Levels) -> float | None:
-        return None
 
     def sampler(self, question: Question, people: People) -> SegmentSampler:
         statistic = cast(Order, question.statistic)

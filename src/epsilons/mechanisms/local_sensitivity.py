@@ -57,15 +57,6 @@ class LocalSensitivity(Mechanism):
     caveats: ClassVar[tuple[str, ...]] = (NOT_DP,)
     imputes: ClassVar[bool] = True
 
-    def charge(self, question: Question, levels: Levels) -> Charges:
-        return levels.grants
-
-    def predict_error(self, question: Question, levels: Levels) -> float | None:
-        return None
-
-    def worst_error(self, question: Question, levels: Levels) -> float | None:
-        return None
-
     def why_no_interval(self, question: Question) -> str:
         return "Its width would show how far single people could move the answer, which is data."
 

@@ -17,7 +17,7 @@ from epsilons.accuracy.additive import seen_moments
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel
 from epsilons.accuracy.relation import LevelAnswer, relation
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import Charges, Mechanism, register
+from epsilons.mechanisms.base import Mechanism, register
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler
@@ -42,9 +42,6 @@ class Mixed(Mechanism):
     serves_only: ClassVar[str] = "it serves counts, sums, means and quantiles strictly between 0 and 1"
     needs_public_count: ClassVar[bool] = True
     gist: ClassVar[str] = "each level answers for itself, then they are mixed"
-
-    def charge(self, question: Question, levels: Levels) -> Charges:
-        return levels.grants
 
     def shares(self, question: Question, levels: Levels) -> Floats:
         """The weight of each level's answer; they sum to one. Post-processing: floats do no harm."""
@@ -121,8 +118,7 @@ class MixedMean(Mixed):
         return scales
 
     def _inverse(self, question: Question, grant: int) -> Fraction:
-        statistic = cast(Additive, question.statistic)
-        return Fraction(grant, NANO * statistic.parts[0].reach[question.neighbors])
+        return Fraction(grant, NANO * cast(Additive, question.statistic).parts[0].reach[question.neighbors])
 
     def _total(self, question: Question, levels: Levels) -> int:
         """What turns a mean into the answer: nothing for a mean, the number of people for totals."""
@@ -183,21 +179,18 @@ class MixedMean(Mixed):
 
     def details(self, question: Question, levels: Levels, answers: Floats, value: float) -> dict[str, Any]:
         """The levels' own noisy answers, and what they say about preferences and values: no extra charge."""
-        variance = self.spread(question)
-        if question.statistic.name == "count":
-            ones = min(value / self._total(question, levels), 1.0)
-            variance = max(ones * (1 - ones), 1e-9)
+        ones = min(value / self._total(question, levels), 1.0)
+        variance = max(ones * (1 - ones), 1e-9) if question.statistic.name == "count" else self.spread(question)
         rows = self.level_rows(question, levels, answers, variance)
         return {"levels": [row.to_dict() for row in rows], "relation": relation(rows)}
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         """Of the levels' own answers, which is all that is released."""
         statistic, levels = cast(Additive, question.statistic), people.levels
-        reach = statistic.parts[0].reach["absent"]
-        private = [j for j, grant in enumerate(levels.grants) if grant is not None]
-        axes = [Axis(reach, levels.sizes[j], self._inverse(question, levels.grants[j] or 0)) for j in private]
-        sums = people.tally(statistic)[0][:, 0]
-        return product_distribution(axes, [(1.0, [int(sums[j]) for j in private])])
+        reach, private = statistic.parts[0].reach["absent"], zip(levels.finite, levels.sizes, strict=False)
+        axes = [Axis(reach, size, self._inverse(question, grant)) for grant, size in private]  # public people come last
+        sums = people.tally(statistic)[0][: len(axes), 0]
+        return product_distribution(axes, [(1.0, [int(one) for one in sums])])
 
 
 @register
@@ -233,9 +226,6 @@ class MixedQuantile(Mixed):
     def predict_error(self, question: Question, levels: Levels) -> float | None:
         return order_accuracy.mixed_quantile_error(question, levels, self.shares(question, levels))
 
-    def worst_error(self, question: Question, levels: Levels) -> float | None:
-        return None
-
     def mix(self, question: Question, levels: Levels, answers: Floats) -> Floats:
         return np.clip(self.shares(question, levels) @ answers, *cast(Order, question.statistic).bounds)
 
@@ -249,9 +239,8 @@ class MixedQuantile(Mixed):
 
     def _samplers(self, statistic: Order, people: People) -> list[tuple[SegmentSampler | None, int]]:
         """For each level its exponential mechanism, or for public people the exact answer."""
-        grants = people.levels.grants
+        grants, cells = people.levels.grants, people.cells(statistic)
         assert statistic.q is not None
-        cells = people.cells(statistic)
         codes = cells.codes(0, cells.people)
         found: list[tuple[SegmentSampler | None, int]] = []
         for code, grant in enumerate(grants):

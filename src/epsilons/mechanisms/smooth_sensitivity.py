@@ -129,12 +129,6 @@ class SmoothSensitivity(Mechanism):
         pairs = zip(self._chances(question, levels), levels.sizes, strict=True)
         return float(Fraction(sum(c * n for c, n in pairs), ALWAYS * levels.size))
 
-    def predict_error(self, question: Question, levels: Levels) -> float | None:
-        return None
-
-    def worst_error(self, question: Question, levels: Levels) -> float | None:
-        return None
-
     # Draws -------------------------------------------------------------------------------------------------------
 
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
