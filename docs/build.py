@@ -29,7 +29,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 import epsilons as eps
-from epsilons.mechanisms.base import registered
+from epsilons.mechanisms.base import list_mechanisms
 
 ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "docs" / "_site"
@@ -163,14 +163,14 @@ def mechanism_table() -> str:
         if len(set(found)) > 1:
             raise ValueError(f"The statistics of the column {column!r} differ.")
         serving[column] = found[0]
-    missing = sorted(set(registered()) - set(SOURCES))
+    missing = sorted(set(list_mechanisms()) - set(SOURCES))
     if missing:
         raise ValueError(f"Say in SOURCES where {', '.join(missing)} come from.")
     lines = [
         "| mechanism | from | " + " | ".join(f"`{'`, `'.join(column.split(', '))}`" for column in COLUMNS) + " |",
         "|---|---|" + ":-:|" * len(COLUMNS),
     ]
-    for name in (name for name in SOURCES if name in registered()):
+    for name in (name for name in SOURCES if name in list_mechanisms()):
         cells = ["yes" if name in serving[column] else "" for column in COLUMNS]
         lines.append(f"| `{name}` | {SOURCES[name]} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -202,7 +202,9 @@ def check() -> list[str]:
     faults = [f"`{name}` is a public name that no page mentions" for name in unmentioned_names()]
     # Mechanisms for individual privacy are not in the table, so that nobody takes them for the others.
     told = headings(ROOT / "docs" / "mechanisms.md")
-    faults += [f"docs/mechanisms.md: no section on {name}" for name in registered("individual") if name not in told]
+    faults += [
+        f"docs/mechanisms.md: no section on {name}" for name in list_mechanisms("individual") if name not in told
+    ]
     table = mechanism_table()
     for page in pages():
         faults += run_blocks(page) + broken_links(page)

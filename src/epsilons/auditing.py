@@ -1,7 +1,7 @@
 """Tries to falsify a guarantee: exactly by enumerating small datasets, or statistically from draws.
 
-The claim under attack (personalized differential privacy, Jorgensen et al. 2015, Definition 6): for every
-person i, every dataset D, every neighbour D' that differs in i's records only, and every event E,
+The claim under attack (personalized differential privacy, Jorgensen et al. 2015, Definition 6): for every person i,
+every dataset D, every neighbour D' that differs in i's records only, and every event E,
 
     |ln P[M(D) in E] - ln P[M(D') in E]| <= epsilon_i.
 
@@ -22,6 +22,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from epsilons.arguments import check_confidence, check_name, check_whole
+from epsilons.errors import Argument, DataError, PlanError, PreferenceError
+from epsilons.guarantee import NEIGHBORS
+from epsilons.statistics.base import Floats
+
 __all__ = [
     "ABSENT",
     "LossBound",
@@ -36,11 +41,11 @@ __all__ = [
 ABSENT = float("nan")  # a person whose records were replaced by nothing
 
 Dataset = tuple[float, ...]
-Distribution = Callable[[NDArray[np.float64]], tuple[Sequence[Hashable] | NDArray[Any], ArrayLike]]
+Distribution = Callable[[Floats], tuple[Sequence[Hashable] | NDArray[Any], ArrayLike]]
 Draw = Callable[[int], NDArray[Any]]
 
 
-# --- exact: every outcome of every neighbour ----------------------------------------------------------------
+# Exact: every outcome of every neighbour ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -73,15 +78,15 @@ class Verdict:
         if self.worst is None:
             return "nothing was checked: no person with a finite epsilon has a neighbour here"
         worst, verdict = self.worst, "holds" if self.holds else "REFUTED"
+        one, other = (
+            ", ".join("absent" if math.isnan(value) else f"{value:g}" for value in data)
+            for data in (worst.data, worst.neighbour)
+        )
         return (
             f"{verdict} on {self.pairs} pairs: person {worst.person} loses {worst.loss:.6g} "
             f"of epsilon {worst.epsilon:.6g} ({worst.ratio:.4g} times)\n"
-            f"  outcome {worst.outcome} of {_written(worst.data)} against {_written(worst.neighbour)}"
+            f"  outcome {worst.outcome} of ({one}) against ({other})"
         )
-
-
-def _written(data: Dataset) -> str:
-    return "(" + ", ".join("absent" if math.isnan(value) else f"{value:g}" for value in data) + ")"
 
 
 def all_datasets(domain: Iterable[float], n: int) -> Iterator[Dataset]:
@@ -105,13 +110,12 @@ def enumerate_losses(
 ) -> Verdict:
     """The largest exact loss of anyone over all given datasets and their neighbours.
 
-    `distribution(values)` returns the outcomes of the mechanism on those values and their exact
-    probabilities (natural logarithms of them with `log=True`, which keeps far tails from underflowing to
-    "impossible"). A value may be `ABSENT`. Neighbours replace one person's value by `ABSENT`
-    (`neighbors="absent"`) or by every other value of `domain` (`neighbors="replace"`). An outcome possible
-    on one side only is an infinite loss. People with epsilon inf are public: nothing is checked for them.
-    The claim holds when every loss is at most epsilon*(1 + tolerance) + tolerance; the tolerance is for the
-    rounding of the probabilities alone.
+    `distribution(values)` returns the outcomes of the mechanism on those values and their exact probabilities (natural
+    logarithms of them with `log=True`, which keeps far tails from underflowing to "impossible"). A value may be
+    `ABSENT`. Neighbours replace one person's value by `ABSENT` (`neighbors="absent"`) or by every other value of
+    `domain` (`neighbors="replace"`). An outcome possible on one side only is an infinite loss. People with epsilon inf
+    are public: nothing is checked for them. The claim holds when every loss is at most epsilon*(1 + tolerance) +
+    tolerance; the tolerance is for the rounding of the probabilities alone.
 
     >>> def coin(values):  # the truth with 3/4; a fair coin for a person who is absent
     ...     yes = {0: .25, 1: .75}.get(values[0], .5)
@@ -120,17 +124,17 @@ def enumerate_losses(
     holds on 2 pairs: person 0 loses 0.693147 of epsilon 0.7 (0.9902 times)
       outcome yes of (0) against (absent)
     """
-    if neighbors not in ("absent", "replace"):
-        raise ValueError(f"neighbors is 'absent' or 'replace', not {neighbors!r}")
+    check_name("neighbors", neighbors, NEIGHBORS)
     substitutes = (ABSENT,) if neighbors == "absent" else () if domain is None else tuple(domain)
     if not substitutes:
-        raise ValueError("neighbors='replace' needs domain: the values a person's own may be replaced by")
+        rule = "These are the values that a person's own may be replaced by."
+        raise PlanError((Argument("neighbors", "replace"), " needs ", Argument("domain"), "."), rule=rule)
     if any(math.isnan(epsilon) or epsilon < 0 for epsilon in epsilons):
-        raise ValueError("every epsilon must be at least 0 (inf for a public person)")
+        raise PreferenceError("An epsilon is negative or missing.", rule="At least 0; infinite for a public person.")
     index: dict[Hashable, int] = {}  # outcome -> its place in every vector of log-probabilities
 
     @lru_cache(maxsize=4096)  # under "replace" most neighbours are datasets of the enumeration themselves
-    def law(data: Dataset) -> NDArray[np.float64]:
+    def law(data: Dataset) -> Floats:
         return _log_probabilities(*distribution(np.array(data, dtype=np.float64)), index, log)
 
     worst: PersonLoss | None = None
@@ -138,7 +142,7 @@ def enumerate_losses(
     for dataset in datasets:
         data, seen = tuple(dataset), True
         if len(data) != len(epsilons):
-            raise ValueError(f"a dataset of {len(data)} people does not match a roster of {len(epsilons)}")
+            raise DataError(f"A dataset of {len(data)} people does not match a roster of {len(epsilons)}.")
         for person, epsilon in enumerate(epsilons):
             if math.isinf(epsilon):
                 continue
@@ -156,26 +160,27 @@ def enumerate_losses(
                     worst = PersonLoss(person, epsilon, loss, data, neighbour, outcome)
                     worst_share = share
     if not seen:
-        raise ValueError("no dataset was given; an iterator serves only once, so pass a fresh one")
+        raise DataError("There are no datasets.", rule="An iterator serves only once.", suggest="pass a fresh one")
     return Verdict(worst, pairs, holds=worst_share <= 1)
 
 
 def _log_probabilities(
     outcomes: Sequence[Hashable] | NDArray[Any], given: ArrayLike, index: dict[Hashable, int], log: bool
-) -> NDArray[np.float64]:
+) -> Floats:
     """Log-probabilities by the outcome's place in `index`, which grows by the outcomes not seen before."""
     listed = outcomes.tolist() if isinstance(outcomes, np.ndarray) else list(outcomes)
     logs = np.asarray(given, dtype=np.float64)
     if logs.shape != (len(listed),):
-        raise ValueError(f"{len(listed)} outcomes need one probability each, not shape {logs.shape}")
+        raise DataError(f"{len(listed)} outcomes need one probability each, not shape {logs.shape}.")
     if not log:
         if np.any(logs < 0):
-            raise ValueError("a probability is negative; pass log=True if these are logarithms")
+            hint = (Argument("log", True), " if these are logarithms")
+            raise DataError("A probability is negative.", suggest=hint)
         with np.errstate(divide="ignore"):
             logs = np.log(logs)
     # Mass that is not listed is mass that is not audited: a window cut short must not pass for the whole law.
     if not abs(np.exp(logs).sum() - 1) <= 1e-6:
-        raise ValueError("the probabilities do not add up to 1; normalise them or widen the window")
+        raise DataError("The probabilities do not add up to 1.", suggest="normalise them or widen the window")
     # A NaN outcome differs from itself; ABSENT, one object, stands for all of them.
     places = [index.setdefault(x if x == x else ABSENT, len(index)) for x in listed]
     vector = np.full(len(index), -np.inf)
@@ -183,7 +188,7 @@ def _log_probabilities(
     return vector
 
 
-def _largest_loss(one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, int]:
+def _largest_loss(one: Floats, other: Floats) -> tuple[float, int]:
     """Largest |ln P/Q| over the union of outcomes, and where; 0 where both are impossible."""
     size = max(len(one), len(other))
     p, q = (np.pad(logs, (0, size - len(logs)), constant_values=-np.inf) for logs in (one, other))
@@ -194,7 +199,7 @@ def _largest_loss(one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple
     return float(loss[place]), place
 
 
-# --- statistical: draws from one pair of neighbours ---------------------------------------------------------
+# Statistical: draws from one pair of neighbours ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -219,21 +224,18 @@ def bound_loss(
 ) -> LossBound:
     """A lower confidence bound on the loss between two neighbours, from `draws` outcomes of each.
 
-    `draw_one(size)` and `draw_other(size)` return `size` independent outcomes, numbers or anything that
-    sorts (encode a tuple as one number), on a dataset and on its neighbour; each is called once.
+    `draw_one(size)` and `draw_other(size)` return `size` independent outcomes, numbers or anything that sorts (encode a
+    tuple as one number), on a dataset and on its neighbour; each is called once.
 
-    The first half of the draws chooses one event E (a tail, a single value or an interval) and a direction
-    (as in Ding et al. 2018, "Detecting Violations of Differential Privacy"); the second half, independent
-    of that choice, tests it: ln P[E]/Q[E] >= ln lower(P)/upper(Q) by the Clopper-Pearson bounds, each wrong
-    with probability at most (1 - confidence)/2. So the bound is honest however many events were looked at.
-    The event chosen has the largest bound on the first half, not the largest ratio: a far tail has a large
-    ratio by chance. `bins` is the number of quantiles at which intervals begin and end; up to so many
-    distinct values are all used.
+    The first half of the draws chooses one event E (a tail, a single value or an interval) and a direction (as in Ding
+    et al. 2018, "Detecting Violations of Differential Privacy"); the second half, independent of that choice, tests it:
+    ln P[E]/Q[E] >= ln lower(P)/upper(Q) by the Clopper-Pearson bounds, each wrong with probability at most
+    (1 - confidence)/2. So the bound is honest however many events were looked at. The event chosen has the largest
+    bound on the first half, not the largest ratio: a far tail has a large ratio by chance. `bins` is the number of
+    quantiles at which intervals begin and end; up to so many distinct values are all used.
     """
-    if draws < 2 or bins < 1:
-        raise ValueError("draws must be at least 2 (half choose an event, half test it), bins at least 1")
-    if not 0 < confidence < 1:
-        raise ValueError("confidence must lie strictly between 0 and 1")
+    draws, bins = _check_number("draws", draws, 2), _check_number("bins", bins, 1)
+    check_confidence(confidence)
     one, other = _outcomes(draw_one, draws), _outcomes(draw_other, draws)
     half = draws // 2
     each = 1 - (1 - confidence) / 2
@@ -246,12 +248,21 @@ def bound_loss(
     return LossBound(lower, f"{event}, likelier by draw_{'one' if forward else 'other'}", draws, confidence)
 
 
+def _check_number(name: str, number: int, least: int, most: int | None = None) -> int:
+    try:
+        return check_whole(number, least, most)
+    except TypeError:
+        upto = "" if most is None else f" to {most}"
+        rule = f"A whole number from {least}{upto}."
+        raise PlanError((Argument(name, number), " is not allowed."), rule=rule) from None
+
+
 def _outcomes(draw: Draw, draws: int) -> NDArray[Any]:
     drawn = np.asarray(draw(draws))
     if drawn.shape != (draws,):
-        raise ValueError(f"{draws} draws were asked for, an array of shape {drawn.shape} came back")
+        raise DataError(f"{draws} draws were asked for, an array of shape {drawn.shape} came back.")
     if np.any(drawn != drawn):
-        raise ValueError("a drawn outcome is NaN, which has no place in an order; encode it as a number")
+        raise DataError("A drawn outcome is NaN.", rule="It has no place in an order.", suggest="encode it as a number")
     return drawn
 
 
@@ -266,19 +277,16 @@ class _Interval:
     def holds(self, x: NDArray[Any]) -> NDArray[np.bool_]:
         inside = np.ones(len(x), dtype=np.bool_)
         if self.start is not None:
-            value, after = self.start
-            inside &= x > value if after else x >= value
+            inside &= x > self.start[0] if self.start[1] else x >= self.start[0]
         if self.end is not None:
-            value, after = self.end
-            inside &= x <= value if after else x < value
+            inside &= x <= self.end[0] if self.end[1] else x < self.end[0]
         return inside
 
     def __str__(self) -> str:
         if self.start is not None and self.end is not None and self.start[0] == self.end[0]:
             return f"X = {self.start[0]}"
         left = "" if self.start is None else f"{self.start[0]} {'<' if self.start[1] else '<='} "
-        right = "" if self.end is None else f" {'<=' if self.end[1] else '<'} {self.end[0]}"
-        return f"{left}X{right}"
+        return f"{left}X" + ("" if self.end is None else f" {'<=' if self.end[1] else '<'} {self.end[0]}")
 
 
 def _choose_event(one: NDArray[Any], other: NDArray[Any], bins: int, z: float) -> tuple[_Interval, bool]:
@@ -317,39 +325,36 @@ def _cuts(one: NDArray[Any], other: NDArray[Any], bins: int, z: float) -> NDArra
     return np.unique(np.concatenate([pooled[ranks], values[telling]]))
 
 
-def _promise(likely: NDArray[np.int64], unlikely: NDArray[np.int64], n: int, z: float) -> NDArray[np.float64]:
+def _promise(likely: NDArray[np.int64], unlikely: NDArray[np.int64], n: int, z: float) -> Floats:
     """About the lower bound of ln P/Q for many events at once, by Wilson's intervals.
 
     Wilson 1927: the ends of the interval for k of n are (k + z^2/2 -+ z sqrt(k(n-k)/n + z^2/4)) / (n + z^2).
     Approximate is enough here: it only chooses the event that is then tested exactly.
     """
 
-    def end(k: NDArray[np.int64], sign: int) -> NDArray[np.float64]:
+    def log_end(k: NDArray[np.int64], sign: int) -> Any:
         spread = z * np.sqrt(k * ((n - k) / n) + z * z / 4)
-        bound: NDArray[np.float64] = np.maximum((k + z * z / 2 + sign * spread) / (n + z * z), 1e-300)
-        return bound
+        return np.log(np.maximum((k + z * z / 2 + sign * spread) / (n + z * z), 1e-300))
 
-    promise: NDArray[np.float64] = np.log(end(likely, -1)) - np.log(end(unlikely, +1))
+    promise: Floats = log_end(likely, -1) - log_end(unlikely, +1)
     return promise
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float, side: Literal["lower", "upper"]) -> float:
     """One-sided exact bound on a binomial probability; it covers the truth with probability >= confidence.
 
-    Clopper and Pearson 1934: the lower bound is the p with P[Bin(n, p) >= k] = 1 - confidence, the upper
-    bound the p with P[Bin(n, p) <= k] = 1 - confidence. P[Bin(n, p) >= k] = I_p(k, n-k+1), the regularised
-    incomplete beta function, is bracketed by interval arithmetic; the bisection returns the end that is
-    proven to be excluded, so the result errs outward only, by about 1e-12 of itself.
+    Clopper and Pearson 1934: the lower bound is the p with P[Bin(n, p) >= k] = 1 - confidence, the upper bound the p
+    with P[Bin(n, p) <= k] = 1 - confidence. P[Bin(n, p) >= k] = I_p(k, n-k+1), the regularised incomplete beta
+    function, is bracketed by interval arithmetic; the bisection returns the end that is proven to be excluded, so the
+    result errs outward only, by about 1e-12 of itself.
 
     >>> round(clopper_pearson(0, 10, .95, "upper"), 9), round(1 - .05**.1, 9)
     (0.258865551, 0.258865551)
     """
-    if not 0 <= successes <= trials or trials < 1:
-        raise ValueError("successes must lie between 0 and trials, and trials must be at least 1")
-    if not 0 < confidence < 1:
-        raise ValueError("confidence must lie strictly between 0 and 1")
-    if side not in ("lower", "upper"):
-        raise ValueError(f"side is 'lower' or 'upper', not {side!r}")
+    trials = _check_number("trials", trials, 1)
+    successes = _check_number("successes", successes, 0, trials)
+    check_confidence(confidence)
+    check_name("side", side, ("lower", "upper"))
     if side == "lower" and successes == 0:
         return 0.0
     if side == "upper" and successes == trials:

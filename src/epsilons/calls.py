@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from epsilons.arguments import ARRAYS, QUERIES, TABLES, Parameter, check_error, options_of
 from epsilons.arguments.reading import EPSILONS, reads_call, shape_of
-from epsilons.mechanisms.base import registered
+from epsilons.mechanisms.base import list_mechanisms
 from epsilons.noise.entropy import Entropy
 from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.statistics.entry import Entry
@@ -40,7 +40,7 @@ def make_signature(
 def annotation_of(argument: Parameter) -> Any:
     """An argument's type; the names of mechanisms and the class of entropy belong to rooms above the arguments."""
     if argument.name == "mechanism":
-        names = ("auto", *registered(), *registered("individual"))
+        names = ("auto", *list_mechanisms(), *list_mechanisms("individual"))
         return Literal[names] | str
     return Entropy | None if argument.name == "entropy" else argument.annotation
 

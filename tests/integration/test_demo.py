@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from epsilons.demo.people import GROUPS, make_preferences
-from epsilons.mechanisms.base import registered
+from epsilons.mechanisms.base import list_mechanisms
 
 COMMAND = [sys.executable, "-W", "error", "-m", "epsilons.demo"]
 
@@ -93,7 +93,7 @@ def test_every_mechanism_answers_something_with_error_and_price(made: tuple[dict
             assert 0 < answer["people_used"] <= 1
             assert 0 <= answer["charged"]["lowest"] <= answer["charged"]["highest"] <= 0.1
             assert answer["true_error_for_comparison_only"] >= 0
-    assert seen == set(registered())
+    assert seen == set(list_mechanisms())
 
 
 def test_true_errors_are_what_was_predicted(made: tuple[dict[str, Any], str, str]) -> None:

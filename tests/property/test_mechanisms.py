@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import epsilons as eps
 from epsilons.auditing import ABSENT
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import create, registered, weighting_of
+from epsilons.mechanisms.base import create, list_mechanisms, weighting_of
 from epsilons.mechanisms.weighted import Weighted
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
@@ -76,7 +76,7 @@ def test_any_weighted_quantile_follows_its_formula(given_people: tuple[list[floa
 
 @settings(max_examples=120)
 @given(
-    st.sampled_from(sorted(registered())),
+    st.sampled_from(sorted(list_mechanisms())),
     st.sampled_from(sorted(WORLDS)),
     st.sampled_from(["absent", "replace"]),
     st.lists(EPSILONS, min_size=1, max_size=3).filter(lambda es: any(map(math.isfinite, es))),

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import epsilons as eps
-from epsilons.mechanisms.base import registered
+from epsilons.mechanisms.base import list_mechanisms
 from epsilons.testing import seeded
 from support.tables import IDS, SCHEMA, hostile_record
 
@@ -63,7 +63,7 @@ MORE: dict[str, list[Any]] = {
     "missing": ["exclude", "center", "zero"],
     "share": [0.001, 0.01, 0.002, 0, 2, math.nan, "a"],
     "error": [1e3, 1e-9, -1, "a"],
-    "mechanism": [*sorted(registered()), "auto", "wild"],
+    "mechanism": [*sorted(list_mechanisms()), "auto", "wild"],
     "threshold": ["max", "mean", "best", 0.001, 1e9, "high"],
     "rescale": [True, False],
     "assume": ["unrelated", "nothing", "much"],

@@ -18,7 +18,7 @@ from scipy import stats
 
 from epsilons.auditing import ABSENT, bound_loss
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import Mechanism, create, registered, weighting_of
+from epsilons.mechanisms.base import Mechanism, create, list_mechanisms, weighting_of
 from epsilons.mechanisms.sample import Sample
 from epsilons.noise.coins import bernoulli
 from epsilons.noise.entropy import Entropy
@@ -126,7 +126,7 @@ def test_a_million_draws_do_not_refute_a_mechanism_on_its_worst_pair(case: Worst
 
 
 def test_every_registered_mechanism_has_a_worst_pair() -> None:
-    assert {case.mechanism.name for case in PAIRS} | DRAWN_ONE_BY_ONE == set(registered())
+    assert {case.mechanism.name for case in PAIRS} | DRAWN_ONE_BY_ONE == set(list_mechanisms())
 
 
 @pytest.mark.parametrize("threshold", ["max", "mean"])

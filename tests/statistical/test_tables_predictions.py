@@ -100,7 +100,7 @@ def test_a_prediction_that_takes_the_number_of_rows_for_known_would_be_caught() 
     question, measured = measure("mean", "threshold", 3, 4, 0.2, 150)
     mechanism = at_max("threshold", question.statistic)
     assert isinstance(mechanism, Weighing)
-    wrong = LinearAccuracy().predict(question, ROSTER.levels, weighting_of(mechanism, question, ROSTER.levels))
+    wrong = LinearAccuracy().predict_error(question, ROSTER.levels, weighting_of(mechanism, question, ROSTER.levels))
     assert wrong is not None
     assert measured > 1.25 * wrong
 

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from epsilons.mechanisms.base import Mechanism, registered
+from epsilons.mechanisms.base import Mechanism, list_mechanisms
 from epsilons.preferences import Roster, roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic
@@ -120,7 +120,7 @@ def neighbours(draw: st.DrawFn) -> Neighbours:
     changed[person] = nobody if relation == "absent" else pool[draw(place)]
     question = Question(draw(st.sampled_from(STATISTICS)), relation)
     roster = roster_of(epsilons)
-    makers = [at_max(name, question.statistic) for name in sorted(registered())]
+    makers = [at_max(name, question.statistic) for name in sorted(list_mechanisms())]
     serving = [mechanism for mechanism in makers if mechanism.refuses(question, roster.levels) is None]
     mechanism = draw(st.sampled_from(serving))
     return Neighbours(mechanism, question, roster, array_of(values, kind), array_of(changed, kind), person)

@@ -10,7 +10,7 @@ from typing import Any
 
 from epsilons.auditing import ABSENT, Verdict, all_datasets, enumerate_losses
 from epsilons.guarantee import to_epsilon
-from epsilons.mechanisms.base import Mechanism, create, kind_for, options_of, registered
+from epsilons.mechanisms.base import Mechanism, create, kind_for, list_mechanisms, option_names
 from epsilons.preferences import Roster, roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic
@@ -51,14 +51,14 @@ ROSTERS: tuple[tuple[float, ...], ...] = (
 
 def at_max(name: str, statistic: Statistic, **options: Any) -> Mechanism:
     """A mechanism whose threshold, if it has one, is the largest epsilon: so it leaves people out, or samples them."""
-    if "threshold" in options_of(kind_for(name, statistic)):
+    if "threshold" in option_names(kind_for(name, statistic)):
         options.setdefault("threshold", "max")
     return create(name, statistic, **options)
 
 
 def variants(name: str, statistic: Statistic, epsilons: Sequence[float]) -> Iterator[Mechanism]:
     """A mechanism with each of its options: thresholds by rule and by number, rescaled or not."""
-    fields = options_of(kind_for(name, statistic))
+    fields = option_names(kind_for(name, statistic))
     finite = sorted(e for e in epsilons if math.isfinite(e))
     choices: list[list[tuple[str, Any]]] = []
     if "threshold" in fields:
@@ -93,7 +93,7 @@ def laws(name: str, kind: str) -> Iterator[tuple[Question, tuple[float, ...], Me
 
 def served_pairs() -> list[tuple[str, str]]:
     """(mechanism, statistic) for all that some mechanism serves."""
-    return [(name, kind) for name in sorted(registered()) for kind in WORLDS if any(laws(name, kind))]
+    return [(name, kind) for name in sorted(list_mechanisms()) for kind in WORLDS if any(laws(name, kind))]
 
 
 def charged(mechanism: Mechanism, question: Question, roster: Roster) -> list[float]:

@@ -19,7 +19,7 @@ from epsilons.dataset.question import TableQuestion, Terms, parse_question
 from epsilons.engines.duckdb import DuckDB
 from epsilons.ledger.identity import digests
 from epsilons.ledger.values import Members
-from epsilons.mechanisms.base import Mechanism, registered
+from epsilons.mechanisms.base import Mechanism, list_mechanisms
 from epsilons.preferences import roster_of
 from epsilons.statistics.base import Question
 from epsilons.statistics.catalogue import find_statistic
@@ -169,7 +169,7 @@ def make_pair(bench: Bench, random: np.random.Generator) -> Pair:
         meaning = question_of(terms, **asked)
         question = Question(meaning.question.statistic, relation)
         levels = roster_of(list(grants.values())).levels
-        makers = [at_max(name, question.statistic) for name in sorted(registered())]
+        makers = [at_max(name, question.statistic) for name in sorted(list_mechanisms())]
         serving = [mechanism for mechanism in makers if mechanism.refuses(question, levels) is None]
         if serving:
             break

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import epsilons as eps
-from epsilons.mechanisms.base import create, registered
+from epsilons.mechanisms.base import create, list_mechanisms
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic
@@ -181,14 +181,14 @@ def test_thresholds_within_the_preferences_serve(threshold: Any) -> None:
         assert max(release.charges.values()) <= 2
 
 
-@pytest.mark.parametrize("mechanism", registered())
+@pytest.mark.parametrize("mechanism", list_mechanisms())
 def test_a_mechanism_that_cannot_serve_lists_those_that_can(mechanism: str) -> None:
     levels = roster_of(EPSILONS).levels
     for statistic in (Variance(BOUNDS), order.maximum(BOUNDS), Histogram.of([0, 1], None, "drop"), Mean(BOUNDS)):
         question = Question(statistic)
         if create(mechanism, statistic).refuses(question, levels) is None:
             continue
-        able = sorted(m for m in registered() if create(m, statistic).refuses(question, levels) is None)
+        able = sorted(m for m in list_mechanisms() if create(m, statistic).refuses(question, levels) is None)
         with pytest.raises(eps.PlanError) as caught:
             ask(statistic, VALUES, EPSILONS, mechanism=mechanism)
         assert f"{mechanism!r} cannot serve a {statistic.name}: " in str(caught.value)
@@ -223,7 +223,7 @@ def test_a_function_shows_its_signature() -> None:
     assert list(signature.parameters)[:4] == ["values", "epsilons", "bounds", "step"]
     assert get_args(signature.parameters["neighbors"].annotation) == ("absent", "replace")
     names, other = get_args(signature.parameters["mechanism"].annotation)
-    assert get_args(names) == ("auto", *registered(), *registered("individual"))
+    assert get_args(names) == ("auto", *list_mechanisms(), *list_mechanisms("individual"))
     assert other is str
     assert signature.return_annotation is eps.Release
     for name in CATALOGUE:
@@ -314,7 +314,7 @@ ASKED: dict[str, Statistic] = {
 SERVED = [
     (name, mechanism)
     for name, statistic in ASKED.items()
-    for mechanism in ("auto", *registered())
+    for mechanism in ("auto", *list_mechanisms())
     if mechanism == "auto"
     or create(mechanism, statistic).refuses(Question(statistic), roster_of(EPSILONS).levels) is None
 ]
@@ -404,7 +404,7 @@ def test_a_neighbour_is_refused_or_served_alike(values: list[Any], other: Any) -
     density=st.none() | st.floats(0, 1),
     q=st.sampled_from([0.0, 1.0]) | st.floats(1e-9, 1 - 1e-9),
     epsilons=st.lists(granted, min_size=3, max_size=3),
-    mechanism=st.sampled_from(["auto", *registered()]),
+    mechanism=st.sampled_from(["auto", *list_mechanisms()]),
 )
 def test_public_arguments_of_any_scale_give_finite_answers(
     low: float,
@@ -430,7 +430,7 @@ def test_public_arguments_of_any_scale_give_finite_answers(
         assert isinstance(statistic, Variance) or low_end <= release.value <= high_end
 
 
-@pytest.mark.parametrize("mechanism", ["auto", *registered()])
+@pytest.mark.parametrize("mechanism", ["auto", *list_mechanisms()])
 def test_a_quantile_of_nobody_s_values_is_an_answer_too(mechanism: str) -> None:
     """A q with sixteen digits makes large integers, and how many people have a value must not decide what they fit."""
     for values in ([None] * 3, [1.0, None, None], [1.0, 2.0, 3.0]):

@@ -21,6 +21,7 @@ from epsilons.auditing import (
     clopper_pearson,
     enumerate_losses,
 )
+from epsilons.errors import EpsilonsError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -244,7 +245,7 @@ def test_repeated_and_undefined_outcomes_are_one_event_each() -> None:
     ],
 )
 def test_what_is_not_a_distribution_is_refused(probabilities: list[float], log: bool, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(EpsilonsError, match=message):
         enumerate_losses(lambda values: ([0, 1], probabilities), [(1,)], [1.0], log=log)
 
 
@@ -252,16 +253,16 @@ def test_requests_that_would_check_nothing_are_refused() -> None:
     fair = noisy_count(lambda values: 1.0, 40)
     used_up = all_datasets((0, 1), 1)
     list(used_up)
-    with pytest.raises(ValueError, match="no dataset"):
+    with pytest.raises(EpsilonsError, match="no datasets"):
         enumerate_losses(fair, used_up, [1.0], log=True)
-    with pytest.raises(ValueError, match="roster"):
+    with pytest.raises(EpsilonsError, match="roster"):
         enumerate_losses(fair, [(0, 1)], [1.0], log=True)
-    with pytest.raises(ValueError, match="domain"):
+    with pytest.raises(EpsilonsError, match="domain"):
         enumerate_losses(fair, [(0,)], [1.0], neighbors="replace", log=True)
-    with pytest.raises(ValueError, match="neighbors"):
+    with pytest.raises(EpsilonsError, match="neighbors"):
         enumerate_losses(fair, [(0,)], [1.0], neighbors="remove", log=True)  # type: ignore[arg-type]
     for wrong in (-1.0, math.nan):
-        with pytest.raises(ValueError, match="epsilon"):
+        with pytest.raises(EpsilonsError, match="epsilon"):
             enumerate_losses(fair, [(0,)], [wrong], log=True)
 
 
@@ -405,13 +406,13 @@ def test_a_bound_reads_as_a_sentence() -> None:
 def test_draws_that_cannot_be_judged_are_refused() -> None:
     normal = np.random.default_rng(1).normal
     fine: Callable[[int], Floats] = lambda size: normal(size=size)  # noqa: E731
-    with pytest.raises(ValueError, match="shape"):
+    with pytest.raises(EpsilonsError, match="shape"):
         bound_loss(lambda size: normal(size=(size, 2)), fine, draws=10)
-    with pytest.raises(ValueError, match="NaN"):
+    with pytest.raises(EpsilonsError, match="NaN"):
         bound_loss(lambda size: np.full(size, np.nan), fine, draws=10)
-    with pytest.raises(ValueError, match="draws"):
+    with pytest.raises(EpsilonsError, match="draws"):
         bound_loss(fine, fine, draws=1)
-    with pytest.raises(ValueError, match="confidence"):
+    with pytest.raises(EpsilonsError, match="confidence"):
         bound_loss(fine, fine, draws=10, confidence=1)
 
 
@@ -451,7 +452,7 @@ def test_clopper_pearson_covers_as_promised_on_every_enumerated_binomial(confide
 
 def test_clopper_pearson_refuses_impossible_counts() -> None:
     for successes, trials, confidence in [(-1, 5, 0.9), (6, 5, 0.9), (0, 0, 0.9), (1, 5, 0.0), (1, 5, 1.0)]:
-        with pytest.raises(ValueError, match="must lie"):
+        with pytest.raises(EpsilonsError, match="not allowed"):
             clopper_pearson(successes, trials, confidence, "lower")
-    with pytest.raises(ValueError, match="side"):
+    with pytest.raises(EpsilonsError, match="side"):
         clopper_pearson(1, 5, 0.9, "both")  # type: ignore[arg-type]

@@ -278,7 +278,7 @@ def test_an_interrupt_is_no_answer_and_passes() -> None:
 
 
 BAD: dict[str, tuple[type[eps.EpsilonsError], str, dict[str, Any]]] = {
-    "no function": (PlanError, "The first argument is not a function.", {"function": 3}),
+    "no function": (PlanError, "function cannot be called.", {"function": 3}),
     "no step": (PlanError, "A step of 0 is not allowed.", {"step": 0}),
     "step back": (PlanError, "A step of -1 is not allowed.", {"step": -1}),
     "step in words": (PlanError, "A step of 'one' is not allowed.", {"step": "one"}),

@@ -16,8 +16,8 @@ import pyarrow
 import pytest
 
 import epsilons as eps
-from epsilons.arrays.algorithms import algorithm_of
-from epsilons.arrays.personalize import Call
+from epsilons.arrays.algorithms import read_algorithm
+from epsilons.arrays.personalize import Sampling
 from epsilons.guarantee import NANO, SEEDED
 from epsilons.noise.entropy import ALWAYS
 from epsilons.preferences import roster_of
@@ -51,7 +51,7 @@ def test_thresholds_by_rule() -> None:
 
     assert at() == at(threshold="max") == 0.6
     assert at(threshold="mean") == 0.4
-    for wrong, message in (("best", "best"), (7, "outside"), ("most", "Unknown"), (math.nan, "Unknown")):
+    for wrong, message in (("best", "best"), (7, "outside"), ("most", "Unknown"), (math.nan, "outside")):
         with pytest.raises(eps.PlanError, match=message):
             at(threshold=wrong)
 
@@ -82,7 +82,7 @@ def respond_law(bits: tuple[int, ...], epsilon: float) -> dict[int, float]:
     return law
 
 
-def sampled_law(values: tuple[int | None, ...], epsilons: list[float], call: Call) -> dict[int, float]:
+def sampled_law(values: tuple[int | None, ...], epsilons: list[float], call: Sampling) -> dict[int, float]:
     roster = roster_of(epsilons)
     chances = [call.chances(roster.levels)[code] / ALWAYS for code in roster.codes]
     total: dict[int, float] = {}
@@ -95,7 +95,7 @@ def sampled_law(values: tuple[int | None, ...], epsilons: list[float], call: Cal
 
 
 def losses(
-    call: Call, epsilons: list[float], neighbors: str, domain: tuple[int | None, ...] = (0, 1, None)
+    call: Sampling, epsilons: list[float], neighbors: str, domain: tuple[int | None, ...] = (0, 1, None)
 ) -> list[float]:
     worst = [0.0] * len(epsilons)
     for values in itertools.product(domain, repeat=len(epsilons)):
@@ -111,8 +111,8 @@ def losses(
 @pytest.mark.parametrize("threshold", ["max", "mean", 0.5])
 def test_nobody_loses_more_than_they_granted(neighbors: str, under: str | None, threshold: Any) -> None:
     epsilons = [0.2, 0.5, 1.3]
-    recipe = algorithm_of(told, under, 1, neighbors)
-    call = Call.plan(recipe, roster_of(epsilons).levels, threshold, neighbors, 1)
+    recipe = read_algorithm(told, under, 1, neighbors)
+    call = Sampling.plan(recipe, roster_of(epsilons).levels, threshold, neighbors, 1)
     charged = [min(e, call.threshold / NANO) for e in epsilons]
     assert all(loss <= c * (1 + 1e-9) for loss, c in zip(losses(call, epsilons, neighbors), charged, strict=True))
 
@@ -122,7 +122,9 @@ def test_an_algorithm_that_is_private_only_under_absent_runs_at_half_under_repla
     "both", which would call it with all of t, is refuted."""
     epsilons = [0.2, 0.5]
     levels = roster_of(epsilons).levels
-    half, whole = (Call.plan(algorithm_of(told, u, 1, "replace"), levels, None, "replace", 1) for u in (None, "both"))
+    half, whole = (
+        Sampling.plan(read_algorithm(told, u, 1, "replace"), levels, None, "replace", 1) for u in (None, "both")
+    )
     assert (half.epsilon, whole.epsilon) == (0.25, 0.5)
     found = losses(half, epsilons, "replace", (-1, 1, None))
     assert all(loss <= e * (1 + 1e-9) for loss, e in zip(found, epsilons, strict=True))
@@ -167,7 +169,7 @@ def test_whose_rows_must_be_said() -> None:
     ):
         with pytest.raises(eps.EpsilonsError, match=message):
             eps.personalize(told, [1, 2], 0.5, **arguments)  # type: ignore[arg-type]
-    with pytest.raises(eps.PreferenceError, match="without a preference"):
+    with pytest.raises(eps.PreferenceError, match="no preference"):
         eps.personalize(told, [1, 2], {"a": 0.5}, person=["a", "b"])
     with pytest.raises(eps.PlanError, match="nothing for each row"):
         eps.personalize(told, [1, 2], 1e-9, person=["a", "b"], rows_per_person=2)

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from epsilons.mechanisms.base import create, registered
+from epsilons.mechanisms.base import create, list_mechanisms
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic
@@ -84,7 +84,7 @@ def test_the_table_says_what_the_mechanisms_say() -> None:
         head, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
         columns = [[name.strip("` ") for name in cell.split(",")] for cell in head[2:]]
         assert sorted(name for column in columns for name in column) == sorted(ASKED)
-        assert {row[0].strip("`") for row in rows} == set(registered())
+        assert {row[0].strip("`") for row in rows} == set(list_mechanisms())
         for row in rows:
             mechanism = row[0].strip("`")
             for column, cell in zip(columns, row[2:], strict=True):
@@ -94,7 +94,7 @@ def test_the_table_says_what_the_mechanisms_say() -> None:
 
 
 def test_every_mechanism_has_a_section() -> None:
-    assert set(registered()) <= set(build.headings(ROOT / "docs" / "mechanisms.md"))
+    assert set(list_mechanisms()) <= set(build.headings(ROOT / "docs" / "mechanisms.md"))
 
 
 def test_the_front_page_names_its_papers_and_no_package_index() -> None:

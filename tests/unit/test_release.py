@@ -8,7 +8,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.guarantee import NO_PROMISE, SEEDED
-from epsilons.mechanisms.base import create, registered
+from epsilons.mechanisms.base import create, list_mechanisms
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic
@@ -55,7 +55,7 @@ STATISTICS: dict[str, Statistic] = {
 
 def serving(name: str) -> list[str]:
     question, levels = Question(STATISTICS[name]), roster_of(EPSILONS).levels
-    kinds = {kind: create(kind, question.statistic) for kind in registered()}
+    kinds = {kind: create(kind, question.statistic) for kind in list_mechanisms()}
     return [kind for kind, mechanism in kinds.items() if mechanism.refuses(question, levels) is None]
 
 
@@ -220,7 +220,7 @@ def test_a_confidence_outside_0_to_1_is_refused(confidence: float) -> None:
 
 def test_an_unknown_target_or_format_is_refused() -> None:
     release = ASKED["count"]()
-    with pytest.raises(eps.PlanError, match=r"Unknown target 'all'\. Try: target=\"roster\" or"):
+    with pytest.raises(eps.PlanError, match=r"Unknown target 'all'\. Try: target='roster' or"):
         release.interval(target="all")
     with pytest.raises(eps.PlanError, match="This is not a release in format 1"):
         eps.Release.from_dict({"format": 99})

@@ -15,15 +15,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy import optimize
 
-from epsilons.accuracy.count import CountBar
+from epsilons.accuracy.count import CountBar, count_floor
 from epsilons.accuracy.intervals import ErrorModel
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import Mechanism, Weighing, create, registered, weighting_of
+from epsilons.mechanisms.base import Mechanism, Weighing, create, list_mechanisms, weighting_of
 from epsilons.mechanisms.exponential import count_pmf, order_pmf
 from epsilons.mechanisms.sample import Sample
 from epsilons.mechanisms.weighted import Weighted, saturation
 from epsilons.noise.entropy import ALWAYS
-from epsilons.planner.floor import count_floor
 from epsilons.preferences import Levels, roster_of
 from epsilons.statistics.additive import Additive, Average
 from epsilons.statistics.base import Answer, Question
@@ -333,7 +332,7 @@ def test_no_count_errs_less_than_the_floor_or_more_than_its_worst_error(seed: in
     roster, question = roster_of(epsilons), Question(Count())
     floor = count_floor(roster.levels)
     everything = [np.array(bits, float) for bits in itertools.product((0, 1), repeat=people)]
-    for name in registered():
+    for name in list_mechanisms():
         mechanism = at_max(name, question.statistic)
         if mechanism.refuses(question, roster.levels) is not None:
             continue

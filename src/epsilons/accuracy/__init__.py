@@ -1,9 +1,12 @@
-"""How far answers err: one file for each family of statistics, and `intervals.py` for error bars."""
+"""How far the answers of a family of statistics err, given who weighs how much: one file for each family.
 
-from epsilons.accuracy.additive import LinearAccuracy, RatioAccuracy
-from epsilons.accuracy.base import Accuracy
+Before an answer: from public facts and stated guesses. After it: from what was released as well. A mechanism that
+weighs people asks here; nothing here knows mechanisms, and nothing here sees data, so floats are good enough.
+`intervals.py` has error bars, `relation.py` asks whether preferences and values look related.
+"""
+
+from epsilons.accuracy.additive import Accuracy, LinearAccuracy, RatioAccuracy, SumAccuracy
 from epsilons.accuracy.order import OrderAccuracy
-from epsilons.accuracy.regression import RegressionAccuracy
 from epsilons.accuracy.variance import VarianceAccuracy
 
 #: By the family that a statistic names.
@@ -11,6 +14,6 @@ FAMILIES: dict[str, Accuracy] = {
     "linear": LinearAccuracy(),
     "ratio": RatioAccuracy(),
     "variance": VarianceAccuracy(),
-    "regression": RegressionAccuracy(),
+    "regression": SumAccuracy(),
     "order": OrderAccuracy(),
 }

@@ -1,30 +1,27 @@
 """How far an additive answer errs: bias, the luck of who chose which level, a sample's coins, and the noise.
 
 All of it follows from public facts: what fraction of each person's contribution reaches the answer, what is put in
-place of the rest, and what is publicly known of a contribution (`Facts`). Floats are good enough here.
+place of the rest, and what is publicly known of a contribution (`Facts`).
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epsilons.accuracy.base import Accuracy
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, RatioBar
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Facts, Moments
-from epsilons.statistics.base import Answer, Question, Rest, Weighting, Weightings, equivalent_scale
+from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, Weightings, equivalent_scale
 from epsilons.statistics.total import Mean
 from epsilons.summaries.arrays import STEPS
-
-Floats = NDArray[np.float64]
 
 #: Laplace noise of scale 1 in as many equally likely parts as matter for a mean square.
 _PARTS = (np.arange(1000) + 0.5) / 1000
@@ -85,10 +82,6 @@ class Effect:
         """What stands for a contribution that is left out."""
         return self.facts.centre if self.rest is Rest.CENTRED else self.facts.origin
 
-    def noise(self) -> Any:
-        """The mean square of independent Laplace noises: two squared scales each."""
-        return sum(2 * scale**2 for scale in self.laplace)
-
     def coins(self, moments: Moments) -> Any:
         """Expected variance of a sample's coins, on the answer's scale."""
         if not self.sampled:
@@ -98,7 +91,7 @@ class Effect:
         return (self.factor / self.facts.divisor) ** 2 * square * spread
 
     def worst_coins(self) -> Any:
-        """The same for the contribution that coins move most."""
+        """The variance of coins for the contribution that they move most."""
         base = self.facts.coin_origin
         farthest = max(abs(edge - base) for edge in (self.facts.low, self.facts.high))
         return self.coins(Moments(base + farthest, 0.0))
@@ -118,14 +111,42 @@ class Effect:
         return 1 / reached, self.facts.origin * (1 - 1 / reached)
 
 
-class LinearAccuracy(Accuracy):
-    """Of answers that are linear in one noisy vector: counts, histograms, sums, means."""
+class Accuracy(ABC):
+    """The errors of one family of statistics."""
 
-    def predict(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
+    @abstractmethod
+    def predict_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
+        """Expected RMSE against the roster's own statistic; None where it cannot be said without the data."""
+
+    @abstractmethod
+    def predict_errors(self, question: Question, levels: Levels, weightings: Weightings) -> Floats:
+        """The expected RMSE of several weightings at once, in rows; infinite where it cannot be said."""
+
+    def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
+        """The RMSE for the worst values people could have, however these relate to their preferences."""
+        return None
+
+    def stated_error(
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: float | None
+    ) -> float | None:
+        """The expected error once an answer is out: what its noisy sums say about the values is public by then."""
+        return predicted
+
+    def error_bars(
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
+    ) -> tuple[ErrorBar, ...] | None:
+        """An error bar for each number of an answer; None where nobody can honestly give one."""
+        return None
+
+
+class SumAccuracy(Accuracy):
+    """Of answers made from noisy sums: histograms, totals, means; models, by the noise in the loss's coefficients."""
+
+    def predict_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         effect = Effect.of(question, levels, weighting)
         return float(self.expected_errors(question, effect, effect.facts.moments))
 
-    def predict_many(self, question: Question, levels: Levels, weightings: Weightings) -> Floats:
+    def predict_errors(self, question: Question, levels: Levels, weightings: Weightings) -> Floats:
         effect = Effect.of(question, levels, weightings)
         return self.expected_errors(question, effect, effect.facts.moments)
 
@@ -136,24 +157,23 @@ class LinearAccuracy(Accuracy):
         bias = offset * (gaps @ effect.sizes - effect.left_out) ** 2
         luck = moments.variance * (gaps**2 @ effect.sizes + effect.left_out)
         before = (bias + luck) / effect.facts.divisor**2 + effect.coins(moments)
-        errors: Floats = np.minimum(np.sqrt(before + self.noise(question, effect)), effect.facts.max_error)
+        errors: Floats = np.minimum(np.sqrt(before + self.noise(effect)), effect.facts.max_error)
         return errors
 
-    def worst(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
+    def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         effect = Effect.of(question, levels, weighting)
-        square = effect.worst_bias() ** 2 + effect.worst_coins() + float(self.noise(question, effect))
+        square = effect.worst_bias() ** 2 + effect.worst_coins() + float(self.noise(effect))
         return min(math.sqrt(square), effect.facts.max_error)
 
-    def state(
-        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: float | None
-    ) -> float | None:
-        return predicted
+    def noise(self, effect: Effect) -> Any:
+        """The mean square of the noise in an answer: independent Laplace noises, two squared scales each."""
+        return sum(2 * scale**2 for scale in effect.laplace)
 
-    def noise(self, question: Question, effect: Effect) -> Any:
-        """The mean square of the noise in an answer."""
-        return effect.noise()
 
-    def bars(
+class LinearAccuracy(SumAccuracy):
+    """Of answers that are linear in one noisy vector: counts, histograms, sums, means."""
+
+    def error_bars(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
     ) -> tuple[ErrorBar, ...] | None:
         effect = Effect.of(question, levels, weighting)
@@ -163,10 +183,10 @@ class LinearAccuracy(Accuracy):
         return tuple(_error_model(question, effect, moments) for moments in seen)
 
 
-class RatioAccuracy(LinearAccuracy):
+class RatioAccuracy(SumAccuracy):
     """Of means over a private number of rows: the last part is that number."""
 
-    def noise(self, question: Question, effect: Effect) -> Any:
+    def noise(self, effect: Effect) -> Any:
         """With the number of rows off by a part t, every noise is divided by 1 + t.
 
         Few rows now and then cost more than many rows save. An answer that is nothing but noise is cut off at one of
@@ -179,7 +199,7 @@ class RatioAccuracy(LinearAccuracy):
         square = (before + rows**2) / np.maximum(1 + off, 1e-9) ** 2
         return (square / (1 + square / effect.facts.clipped_rmse**2)).mean(axis=-1)
 
-    def bars(
+    def error_bars(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
     ) -> tuple[ErrorBar, ...] | None:
         """One bar for each group; None where weights differ and nothing may be assumed about who counts."""
@@ -195,26 +215,16 @@ class RatioAccuracy(LinearAccuracy):
         low, high = statistic.bounds
         half = (high - low) / 2
         deviation = half if question.spread is None else question.spread
-        scales = []
-        for part in statistic.parts:
-            inverse = float(weighting.inverse_scale(part.share, part.reach[question.neighbors]))
-            scales.append(float(equivalent_scale(inverse)) / weighting.one)
+        inverses = [weighting.inverse_scale(part.share, part.reach[question.neighbors]) for part in statistic.parts]
+        sum_scale, rows_scale = (equivalent_scale(np.array(inverses, float)) / weighting.one).tolist()
+        noise = (half * sum_scale / STEPS, rows_scale)
         bars = []
         for sum_, rows in zip(*answer.sums, strict=True):
             # Rows that count, per person of average weight; rows of one person may all be alike.
             each = max(float(rows), 0.0) / max(average * levels.size, 1e-300) * statistic.scope.rows
-            bars.append(
-                RatioBar(
-                    bounds=statistic.bounds,
-                    sum=half * float(sum_) / STEPS,
-                    rows=float(rows),
-                    sum_scale=half * scales[0] / STEPS,
-                    rows_scale=scales[1],
-                    luck=deviation * math.sqrt(each * uneven),
-                    population=deviation * math.sqrt(each * levels.size) * average,
-                    grid=1 / weighting.one,
-                )
-            )
+            luck, population = (deviation * math.sqrt(each * one) for one in (uneven, levels.size))
+            seen = (half * float(sum_) / STEPS, float(rows))
+            bars.append(RatioBar(statistic.bounds, *seen, *noise, luck, population * average, 1 / weighting.one))
         return tuple(bars)
 
 

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epsilons.accuracy.intervals import normal_two_sided
+from epsilons.accuracy.intervals import ErrorBar, bisect, normal_two_sided
 from epsilons.guarantee import to_epsilon
 from epsilons.preferences import Levels
+from epsilons.statistics.base import Floats
 
-_HALVINGS = 24
+#: Counts on either side of the true one that are looked at one by one, and in how many pieces those further out.
 _EXACT_STEPS = 4096
-_NODES = 600
-
-Floats = NDArray[np.float64]
+_PIECES = 600
+#: Sizes of sets of people at which the floor is looked for.
+_SETS = 2000
 
 
 def count_error(levels: Levels, density: float) -> float:
@@ -39,11 +38,19 @@ def worst_count_error(levels: Levels) -> float:
     return math.sqrt(float((chance * distance**2).sum()))
 
 
-def worst_count_reach(levels: Levels, confidence: float) -> float:
-    """On no data set does the exponential count err by more than this with a larger chance than 1 - confidence."""
-    distance, chance = _dominating(levels)
-    upto = np.cumsum(chance)
-    return float(distance[min(int(np.searchsorted(upto, confidence * upto[-1])), len(distance) - 1)])
+def count_floor(levels: Levels) -> float:
+    """The least worst-case RMSE of any personalized count: max over k of k/(2 cosh(E_k/2)).
+
+    E_k is the sum of the k smallest epsilons, 0 for those who have nothing to spend. Two data sets that differ in those
+    k people have counts k apart, and no answer can tell them apart better than a loss of E_k allows; the two-point
+    argument then gives the bound.
+    """
+    reach, cost = price_curve(levels, np.array([1.0]))
+    people, spent = np.append(0.0, levels.left_out + reach[0]), np.append(0.0, cost[0])
+    near, far = np.arange(1, min(people[-1], _SETS) + 1), np.geomspace(1, people[-1], _SETS).round()
+    k = np.unique(np.concatenate([near, far, people[1:]]))
+    loss = np.minimum(np.interp(k, people, spent), 1400.0)
+    return float(np.max(k / (2 * np.cosh(loss / 2))))
 
 
 def _dominating(levels: Levels) -> tuple[Floats, Floats]:
@@ -83,12 +90,12 @@ def _distances(most: float) -> tuple[Floats, Floats]:
     near = np.arange(1.0, min(most, _EXACT_STEPS) + 1)
     if most <= _EXACT_STEPS:
         return near, np.ones_like(near)
-    corners = np.geomspace(_EXACT_STEPS, most, _NODES)
+    corners = np.geomspace(_EXACT_STEPS, most, _PIECES)
     return np.append(near, (corners[1:] + corners[:-1]) / 2), np.append(np.ones_like(near), np.diff(corners))
 
 
 @dataclass(frozen=True)
-class CountBar:
+class CountBar(ErrorBar):
     """The exponential count's error depends on the count itself, so its interval is an inverted test.
 
     A true count x is kept if an answer at least as far out as the one released has a chance of at least half of what
@@ -104,43 +111,28 @@ class CountBar:
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Where the count of the people on the roster lies."""
-        people, tail = sum(self.sizes), (1 - confidence) / 2
-        value = float(value)
+        value, people = float(value), float(sum(self.sizes))
         if self.nothing_assumed:
-            reach = worst_count_reach(Levels(self.grants, self.sizes), confidence)
-            low, high = max(value - reach, 0.0), min(value + reach, float(people))
+            distance, chance = _dominating(Levels(self.grants, self.sizes))
+            upto = np.cumsum(chance)
+            # On no data set does the count err by more than this with a larger chance than 1 - confidence.
+            reach = float(distance[min(int(np.searchsorted(upto, confidence * upto[-1])), len(distance) - 1)])
+            low, high = max(value - reach, 0.0), min(value + reach, people)
         else:
-            low = self._edge(0.0, value, value, tail, below=True)
-            high = self._edge(float(people), value, value, tail, below=False)
+            low, high = (self._edge(outside, value, (1 - confidence) / 2) for outside in (0.0, people))
         if population:
             extra = normal_two_sided(confidence) * self.population
             return value - math.hypot(value - low, extra), value + math.hypot(high - value, extra)
         return low, high
 
-    def _edge(self, outside: float, inside: float, answer: float, tail: float, *, below: bool) -> float:
+    def _edge(self, outside: float, answer: float, tail: float) -> float:
         """The furthest count on one side that the answer does not contradict."""
-        if self._chance(outside, answer, below) >= tail:
-            return outside
-        for _ in range(_HALVINGS):
-            middle = (outside + inside) / 2
-            if self._chance(middle, answer, below) >= tail:
-                inside = middle
-            else:
-                outside = middle
-        return inside
+        levels, people, below = Levels(self.grants, self.sizes), sum(self.sizes), outside == 0
 
-    def _chance(self, count: float, answer: float, below: bool) -> float:
-        """Of an answer at least this far above (or below) a true count."""
-        people = sum(self.sizes)
-        error, chance = count_distribution(Levels(self.grants, self.sizes), min(max(count / people, 0.0), 1.0))
-        gap = answer - count
-        return float(chance[error >= gap - 0.5].sum() if below else chance[error <= gap + 0.5].sum())
+        def fits(count: float) -> bool:
+            """Whether an answer at least this far from such a true count has chance enough."""
+            error, chance = count_distribution(levels, min(max(count / people, 0.0), 1.0))
+            beyond = error >= answer - count - 0.5 if below else error <= answer - count + 0.5
+            return float(chance[beyond].sum()) >= tail
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values that survive JSON."""
-        return {**self.__dict__, "grants": list(self.grants), "sizes": list(self.sizes)}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> CountBar:
-        """The inverse of `to_dict`."""
-        return cls(tuple(data["grants"]), tuple(data["sizes"]), data["population"], data["nothing_assumed"])
+        return outside if fits(outside) else bisect(answer, outside, fits, 24)[0]

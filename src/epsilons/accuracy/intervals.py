@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Self
 
 import numpy as np
 
 _FREQUENCIES = 1 << 12
-_HALVINGS = 20
 
 
-class ErrorBar(Protocol):
-    """Whatever gives an interval around an answer and survives JSON."""
+class ErrorBar(ABC):
+    """What gives an interval around an answer, and survives JSON."""
 
+    @abstractmethod
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Where the statistic lies, with at least about this confidence under the stated assumption."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})
 
 
 @dataclass(frozen=True)
-class ErrorModel:
+class ErrorModel(ErrorBar):
     """How an answer errs: everything an error bar needs, on the scale of the answer.
 
     `laplace` are the scales of independent Laplace noises, `normal` the standard deviation of what depends on who
@@ -41,7 +49,6 @@ class ErrorModel:
     grid: float = 0.0
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
-        """Where the statistic lies, with at least about this confidence under the stated assumption."""
         centre = value * self.slope + self.shift
         normal = math.hypot(self.normal, self.population) if population else self.normal
         half = self.bound + self._half_width(normal, confidence)
@@ -56,18 +63,9 @@ class ErrorModel:
                 return self.grid * _discrete_half_width(self.laplace[0] / self.grid, confidence)
         return half
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values that survive JSON."""
-        return {**self.__dict__, "laplace": list(self.laplace)}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> ErrorModel:
-        """The inverse of `to_dict`."""
-        return cls(**{**data, "laplace": tuple(data["laplace"])})
-
 
 @dataclass(frozen=True)
-class RatioBar:
+class RatioBar(ErrorBar):
     """Of a mean whose number of rows is private: a noisy sum of (x - centre), a noisy number of rows, how far both err.
 
     With S the noisy centred sum and N the noisy number of rows, S - (theta - c) N is pure noise at the true mean theta:
@@ -99,28 +97,13 @@ class RatioBar:
     def _end(self, inside: float, outside: float, confidence: float, normal: float) -> float:
         if self._possible(outside, confidence, normal):
             return outside
-        for _ in range(_HALVINGS):
-            middle = (inside + outside) / 2
-            if self._possible(middle, confidence, normal):
-                inside = middle
-            else:
-                outside = middle
-        return outside
+        return bisect(inside, outside, lambda mean: self._possible(mean, confidence, normal), 20)[1]
 
     def _possible(self, mean: float, confidence: float, normal: float) -> bool:
         away = mean - sum(self.bounds) / 2
         scales = (self.sum_scale, abs(away) * self.rows_scale)
         coarse = abs(away) * self.grid if self.rows_scale < 3 * self.grid else 0.0
         return chance_within(scales, normal, abs(self.sum - away * self.rows) - coarse) <= confidence
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values that survive JSON."""
-        return {**self.__dict__, "bounds": list(self.bounds)}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> RatioBar:
-        """The inverse of `to_dict`."""
-        return cls(**{**data, "bounds": tuple(data["bounds"])})
 
 
 def half_width(laplace: tuple[float, ...], normal: float, confidence: float) -> float:
@@ -135,12 +118,8 @@ def half_width(laplace: tuple[float, ...], normal: float, confidence: float) -> 
     if len(scales) == 1 and normal == 0:
         return scales[0] * -math.log1p(-confidence)
     size = math.sqrt(sum(2 * b * b for b in scales) + normal**2)
-    low, high = 0.0, 20 * size / math.sqrt(1 - confidence)
     curve = _Curve(scales, normal)
-    for _ in range(34):
-        middle = (low + high) / 2
-        low, high = (middle, high) if curve.within(middle) < confidence else (low, middle)
-    return high
+    return bisect(0.0, 20 * size / math.sqrt(1 - confidence), lambda reach: curve.within(reach) < confidence, 34)[1]
 
 
 def chance_within(laplace: tuple[float, ...], normal: float, reach: float) -> float:
@@ -186,8 +165,14 @@ def _discrete_half_width(scale: float, confidence: float) -> int:
 
 def normal_two_sided(confidence: float) -> float:
     """z with P(|standard normal| <= z) = confidence."""
-    low, high = 0.0, 40.0
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if math.erf(middle / math.sqrt(2)) < confidence else (low, middle)
-    return high
+    from statistics import NormalDist  # it loads the module of seeded draws, which nothing here may touch
+
+    return -NormalDist().inv_cdf((1 - confidence) / 2)
+
+
+def bisect(inside: float, outside: float, holds: Callable[[float], bool], halvings: int) -> tuple[float, float]:
+    """(the last number found at which something holds, the first at which it does not), after so many halvings."""
+    for _ in range(halvings):
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if holds(middle) else (inside, middle)
+    return inside, outside

@@ -1,8 +1,7 @@
 """How far quantiles err: their own distribution on a public stand-in for the people.
 
 The stand-in has everybody's values spread as publicly guessed, alike at every level: a normal curve around the centre
-of the bounds (or the guessed location) with standard deviation `spread`. Nothing here sees data, and nothing here is
-drawn from: floats are good enough.
+of the bounds (or the guessed location) with standard deviation `spread`.
 """
 
 from __future__ import annotations
@@ -12,25 +11,22 @@ from functools import lru_cache
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epsilons.accuracy.base import Accuracy
+from epsilons.accuracy.additive import Accuracy
 from epsilons.accuracy.count import price_curve
-from epsilons.accuracy.intervals import ErrorBar
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Answer, Question, Weighting, Weightings
+from epsilons.statistics.base import Floats, Question, Weighting, Weightings
 from epsilons.statistics.order import Order
 
-_NODES = 600
-
-Floats = NDArray[np.float64]
+#: Points on either side of the answer.
+_POINTS = 600
 
 
 class OrderAccuracy(Accuracy):
     """Of weighted quantiles; ranks counted from an end depend on the data alone, so nothing is said of them."""
 
-    def predict(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
+    def predict_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         statistic = cast(Order, question.statistic)
         used, weights = weighting.used_at(levels)
         whole = sum(n * w for n, w in zip(used, weights, strict=True))
@@ -39,26 +35,13 @@ class OrderAccuracy(Accuracy):
         squares = sum(n * w * w for n, w in zip(used, weights, strict=True))
         return float(_quantile_errors(question, levels, np.array([whole]), np.array([squares]))[0])
 
-    def predict_many(self, question: Question, levels: Levels, weightings: Weightings) -> Floats:
+    def predict_errors(self, question: Question, levels: Levels, weightings: Weightings) -> Floats:
         statistic = cast(Order, question.statistic)
         used = weightings.fractions @ np.array(levels.sizes, float)
         epsilons = weightings.rate / NANO
         if not statistic.between_ends:
             return np.full(len(used), np.inf)
         return _quantile_errors(question, levels, used * epsilons, used * epsilons**2)
-
-    def worst(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
-        return None
-
-    def state(
-        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: float | None
-    ) -> float | None:
-        return predicted
-
-    def bars(
-        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
-    ) -> tuple[ErrorBar, ...] | None:
-        return None
 
 
 def _quantile_errors(question: Question, levels: Levels, whole: Floats, squares: Floats) -> Floats:
@@ -151,13 +134,15 @@ def _stand_in(question: Question, q: float) -> tuple[Floats, Floats, Floats, flo
 def _normal_curve(
     bounds: tuple[float, float], middle: float, deviation: float, q: float
 ) -> tuple[Floats, Floats, Floats, float, float]:
+    from statistics import NormalDist  # it loads the module of seeded draws, which nothing here may touch
+
     low, high = bounds
     centre, half = min(max(middle, low), high), (high - low) / 2
-    answer = min(max(centre + deviation * _normal_quantile(q), low), high)
-    offsets = np.geomspace(1e-9, 2.0, _NODES) * half
+    answer = min(max(centre + deviation * NormalDist().inv_cdf(q), low), high)
+    offsets = np.geomspace(1e-9, 2.0, _POINTS) * half
     corners = np.unique(np.clip(np.concatenate([answer - offsets, [answer], answer + offsets]), low, high))
     points, widths = (corners[1:] + corners[:-1]) / 2, np.diff(corners)
-    share = np.array([_normal_share((p - centre) / deviation) for p in points])
+    share = np.array([0.5 * math.erfc((centre - p) / deviation / math.sqrt(2)) for p in points])
     height = math.exp(-(((answer - centre) / deviation) ** 2) / 2) / math.sqrt(2 * math.pi) / deviation
     return points, widths, share, height, answer
 
@@ -170,15 +155,3 @@ def _second_moment(distance: Floats, widths: Floats, exponent: Floats) -> float:
 def _grid_rounding(statistic: Order) -> float:
     step = (statistic.bounds[1] - statistic.bounds[0]) / (statistic.points - 1)
     return step**2 / 12
-
-
-def _normal_share(z: float) -> float:
-    return 0.5 * math.erfc(-z / math.sqrt(2))
-
-
-def _normal_quantile(q: float) -> float:
-    low, high = -40.0, 40.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _normal_share(middle) < q else (low, middle)
-    return (low + high) / 2

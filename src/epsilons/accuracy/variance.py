@@ -14,24 +14,21 @@ from functools import cache
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from epsilons.accuracy.additive import Effect, LinearAccuracy
-from epsilons.accuracy.intervals import ErrorBar
+from epsilons.accuracy.additive import Effect, SumAccuracy
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Moments
-from epsilons.statistics.base import Answer, Question, Weighting
+from epsilons.statistics.base import Answer, Floats, Question, Weighting
 from epsilons.statistics.variance import Variance
 from epsilons.summaries.arrays import STEPS
 
 _NODES = 2048
 #: Distances of the mean from the centre, in units of h, among which the worst is looked for.
 _MEANS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99)
-Floats = NDArray[np.float64]
 
 
-class VarianceAccuracy(LinearAccuracy):
-    """Of variances, over everyone or over a private number of rows."""
+class VarianceAccuracy(SumAccuracy):
+    """Of variances, over everyone or over a private number of rows; without error bars, since they bend."""
 
     def expected_errors(self, question: Question, effect: Effect, moments: Moments) -> Floats:
         statistic = cast(Variance, question.statistic)
@@ -48,7 +45,7 @@ class VarianceAccuracy(LinearAccuracy):
         errors: Floats = square * _errors(effect, statistic, first, true, varied)
         return errors
 
-    def worst(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
+    def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         """Weights and people are two laws on the values, a distance T apart in total variation.
 
         With everybody at one bound but for the T that only one of the laws sees, at the other, their variances differ
@@ -61,14 +58,11 @@ class VarianceAccuracy(LinearAccuracy):
         # The largest mean square of what a coin takes away: everyone at a bound; filtered, an eighth p(1-p) at one.
         coin = 2.25 if statistic.scope is None else 1 / max(statistic.scope.fraction, 1e-9)
         varied = coin * _coins(effect)
-        noise = 0.0
-        for first in _MEANS:
-            for true in (0.0, (1 - first**2) / 2, 1 - first**2):
-                noise = max(noise, float(_errors(effect, statistic, first, true, varied)))
-        largest: float = statistic.max_error
-        return largest * min(math.hypot(4 * apart * (1 - apart), noise), 1.0)
+        places = [(first, part * (1 - first**2)) for first in _MEANS for part in (0.0, 0.5, 1.0)]
+        noise = max(float(_errors(effect, statistic, first, true, varied)) for first, true in places)
+        return float(statistic.max_error * min(math.hypot(4 * apart * (1 - apart), noise), 1.0))
 
-    def state(
+    def stated_error(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: float | None
     ) -> float | None:
         """The error of variances that are out, at the mean and the spread that their own noisy sums show.
@@ -98,12 +92,6 @@ class VarianceAccuracy(LinearAccuracy):
     def _error_at(self, effect: Effect, question: Question, spread: float | None, location: float) -> float:
         moments = cast(Variance, question.statistic).moments(spread, question.density, location)
         return float(self.expected_errors(question, effect, moments))
-
-    def bars(
-        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
-    ) -> tuple[ErrorBar, ...] | None:
-        """A variance bends with its noise: none is offered."""
-        return None
 
 
 def _coins(effect: Effect) -> Any:

@@ -16,19 +16,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from epsilons.errors import DataError, PlanError
+from epsilons.arguments import check_name
+from epsilons.errors import Argument, DataError, PlanError
 
 #: What an algorithm may be private under; "replace" alone is refused.
 CLAIMS = ("absent", "replace", "both")
 
-_CALL = "eps.personalize(lambda data, epsilon: ..., data, epsilons)"
+_CALL = "lambda data, epsilon: ..."
 #: Those of diffprivlib that add noise to counts to which a record adds at most 1, whatever the number of records.
 _COUNTING = {"histogram", "histogram2d", "histogramdd", "count_nonzero"}
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """An algorithm that is private at the epsilon it is run at, by somebody's word.
+    """An algorithm that is private at the epsilon it runs at, as its author or the caller claims.
 
     `private_under` is "absent" (a record added or removed) or "both" (replaced as well). `fixed` is the epsilon of an
     algorithm that has only one. `takes_rows` says that `run` is told the epsilon for all of a person's rows together.
@@ -43,20 +44,21 @@ class Algorithm:
     seeded: bool = False
 
 
-def algorithm_of(given: Any, private_under: str | None, rows: int, neighbors: str) -> Algorithm:
+def read_algorithm(given: Any, private_under: str | None, rows: int, neighbors: str) -> Algorithm:
     """What was given, as an algorithm; refused if nobody says that it is private when records come and go."""
-    if private_under not in (None, *CLAIMS):
-        raise PlanError(f"Unknown private_under={private_under!r}.", suggest='"absent", "both" or "replace"')
+    if private_under is not None:
+        check_name("private_under", private_under, CLAIMS)
     if private_under == "replace":
         raise PlanError(
             "An algorithm that is private only when a record is replaced cannot be personalized.",
             rule="It may show how many records it was given, and then the sample's coins hide nobody.",
-            suggest='private_under="absent" if it is private when a record is added or removed',
+            suggest=(Argument("private_under", "absent"), " if it is private when a record is added or removed"),
         )
-    room = _room(given)
-    if room == "opendp" and hasattr(given, "map"):
-        return _measurement(given, rows, neighbors)
-    if room == "diffprivlib":
+    origin = _package(given)
+    if origin == "opendp" and hasattr(given, "map"):
+        loss = measured_loss(given, rows, neighbors)
+        return _opendp("OpenDP measurement", lambda sample, _: given(_vector(given, sample)), neighbors, loss)
+    if origin == "diffprivlib":
         return _diffprivlib(given, private_under)
     if not callable(given):
         raise PlanError(
@@ -65,15 +67,15 @@ def algorithm_of(given: Any, private_under: str | None, rows: int, neighbors: st
             suggest=_CALL,
         )
     places, by_name = _parameters(given)
-    if places == 1 and not by_name:
-        return _maker(given, rows, neighbors)
     name = _name(given)
+    if places == 1 and not by_name:
+        return _opendp(name, _maker(given, rows, neighbors), neighbors)
     claim = f"The promise rests on the caller's claim that {name!r} is private at the epsilon it is called with."
     call = (lambda sample, epsilon: given(sample, epsilon=epsilon)) if by_name else given
     return Algorithm(name, claim, private_under or "absent", call)
 
 
-def run(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
+def run_algorithm(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
     """The algorithm's result; whatever it raises or warns of becomes one fixed text, since it may be data."""
     leaks = False
     try:
@@ -106,27 +108,20 @@ class _RefusalError(PlanError):
 # OpenDP --------------------------------------------------------------------------------------------------------------
 
 
-def _measurement(measurement: Any, rows: int, neighbors: str) -> Algorithm:
-    loss = measured_loss(measurement, rows, neighbors)
-    return Algorithm(
-        name="OpenDP measurement",
-        claim="The promise rests on OpenDP's privacy map of the measurement, which was asked before it ran.",
-        private_under="both" if neighbors == "replace" else "absent",
-        run=lambda sample, _: measurement(_vector(measurement, sample)),
-        fixed=loss,
-        takes_rows=True,
-    )
+def _opendp(name: str, run: Callable[[Any, float], Any], neighbors: str, fixed: Fraction | None = None) -> Algorithm:
+    claim = "The promise rests on OpenDP's privacy map of the measurement, which was asked before it ran."
+    return Algorithm(name, claim, "both" if neighbors == "replace" else "absent", run, fixed, takes_rows=True)
 
 
-def _maker(make: Callable[[float], Any], rows: int, neighbors: str) -> Algorithm:
-    """A function that makes a measurement at an epsilon; what it makes is asked for its loss before it sees data."""
+def _maker(make: Callable[[float], Any], rows: int, neighbors: str) -> Callable[[Any, float], Any]:
+    """Of a function that makes a measurement at an epsilon: what it makes is asked for its loss before it sees data."""
 
-    def call(sample: Any, epsilon: float) -> Any:
+    def run(sample: Any, epsilon: float) -> Any:
         # A scale of 1/epsilon as a float may cost a hair more than epsilon: then a hair less is asked for.
         records = rows if neighbors == "absent" else 2 * rows
         for asked in (epsilon / records, epsilon / records * (1 - 1e-6)):
             measurement = make(asked)
-            if _room(measurement) != "opendp" or not hasattr(measurement, "map"):
+            if _package(measurement) != "opendp" or not hasattr(measurement, "map"):
                 raise _RefusalError("A function of epsilon alone must make an OpenDP measurement.", suggest=_CALL)
             if measured_loss(measurement, rows, neighbors) <= Fraction(repr(epsilon)):
                 return measurement(_vector(measurement, sample))
@@ -136,9 +131,7 @@ def _maker(make: Callable[[float], Any], rows: int, neighbors: str) -> Algorithm
             suggest="dp.binary_search_chain finds a scale that does",
         )
 
-    claim = "The promise rests on OpenDP's privacy map of the measurement, which was asked before it ran."
-    under = "both" if neighbors == "replace" else "absent"
-    return Algorithm(_name(make), claim, under, call, takes_rows=True)
+    return run
 
 
 def _vector(measurement: Any, sample: Any) -> Any:
@@ -151,17 +144,11 @@ def measured_loss(measurement: Any, rows: int, neighbors: str) -> Fraction:
     """What OpenDP's map says about `rows` records added or removed, or as many replaced."""
     metric, measure = str(measurement.input_metric), str(measurement.output_measure)
     if metric not in ("SymmetricDistance()", "InsertDeleteDistance()"):
-        raise _RefusalError(
-            f"The measurement is private under {metric}.",
-            rule="Sample needs privacy when records are added or removed.",
-            suggest="dp.symmetric_distance()",
-        )
+        rule = "Sample needs privacy when records are added or removed."
+        raise _RefusalError(f"The measurement is private under {metric}.", rule=rule, suggest="dp.symmetric_distance()")
     if measure not in ("MaxDivergence", "MaxDivergence()"):
-        raise _RefusalError(
-            f"The measurement is private in the sense of {measure}.",
-            rule="Personalized privacy here is pure: no delta.",
-            suggest="dp.max_divergence()",
-        )
+        what, rule = f"The measurement is private in the sense of {measure}.", "Personalized privacy here has no delta."
+        raise _RefusalError(what, rule=rule, suggest="dp.max_divergence()")
     if "size=" in str(measurement.input_domain):
         raise _RefusalError(
             "The measurement's domain fixes how many records there are.",
@@ -171,40 +158,39 @@ def measured_loss(measurement: Any, rows: int, neighbors: str) -> Fraction:
     try:
         return Fraction(float(measurement.map(rows if neighbors == "absent" else 2 * rows)))
     except Exception:  # OpenDP's own errors, and a loss without end
-        raise _RefusalError(
-            "The measurement's privacy map gives no finite loss.",
-            rule="It is asked for one record, or for as many as a person has.",
-        ) from None
+        rule = "It is asked for one record, or for as many as a person has."
+        raise _RefusalError("The measurement's privacy map gives no finite loss.", rule=rule) from None
 
 
 # diffprivlib ---------------------------------------------------------------------------------------------------------
 
 
 def _diffprivlib(given: Any, private_under: str | None) -> Algorithm:
-    tool = given.func if isinstance(given, functools.partial) else given
-    name = f"diffprivlib {_name(tool)}"
-    under = private_under or ("absent" if _name(tool) in _COUNTING else None)
+    tool = _name(given)
+    name = f"diffprivlib {tool}"
+    under = private_under or ("absent" if tool in _COUNTING else None)
     if under is None:
         raise PlanError(
             f"{name!r} is not known to be private when a record is added or removed.",
             rule="Many of diffprivlib's tools take the number of records as public, which a sample must hide.",
-            suggest='private_under="absent" if you know that it is',
+            suggest=(Argument("private_under", "absent"), " if you know that it is"),
         )
-    claim = f"The promise rests on diffprivlib's claim that {_name(tool)!r} is private"
+    claim = f"The promise rests on diffprivlib's claim that {tool!r} is private"
     claim += "." if private_under is None else ", and on the caller's that it is so when a record is added or removed."
-    if hasattr(given, "fit") and not inspect.isclass(given):
-        seeded = getattr(given, "random_state", None) is not None
-        return Algorithm(name, claim, under, functools.partial(_fit, given), seeded=seeded)
     if inspect.isclass(given):
-        raise PlanError(f"{name!r} is a class.", suggest=f"{_name(tool)}(bounds_X=..., bounds_y=...)")
-    seeded = (getattr(given, "keywords", None) or {}).get("random_state") is not None
-    return Algorithm(name, claim, under, lambda sample, epsilon: given(sample, epsilon=epsilon), seeded=seeded)
+        raise PlanError(f"{name!r} is a class.", suggest=f"{tool}(bounds_X=..., bounds_y=...)")
+    model = hasattr(given, "fit")
 
+    def run(sample: Any, epsilon: float) -> Any:
+        if not model:
+            return given(sample, epsilon=epsilon)
+        # A fresh model of the same kind and settings; the caller's own is left alone.
+        fresh = type(given)(**{**given.get_params(), "epsilon": epsilon})
+        return fresh.fit(*sample) if isinstance(sample, tuple) else fresh.fit(sample)
 
-def _fit(model: Any, sample: Any, epsilon: float) -> Any:
-    """A fresh model of the same kind and settings, fitted at an epsilon; the caller's own is left alone."""
-    fresh = type(model)(**{**model.get_params(), "epsilon": epsilon})
-    return fresh.fit(*sample) if isinstance(sample, tuple) else fresh.fit(sample)
+    keywords = getattr(given, "keywords", None) or {}
+    state = getattr(given, "random_state", None) if model else keywords.get("random_state")
+    return Algorithm(name, claim, under, run, seeded=state is not None)
 
 
 def _leak_warnings() -> tuple[type[Warning], ...]:
@@ -216,17 +202,19 @@ def _leak_warnings() -> tuple[type[Warning], ...]:
 # Looking at what was given -------------------------------------------------------------------------------------------
 
 
-def _room(given: Any) -> str:
+def _unwrap(given: Any) -> Any:
+    return given.func if isinstance(given, functools.partial) else given
+
+
+def _package(given: Any) -> str:
     """The package that something comes from, without importing it."""
-    if isinstance(given, functools.partial):
-        given = given.func
+    given = _unwrap(given)
     module = getattr(given, "__module__", None) or type(given).__module__
     return str(module).partition(".")[0]
 
 
 def _name(given: Any) -> str:
-    if isinstance(given, functools.partial):
-        given = given.func
+    given = _unwrap(given)
     return str(getattr(given, "__name__", type(given).__name__))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from epsilons.arguments import LARGEST, check_entropy, check_unbounded_step, exact
-from epsilons.errors import DataError, PlanError
+from epsilons.errors import Argument, DataError, PlanError
 from epsilons.guarantee import NANO
 from epsilons.noise.entropy import Entropy, system
 from epsilons.noise.laplace import discrete_laplace
@@ -19,6 +19,7 @@ from epsilons.release import Release, individual_release
 from epsilons.summaries.values import check_values
 
 WHOSE_WORD = "The local sensitivity is the caller's word; nothing here checked it."
+_HIDDEN = "What it raised or returned is not shown: it may be data."
 
 
 def individually(
@@ -44,20 +45,16 @@ def individually(
     'individual DP (not DP)'
     """
     if not callable(function):
-        raise PlanError("The first argument is not a function.", suggest="eps.individually(max, values, ...)")
-    if entropy is not None:
-        check_entropy(entropy)
+        raise PlanError((Argument("function"), " cannot be called."), suggest="max, or any function of the values")
+    source = system() if entropy is None else check_entropy(entropy)
     grid = exact(check_unbounded_step(step))
     roster = aligned_roster(epsilons, values)
     array = check_values(values, len(roster))
     # Copies, so that a function that sorts in place moves neither the caller's values nor whose sensitivity is whose.
     answer = _number(lambda: function(array.copy()))
     reach = _numbers(lambda: sensitivity(array.copy()) if callable(sensitivity) else sensitivity, len(array))
-    source = system() if entropy is None else entropy
-    place = round(Fraction(answer) / grid)
-    rate = _rate(reach, roster.codes, roster.levels, grid)
-    noisy = place if rate is None else place + discrete_laplace(source, rate)
-    value = float(noisy * grid)
+    place, rate = round(Fraction(answer) / grid), _rate(reach, roster.codes, roster.levels, grid)
+    value = float((place if rate is None else place + discrete_laplace(source, rate)) * grid)
     return individual_release("function of everybody's values", value, roster.levels, source.private, (WHOSE_WORD,))
 
 
@@ -65,8 +62,7 @@ def _rate(reach: Any, codes: Any, levels: Levels, grid: Fraction) -> Fraction | 
     """1/scale in steps: the least of epsilon over sensitivity, one step added for rounding to the grid."""
     rates = []
     for level, grant in enumerate(levels.grants):
-        own = reach[codes == level]
-        largest = float(own.max()) if len(own) else 0.0
+        largest = float(reach[codes == level].max(initial=0.0))
         if grant is not None and largest > 0:
             rates.append(Fraction(grant, NANO * (math.ceil(Fraction(largest) / grid) + 1)))
     return min(rates, default=None)
@@ -79,10 +75,7 @@ def _number(compute: Callable[[], Any]) -> float:
     except Exception:
         number = math.nan
     if not math.isfinite(number):
-        raise DataError(
-            "The function did not give a finite number.",
-            rule="What it raised or returned is not shown: it may be data.",
-        )
+        raise DataError("The function did not give a finite number.", rule=_HIDDEN)
     return min(max(number, -LARGEST), LARGEST)
 
 
@@ -90,12 +83,10 @@ def _numbers(compute: Callable[[], Any], people: int) -> Any:
     try:
         given = np.asarray(compute(), dtype=np.float64)
         reach = np.broadcast_to(given, (people,)) if given.ndim == 0 else given
-        fine = reach.shape == (people,) and bool(np.isfinite(reach).all()) and bool((reach >= 0).all())
+        fine = reach.shape == (people,) and bool((np.isfinite(reach) & (reach >= 0)).all())
     except Exception:
         fine = False
     if not fine:
-        raise DataError(
-            "The sensitivity did not give finite numbers from 0 on, one for all or one per person.",
-            rule="What it raised or returned is not shown: it may be data.",
-        )
+        what = "The sensitivity did not give finite numbers from 0 on, one for all or one per person."
+        raise DataError(what, rule=_HIDDEN)
     return np.minimum(reach, 2 * LARGEST)  # no two answers are farther apart

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Set
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import check_entropy, check_name
-from epsilons.arrays.algorithms import Algorithm, algorithm_of, run
-from epsilons.errors import DataError, PlanError, PreferenceError
+from epsilons.arguments import check_entropy, check_name, check_whole
+from epsilons.arrays.algorithms import Algorithm, read_algorithm, run_algorithm
+from epsilons.errors import Argument, DataError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
-from epsilons.mechanisms.base import resolve_threshold
+from epsilons.mechanisms.sample import resolve_threshold
 from epsilons.noise.coins import keep_people
 from epsilons.noise.entropy import ALWAYS, Entropy, system
 from epsilons.noise.weighing import keep_chance
@@ -57,65 +57,62 @@ def personalize(
     {0.1: 0.1, 1.0: 1.0}
     """
     check_name("neighbors", neighbors, NEIGHBORS)
-    if entropy is not None:
-        check_entropy(entropy)
+    source = system() if entropy is None else check_entropy(entropy)
     rows = _check_rows(rows_per_person, person)
-    recipe = algorithm_of(algorithm, private_under, rows, neighbors)
+    recipe = read_algorithm(algorithm, private_under, rows, neighbors)
     owners, roster = _people(data, epsilons, person)
-    if roster.levels.all_public:
-        raise PlanError(
-            "Everyone is public.", rule="There is nothing to protect.", suggest="run the algorithm on the data itself"
-        )
-    source = system() if entropy is None else entropy
-    call = Call.plan(recipe, roster.levels, threshold, neighbors, rows)
-    kept = keep_people(source, roster.codes, call.chances(roster.levels))
+    levels = roster.levels
+    if levels.all_public:
+        hint = "run the algorithm on the data itself"
+        raise PlanError("Everyone is public.", rule="There is nothing to protect.", suggest=hint)
+    sampling = Sampling.plan(recipe, levels, threshold, neighbors, rows)
+    kept = keep_people(source, roster.codes, sampling.chances(levels))
     chosen = kept if owners is None else _cap(owners, kept, rows, source)
-    value = run(recipe, _pick(data, chosen), call.epsilon)
-    return algorithm_release(
-        recipe.name, value, roster.levels, call.threshold, neighbors, recipe.claim, source.private and not recipe.seeded
-    )
+    value = run_algorithm(recipe, _pick(data, chosen), sampling.epsilon)
+    private = source.private and not recipe.seeded
+    return algorithm_release(recipe.name, value, levels, sampling.threshold, neighbors, recipe.claim, private)
 
 
-class Call:
-    """At which threshold people are sampled, and at which epsilon the algorithm is called."""
+@dataclass(frozen=True)
+class Sampling:
+    """At which threshold people are sampled, and at which epsilon the algorithm runs."""
 
-    def __init__(self, threshold: int, share: int, epsilon: float) -> None:
-        self.threshold = threshold
-        #: 2 where an algorithm that is private only under "absent" must serve "replace": everything at half.
-        self._share = share
-        self.epsilon = epsilon
+    threshold: int
+    epsilon: float
+    #: 2 where an algorithm that is private only under "absent" must serve "replace": everything at half.
+    parts: int = 1
 
     @classmethod
-    def plan(cls, recipe: Algorithm, levels: Levels, threshold: Any, neighbors: str, rows: int) -> Call:
-        """From public facts alone; the epsilon is rounded down to a whole nano-epsilon."""
-        share = 2 if neighbors == "replace" and recipe.private_under != "both" else 1
+    def plan(cls, recipe: Algorithm, levels: Levels, threshold: Any, neighbors: str, rows: int) -> Sampling:
+        """From public facts alone; the epsilon is rounded down to a whole nano-epsilon, a measurement's own up."""
+        parts = 2 if neighbors == "replace" and recipe.private_under != "both" else 1
         if recipe.fixed is not None:
             if threshold is not None:
-                raise PlanError("A measurement has its own epsilon.", suggest="leave the threshold out")
-            return cls(_up(recipe.fixed), 1, float(recipe.fixed))
-        t = _threshold(threshold, levels)
-        nano = t // (share * (1 if recipe.takes_rows else rows))
+                raise PlanError("A measurement has its own epsilon.", suggest=("leave ", Argument("threshold"), " out"))
+            if recipe.fixed <= 0:
+                rule = "Its noise is for one record at least."
+                raise PlanError("The measurement's map gives no loss at all.", rule=rule)
+            return cls(math.ceil(recipe.fixed * NANO), float(recipe.fixed))
+        t = resolve_threshold("max" if threshold is None else threshold, levels, _refuse_best)
+        nano = t // (parts * (1 if recipe.takes_rows else rows))
         if nano == 0:
-            raise PlanError(
-                "The threshold leaves nothing for each row.",
-                rule="A billionth at least.",
-                suggest="fewer rows_per_person",
-            )
-        return cls(t, share, to_epsilon(nano))
+            hint = ("fewer ", Argument("rows_per_person"))
+            raise PlanError("The threshold leaves nothing for each row.", rule="A billionth at least.", suggest=hint)
+        return cls(t, to_epsilon(nano), parts)
 
     def chances(self, levels: Levels) -> list[int]:
-        """Of staying in the sample, per level, out of 2^64: (e^eps - 1)/(e^t - 1), rounded down."""
-        return [ALWAYS if g is None else self._chance(g) for g in levels.grants]
+        """Of staying in the sample, per level, out of 2^64: (e^eps - 1)/(e^t - 1), rounded down.
 
-    def _chance(self, grant: int) -> int:
-        if grant >= self.threshold:
-            return ALWAYS
-        # Halves round towards privacy: the grant down, the threshold up.
-        return keep_chance(grant // self._share, -(-self.threshold // self._share)) if grant >= self._share else 0
+        Where everything runs at half, halves round towards privacy: the grant down, the threshold up.
+        """
+        t = -(-self.threshold // self.parts)
 
+        def chance(grant: int | None) -> int:
+            if grant is None or grant >= self.threshold:
+                return ALWAYS
+            return keep_chance(grant // self.parts, t) if grant >= self.parts else 0
 
-def _threshold(threshold: Any, levels: Levels) -> int:
-    return resolve_threshold("max" if threshold is None else threshold, levels, _refuse_best)
+        return [chance(grant) for grant in levels.grants]
 
 
 def _refuse_best() -> int:
@@ -126,78 +123,62 @@ def _refuse_best() -> int:
     )
 
 
-def _up(epsilon: Fraction) -> int:
-    """In nano-epsilon, rounded up."""
-    if epsilon <= 0:
-        raise PlanError("The measurement's map gives no loss at all.", rule="Its noise is for one record at least.")
-    return math.ceil(epsilon * NANO)
-
-
 # Who owns what -------------------------------------------------------------------------------------------------------
 
 
 def _check_rows(rows: Any, person: Any) -> int:
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-        raise PlanError(f"rows_per_person={rows!r} is not allowed.", rule="A whole number from 1 on.", suggest="1")
+    try:
+        rows = check_whole(rows)
+    except TypeError:
+        what = (Argument("rows_per_person", rows), " is not allowed.")
+        raise PlanError(what, rule="A whole number from 1 on.", suggest=Argument("rows_per_person", 1)) from None
     if rows > 1 and person is None:
-        raise PlanError(
-            "Several rows per person, and nobody says whose they are.",
-            suggest="person=ids, with one id per row",
-        )
-    return rows
+        hint = (Argument("person"), ", with one id per row")
+        raise PlanError("Several rows per person, and nothing says whose they are.", suggest=hint)
+    return int(rows)
 
 
 def _people(data: Any, epsilons: Any, person: Any) -> tuple[NDArray[np.int64] | None, Roster]:
     """(the place of each row's owner on the roster, the roster); None where row i is person i."""
-    length = _length(data)
+    length, owners = _length(data), None
     if person is None:
         roster = aligned_roster(epsilons, range(length))
         if len(roster) != length:
             raise DataError(f"{length} entries and {len(roster)} epsilons.", rule="One epsilon per person.")
-        _check_some(len(roster))
-        return None, roster
-    ids = list(person)
-    if len(ids) != length:
-        raise DataError(f"{length} rows and {len(ids)} ids.", rule="One id per row.")
-    try:
-        if isinstance(epsilons, Mapping):  # who was asked is on the roster, with or without rows
-            places = {owner: place for place, owner in enumerate(epsilons)}
-            roster = roster_of(list(epsilons.values()))
-        else:
-            places = {owner: place for place, owner in enumerate(dict.fromkeys(ids))}
-            roster = _strictest(epsilons, ids, places)
-        owners = np.array([places[owner] for owner in ids], np.int64)
-    except TypeError:
-        raise DataError(
-            "An id cannot be looked up.", rule="People are found by id.", suggest="words or numbers"
-        ) from None
-    except KeyError:
-        raise PreferenceError(
-            "A row belongs to somebody without a preference.",
-            rule="Who has rows must be on the roster.",
-            suggest="an epsilon for every id",
-        ) from None
-    _check_some(len(roster))
-    return owners, roster
-
-
-def _check_some(people: int) -> None:
-    if people == 0:
+    else:
+        ids = list(person)
+        if len(ids) != length:
+            raise DataError(f"{length} rows and {len(ids)} ids.", rule="One id per row.")
+        try:
+            # With a mapping, people who were asked are on the roster, with or without rows.
+            asked = epsilons if isinstance(epsilons, Mapping) else dict.fromkeys(ids)
+            places = {owner: place for place, owner in enumerate(asked)}
+            roster = roster_of(list(epsilons.values())) if asked is epsilons else _strictest(epsilons, ids, places)
+            owners = np.array([places[owner] for owner in ids], np.int64)
+        except TypeError:
+            rule = "People are found by id."
+            raise DataError("An id cannot be looked up.", rule=rule, suggest="text or numbers") from None
+        except KeyError:
+            rule = "Everyone who has rows must be on the roster."
+            raise PreferenceError("A row's owner has no preference.", rule=rule, suggest="an epsilon per id") from None
+    if len(roster) == 0:
         raise DataError("There are no people.", rule="One entry and one epsilon per person.")
+    return owners, roster
 
 
 def _strictest(epsilons: Any, ids: list[Any], places: Mapping[Any, int]) -> Roster:
     """By id, or by row: then a person with several preferences has the strictest of them."""
     if isinstance(epsilons, Preferences):
         return epsilons.assign(list(places))
+    rule = "One epsilon per row, or one per id."
     try:
         given = np.asarray(epsilons, dtype=np.float64)
     except (TypeError, ValueError):
-        raise PreferenceError("Epsilons are not numbers.", rule="One per row, or one per id.") from None
+        raise PreferenceError("Epsilons are not numbers.", rule=rule) from None
     if given.ndim == 0:
         return roster_of(given, people=len(places))
     if given.shape != (len(ids),):
-        raise DataError(f"{len(ids)} rows and {given.size} epsilons.", rule="One epsilon per row, or one per id.")
+        raise DataError(f"{len(ids)} rows and {given.size} epsilons.", rule=rule)
     strictest = np.full(len(places), math.inf)
     np.minimum.at(strictest, [places[owner] for owner in ids], given)
     return roster_of(strictest)

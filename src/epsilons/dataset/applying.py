@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.arguments import AskOptions
-from epsilons.arrays.algorithms import Algorithm, algorithm_of, run
-from epsilons.arrays.personalize import Call
+from epsilons.arrays.algorithms import Algorithm, read_algorithm, run_algorithm
+from epsilons.arrays.personalize import Sampling
 from epsilons.dataset.attempt import Attempt, spendable_at
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.preparation import PERSON
@@ -77,7 +77,7 @@ class ApplyAttempt(Attempt):
     def release(self) -> Release:
         """One run, through the one door."""
         asked, terms = self.asked, self.terms
-        self._recipe = algorithm_of(asked.algorithm, asked.private_under, terms.rows, terms.neighbors)
+        self._recipe = read_algorithm(asked.algorithm, asked.private_under, terms.rows, terms.neighbors)
         if asked.target is not None and not isinstance(asked.target, str):
             raise PlanError("The target is one column.", suggest='target="wage"')
         self._columns = [terms.schema.askable(name).name for name in asked.columns]
@@ -110,12 +110,12 @@ class ApplyAttempt(Attempt):
             raise PlanError(
                 "Everyone is public.", rule="There is nothing to protect.", suggest="run it on the data itself"
             )
-        call = self._call(spendable.levels)
-        why = f"A random sample of people, then the algorithm at {call.epsilon:.4g}."
-        return AppliedSketch(None, why, Question(Count(), self.terms.neighbors), spendable, call.threshold)
+        sampling = self._sampling(spendable.levels)
+        why = f"A random sample of people, then the algorithm at {sampling.epsilon:.4g}."
+        return AppliedSketch(None, why, Question(Count(), self.terms.neighbors), spendable, sampling.threshold)
 
-    def _call(self, levels: Levels) -> Call:
-        return Call.plan(self._recipe, levels, self.asked.threshold, self.terms.neighbors, self.terms.rows)
+    def _sampling(self, levels: Levels) -> Sampling:
+        return Sampling.plan(self._recipe, levels, self.asked.threshold, self.terms.neighbors, self.terms.rows)
 
     def resume(self, text: str) -> Sketch:
         cohorts, names = self._cohorts or self.registry.ledger.cohorts(), self.registry.names
@@ -125,14 +125,14 @@ class ApplyAttempt(Attempt):
     def read(self, sketch: Sketch) -> Release:
         assert isinstance(sketch, AppliedSketch)
         recipe, asked, levels = self._recipe, self.asked, sketch.spendable.levels
-        call = self._call(levels)
+        sampling = self._sampling(levels)
         places = sketch.spendable.places(self.preparation.cohorts)
         people = TablePeople(self.preparation, None, self._where, None, levels, places)
         entropy = system() if asked.options.entropy is None else asked.options.entropy
-        with people.sampled(call.chances(levels), entropy) as sampled:
+        with people.sampled(sampling.chances(levels), entropy) as sampled:
             wanted = [*self._columns, *([self._target] if self._target else [])]
             rows = _rows(sampled, self.preparation.digests, wanted, self._where)
-        value = _result(recipe, _handed(rows, self._columns, self._target, self.terms), call.epsilon)
+        value = _result(recipe, _handed(rows, self._columns, self._target, self.terms), sampling.epsilon)
         private = entropy.private and not recipe.seeded
         called = recipe.name if asked.name is None else asked.name
         neighbors = self.terms.neighbors
@@ -188,7 +188,7 @@ def _numbers(values: pa.ChunkedArray) -> NDArray[np.float64]:
 def _result(recipe: Algorithm, sample: Any, epsilon: float) -> Any:
     """What the algorithm gives, if it can be stored. That it failed is its answer too, and is stored like one."""
     try:
-        value = run(recipe, sample, epsilon)
+        value = run_algorithm(recipe, sample, epsilon)
         return json.loads(json.dumps(value, default=_plain, allow_nan=False))
     except (DataError, TypeError, ValueError, OverflowError, RecursionError):
         return FAILED

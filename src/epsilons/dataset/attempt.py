@@ -19,17 +19,14 @@ from epsilons.dataset.question import TableQuestion, Terms, question_key
 from epsilons.dataset.registry import Registry
 from epsilons.errors import BudgetExceeded, PlanError
 from epsilons.ledger.values import Cohort, allowance, list_active
-from epsilons.mechanisms.base import Settings
+from epsilons.mechanisms.base import Settings, judge_error
 from epsilons.noise.entropy import system
 from epsilons.planner.choose import choose
-from epsilons.planner.plan import Plan
-from epsilons.planner.rows import make_row
+from epsilons.planner.plan import Plan, find_share
 from epsilons.release import Release, exact_release, make_release
 from epsilons.release.door import Request, Sketch, Spendable, pass_through
 from epsilons.statistics.base import Question
 
-_HALVINGS = 40
-_CLOSE = 100_000
 #: No share is smaller than what leaves an open person a nano-epsilon.
 _LEAST_SHARE = Fraction(1, 10**15)
 
@@ -124,7 +121,7 @@ def spendable_for(
     if share is None:
         assert options.error is not None
         settings = Settings(**options.settings)
-        share = reaching(options.error, question, options.mechanism, settings, cohorts, registry.names)
+        share = _reach_error(options.error, question, options.mechanism, settings, cohorts, registry.names)
     return share, spendable_at(share, cohorts, registry.names, options.part)
 
 
@@ -148,7 +145,7 @@ def sketch_of(question: Question, name: str, settings: Settings, spendable: Spen
     return Sketch(mechanism, why, question, spendable)
 
 
-def reaching(
+def _reach_error(
     error: float,
     question: Question,
     name: str,
@@ -158,35 +155,14 @@ def reaching(
 ) -> Fraction:
     """The smallest share of everybody's grant whose predicted error is at most `error`."""
 
-    def predicted(share: Fraction) -> float:
+    def predict(share: Fraction) -> float:
         try:
             spendable = spendable_at(share, cohorts, names)
         except (BudgetExceeded, TooSmallShareError):
             return math.inf
         sketch = sketch_of(question, name, settings, spendable)
-        if sketch.mechanism is None:
-            return 0.0
-        return make_row(sketch.mechanism, question, spendable.levels).judged_by(question.assume)
+        return 0.0 if sketch.mechanism is None else judge_error(sketch.mechanism, question, spendable.levels)
 
     spendable_at(Fraction(1), cohorts, names)
-    whole = predicted(Fraction(1))
-    if math.isinf(whole):
-        raise PlanError(f"No error can be predicted for a {question.statistic.name}.", suggest="share= instead")
-    if whole > error:
-        raise PlanError(
-            f"An error of {error:g} is out of reach.",
-            rule=f"All that everybody has left gives {whole:.4g}.",
-            suggest=f"error={whole * 1.01:.3g}",
-        )
-    low, best = Fraction(0), Fraction(1)
-    for _ in range(_HALVINGS):
-        # Shares are small numbers more often than large ones: halve their size, not their distance.
-        middle = best / 16 if low == 0 else (low + best) / 2
-        middle = middle.limit_denominator(10**15)
-        if middle < _LEAST_SHARE or (low and best - low < best / _CLOSE):
-            break
-        if predicted(middle) <= error:
-            best = middle
-        else:
-            low = middle
-    return best
+    # What is left differs from grant to grant, so shares are small more often than large.
+    return find_share(error, question, predict, _LEAST_SHARE, 16)

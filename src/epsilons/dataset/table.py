@@ -27,13 +27,12 @@ from epsilons.dataset.question import TableQuestion, Terms, parse_question, vers
 from epsilons.dataset.registry import Registry
 from epsilons.engines.base import NUMBER, TRUTH, open_table
 from epsilons.errors import DataError, LedgerError, PlanError
-from epsilons.guarantee import to_epsilon
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import Enrolment, Past, Remaining, StalePlanError
 from epsilons.mechanisms.base import Settings
 from epsilons.noise.entropy import Entropy
+from epsilons.planner.choose import PlanRow
 from epsilons.planner.plan import Plan
-from epsilons.planner.rows import PlanRow
 from epsilons.preferences import Preferences
 from epsilons.release import Release
 from epsilons.release.door import asked_of
@@ -295,16 +294,14 @@ class Dataset(Questions):
                     rule="The table has the values, and the plan the options.",
                     suggest="plan.ask()",
                 )
-            pinned = replace(row.options_of(options, mechanism), share=row.share, error=None)
+            pinned = replace(row.pin_options(options, mechanism), share=row.share, error=None)
             return self._ask(replace(call, options=pinned), plan)
 
         settings = Settings(**options.settings)
         plan = Plan.make(asked.question, spendable.levels, Fraction(1), settings, options.mechanism, ask_row)
-        rows = []
-        for row in plan.rows:
-            charges = spendable.by_grant(row.chosen.charge(asked.question, spendable.levels))
-            shown = {to_epsilon(granted): to_epsilon(charge or 0) for granted, charge in charges.items()}
-            rows.append(replace(row, charges=shown, share=share))
+        charges = [[charge for _, charge in row.account.losses] for row in plan.rows]
+        accounts = [spendable.account(each) for each in charges]
+        rows = [replace(row, account=one, share=share) for row, one in zip(plan.rows, accounts, strict=True)]
         plan = replace(plan, rows=tuple(rows), of_grants=share)
         return plan
 

@@ -13,34 +13,61 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.accuracy import FAMILIES
 from epsilons.accuracy.intervals import ErrorBar
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import PERSONALIZED, to_epsilon
 from epsilons.noise.entropy import Entropy
-from epsilons.preferences import Levels, to_nano
-from epsilons.statistics.base import Answer, Question, Rest, Statistic, Weighting, Weightings
+from epsilons.preferences import Levels, name_grant
+from epsilons.statistics.base import Answer, Floats, Question, Statistic, Weighting
 from epsilons.summaries import People
 
-#: Why some mechanisms cannot serve a filtered or grouped question.
-NEEDS_PUBLIC_COUNT = (
-    "it needs a public number of values: no condition, no groups, one row per person, no values left out"
-)
-
-#: Thresholds tried where the best one is looked for.
-_TRIED = 48
 #: How much is remembered about a roster.
 _MOST_WORKED_OUT = 4096
 
 #: A level's charge in nano-epsilon; None for public people, who have no balance.
 Charges = tuple[int | None, ...]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Account:
+    """What people are charged at most, by what they granted, in nano-epsilon.
+
+    `losses` pairs each grant with its charge; None is public, which has no balance. `names` calls grants by epsilon.
+    """
+
+    losses: tuple[tuple[int | None, int | None], ...]
+    names: Mapping[float, str] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def of(cls, levels: Levels, charges: Sequence[int | None]) -> Account:
+        """Of people who are all used with what they granted."""
+        return cls(tuple(zip(levels.grants, charges, strict=True)), levels.names)
+
+    def at_share(self, levels: Levels, share: Fraction) -> Account:
+        """By what people granted, where this is by the share of it that was used; people left out pay nothing."""
+        spent = dict(self.losses)
+        parts = [None if grant is None else math.floor(grant * share) for grant in levels.grants]
+        return Account.of(levels, [None if part is None else spent.get(part, 0) for part in parts])
+
+    @cached_property
+    def charges(self) -> dict[float, float]:
+        """{granted epsilon: epsilon spent}; public people spend nothing."""
+        return {to_epsilon(granted): to_epsilon(loss or 0) for granted, loss in self.losses}
+
+    @property
+    def called(self) -> dict[float, str]:
+        """{granted epsilon: its name}."""
+        return dict(zip(self.charges, [name_grant(granted, self.names) for granted, _ in self.losses], strict=True))
 
 
 class Mechanism(ABC):
@@ -56,7 +83,7 @@ class Mechanism(ABC):
     needs_public_count: ClassVar[bool] = False
     #: One short clause on what it does, for plans.
     gist: ClassVar[str] = ""
-    #: In words, what the predicted error takes for granted.
+    #: What the predicted error takes for granted, a key of `ASSUMPTIONS`.
     assumption: ClassVar[str] = "unrelated"
     #: Which kind of privacy it gives, and what must be said of it.
     privacy: ClassVar[str] = "personalized"
@@ -73,37 +100,39 @@ class Mechanism(ABC):
 
     def refuses(self, question: Question, levels: Levels) -> str | None:
         """Why this mechanism cannot serve the question, or None if it can."""
+        if self.privacy != _given_by(question.privacy):
+            return f"it gives {self.privacy} privacy, not {question.privacy} privacy"
         if self.needs_public_count and question.statistic.private_count:
-            return NEEDS_PUBLIC_COUNT
+            return "it needs a public number of values: no condition, no groups, one row per person, no values left out"
         return None if self.serves(question.statistic) else self.serves_only
 
-    @abstractmethod
     def charge(self, question: Question, levels: Levels) -> Charges:
-        """What each level pays, in nano-epsilon, rounded up; never more than it granted."""
+        """What each level pays, in nano-epsilon, rounded up: all that it granted, unless a mechanism takes less."""
+        return levels.grants
 
-    @abstractmethod
     def predict_error(self, question: Question, levels: Levels) -> float | None:
         """Expected root mean squared error against the roster's own statistic; None where it would be data."""
+        return None
 
-    @abstractmethod
     def worst_error(self, question: Question, levels: Levels) -> float | None:
-        """The same for the worst values people could have, however these relate to their preferences."""
+        """That error for the worst values people could have, however these relate to their preferences."""
+        return None
 
     @abstractmethod
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
         """One answer."""
 
     @abstractmethod
-    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> NDArray[np.float64]:
+    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
         """Many independent answers to one question on one data set, for audits and simulations."""
 
     @abstractmethod
-    def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         """(outcomes, natural logarithms of their probabilities) on small inputs, for audits and teaching."""
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> float | None:
         """The expected error once an answer is out: what its noisy sums say about the values is public by then."""
-        return predicted_error(self, question, levels)
+        return find_error(self, question, levels)
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
         """An error bar for each number of the answer; None where nobody can honestly give one."""
@@ -142,145 +171,66 @@ class Weighing(Mechanism):
 
     def predict_error(self, question: Question, levels: Levels) -> float | None:
         weighting = weighting_of(self, question, levels)
-        return FAMILIES[question.statistic.family].predict(question, levels, weighting)
+        return FAMILIES[question.statistic.family].predict_error(question, levels, weighting)
 
     def worst_error(self, question: Question, levels: Levels) -> float | None:
-        return FAMILIES[question.statistic.family].worst(question, levels, weighting_of(self, question, levels))
+        weighting = weighting_of(self, question, levels)
+        return FAMILIES[question.statistic.family].worst_error(question, levels, weighting)
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> float | None:
-        weighting, predicted = weighting_of(self, question, levels), predicted_error(self, question, levels)
-        return FAMILIES[question.statistic.family].state(question, levels, weighting, answer, predicted)
+        weighting, predicted = weighting_of(self, question, levels), find_error(self, question, levels)
+        return FAMILIES[question.statistic.family].stated_error(question, levels, weighting, answer, predicted)
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
         weighting = weighting_of(self, question, levels)
-        return FAMILIES[question.statistic.family].bars(question, levels, weighting, answer)
+        return FAMILIES[question.statistic.family].error_bars(question, levels, weighting, answer)
 
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
         return question.statistic.draw(question, weighting_of(self, question, people.levels), people, entropy)
 
-    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> NDArray[np.float64]:
+    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
         weighting = weighting_of(self, question, people.levels)
         return question.statistic.simulate(question, weighting, people, entropy, size)
 
-    def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         return question.statistic.distribution(question, weighting_of(self, question, people.levels), people)
 
 
-# What is worked out about a roster is kept with its levels, which threads share: whoever puts something in does not
-# read it back, since another may have forgotten it. Every release asks for one of the errors, so these mind the size.
+# What is worked out about a roster ---------------------------------------------------------------------------------
+
+
+def remember(levels: Levels, key: Hashable, work_out: Callable[[], T]) -> T:
+    """What was worked out from public facts, kept with the levels.
+
+    Threads share it, and any of them may forget it all when it has grown: so nothing is read back after it was put in.
+    """
+    known = levels.worked_out
+    found: tuple[T] | None = known.get(key)
+    if found is None:
+        if len(known) > _MOST_WORKED_OUT:
+            known.clear()
+        known[key] = found = (work_out(),)
+    return found[0]
 
 
 def weighting_of(mechanism: Weighing, question: Question, levels: Levels) -> Weighting:
-    """Its weights, remembered: a release asks several times."""
-    known, key = levels.worked_out, ("weighting", mechanism, question)
-    weighting: Weighting | None = known.get(key)
-    if weighting is None:
-        known[key] = weighting = mechanism.weigh(question, levels)
-    return weighting
+    """A mechanism's weights, remembered: a release asks several times."""
+    return remember(levels, ("weighting", mechanism, question), lambda: mechanism.weigh(question, levels))
 
 
-def predicted_error(mechanism: Mechanism, question: Question, levels: Levels) -> float | None:
-    """The predicted error, remembered: whoever plans and whoever releases ask for the same number."""
-    known, key = levels.worked_out, ("predicted", mechanism, question)
-    found: tuple[float | None] | None = known.get(key)
-    if found is None:
-        if len(known) > _MOST_WORKED_OUT:
-            known.clear()
-        known[key] = found = (mechanism.predict_error(question, levels),)
-    return found[0]
+def find_error(mechanism: Mechanism, question: Question, levels: Levels, *, worst: bool = False) -> float | None:
+    """The predicted or the worst error, remembered: plans and releases ask for the same number."""
+    work_out = mechanism.worst_error if worst else mechanism.predict_error
+    return remember(levels, ("error", worst, mechanism, question), lambda: work_out(question, levels))
 
 
-def worst_error(mechanism: Mechanism, question: Question, levels: Levels) -> float | None:
-    """The worst error, remembered likewise."""
-    known, key = levels.worked_out, ("worst", mechanism, question)
-    found: tuple[float | None] | None = known.get(key)
-    if found is None:
-        if len(known) > _MOST_WORKED_OUT:
-            known.clear()
-        known[key] = found = (mechanism.worst_error(question, levels),)
-    return found[0]
+def judge_error(mechanism: Mechanism, question: Question, levels: Levels) -> float:
+    """The error that counts under the question's assumption; infinite where none can be predicted."""
+    error = find_error(mechanism, question, levels, worst=question.assume == "nothing")
+    return math.inf if error is None else error
 
 
-# One threshold for everyone ----------------------------------------------------------------------------------------
-
-
-class Thresholded(Weighing):
-    """What threshold and sample share: one threshold for everyone, and whether totals are rescaled."""
-
-    threshold: float | str
-    rescale: bool
-    #: Whether people are kept by coins.
-    coins: ClassVar[bool] = False
-
-    @abstractmethod
-    def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Weightings:
-        """What is expected of people at each of several thresholds in nano-epsilon."""
-
-    def at(self, question: Question, levels: Levels) -> int:
-        """The threshold in nano-epsilon."""
-        return resolve_threshold(self.threshold, levels, lambda: _best(self, question, levels))
-
-    @property
-    def rest(self) -> Rest:
-        """What becomes of what the threshold leaves out."""
-        return Rest.RESCALED if self.rescale else Rest.OMITTED
-
-    def options(self, question: Question, levels: Levels) -> dict[str, Any]:
-        return {"threshold": to_epsilon(self.at(question, levels)), "rescale": self.rescale}
-
-
-def resolve_threshold(threshold: Any, levels: Levels, best: Callable[[], int]) -> int:
-    """A threshold in nano-epsilon, from the roster and other public facts alone, within the finite preferences."""
-    if threshold == "max":
-        return levels.largest
-    if threshold == "mean":
-        return levels.mean
-    if threshold == "best":
-        return best()
-    if isinstance(threshold, (str, bool)) or not isinstance(threshold, (int, float)) or math.isnan(threshold):
-        raise PlanError(f"Unknown threshold {threshold!r}.", suggest='a number, "max", "mean" or "best"')
-    low, high = to_epsilon(levels.smallest), to_epsilon(levels.largest)
-    if not low <= threshold <= high:
-        raise PlanError(
-            f"A threshold of {threshold:g} lies outside the preferences.",
-            rule=f"It must lie between the strictest and the most open finite epsilon, {low:g} and {high:g}.",
-        )
-    nano = to_nano(float(threshold))
-    assert nano is not None
-    return nano
-
-
-def _best(mechanism: Thresholded, question: Question, levels: Levels) -> int:
-    """The best threshold, remembered."""
-    known, key = levels.worked_out, ("threshold", mechanism, question)
-    found: int | None = known.get(key)
-    if found is None:
-        known[key] = found = _find_best(mechanism, question, levels)
-    return found
-
-
-def _find_best(mechanism: Thresholded, question: Question, levels: Levels) -> int:
-    """The preference on the roster, or a number between two of them, with the least predicted error."""
-    steps = max(1, len(levels.finite) // _TRIED)
-    candidates = {*levels.finite[::steps], levels.largest, levels.mean}
-    # Without coins a number below the next preference keeps the same people with more noise: preferences are enough.
-    if len(levels.finite) > 1 and (mechanism.coins or steps > 1):
-        ratio = levels.largest / levels.smallest
-        candidates |= {math.floor(levels.smallest * ratio ** (k / _TRIED)) for k in range(1, _TRIED)}
-    # Where nothing can be predicted, the largest: it keeps the noise least.
-    ordered = sorted(candidates, reverse=True)
-    weightings = mechanism.weigh_many(levels, np.array(ordered, float))
-    errors = FAMILIES[question.statistic.family].predict_many(question, levels, weightings)
-    return ordered[int(errors.argmin())]
-
-
-# What there is --------------------------------------------------------------------------------------------------------
-
-
-def charge_table(levels: Levels, charges: Charges) -> dict[float, float]:
-    """{granted epsilon: epsilon spent}; public people have no balance and spend nothing."""
-    pairs = zip(levels.grants, charges, strict=True)
-    return {to_epsilon(granted): 0.0 if spent is None else to_epsilon(spent) for granted, spent in pairs}
+# What there is -----------------------------------------------------------------------------------------------------
 
 
 _REGISTRY: dict[str, list[type[Mechanism]]] = {}
@@ -311,10 +261,14 @@ def _overlap(one: type[Mechanism], other: type[Mechanism]) -> bool:
     return one.statistics is None or other.statistics is None or bool(set(one.statistics) & set(other.statistics))
 
 
-def registered(privacy: str = "personalized") -> dict[str, type[Mechanism]]:
-    """Every mechanism that gives a kind of privacy, by name; "group" is served by those for "individual"."""
-    wanted = "individual" if privacy == "group" else privacy
-    return {name: kinds[0] for name, kinds in _REGISTRY.items() if kinds[0].privacy == wanted}
+def _given_by(privacy: str) -> str:
+    """Which privacy a mechanism must give; "group" is served by those for "individual"."""
+    return "individual" if privacy == "group" else privacy
+
+
+def list_mechanisms(privacy: str = "personalized") -> dict[str, type[Mechanism]]:
+    """Every mechanism that gives a kind of privacy, by name."""
+    return {name: kinds[0] for name, kinds in _REGISTRY.items() if kinds[0].privacy == _given_by(privacy)}
 
 
 def kind_for(name: str, statistic: Statistic) -> type[Mechanism]:
@@ -333,59 +287,51 @@ class Settings:
     gamma: int | None = None
     inside: str | None = None
 
-    def given(self) -> dict[str, Any]:
-        """Those that were set."""
-        return {key: value for key, value in self.__dict__.items() if value is not None}
-
 
 def create(name: str, statistic: Statistic, **options: Any) -> Mechanism:
     """A mechanism by name, for a statistic; options left at None keep the mechanism's defaults."""
     if name not in _REGISTRY:
         raise PlanError(f"Unknown mechanism {name!r}.", suggest=", ".join(["auto", *sorted(_REGISTRY)]))
     given = {key: value for key, value in options.items() if value is not None}
-    kind = kind_for(name, statistic)
-    unknown = sorted(set(given) - options_of(kind))
-    if unknown:
-        takers = sorted(other for other, kinds in _REGISTRY.items() if unknown[0] in options_of(kinds[0]))
-        raise PlanError(f"{name!r} takes no {unknown[0]!r}.", suggest=f"one of {', '.join(takers)}")
-    build: Callable[..., Mechanism] = kind
-    return build(**given)
+    kind: Callable[..., Mechanism] = kind_for(name, statistic)
+    for option in sorted(set(given) - option_names(kind)):
+        takers = sorted(other for other, kinds in _REGISTRY.items() if option in option_names(kinds[0]))
+        raise PlanError((f"{name!r} takes no ", Argument(option), "."), suggest=f"one of {', '.join(takers)}")
+    return kind(**given)
 
 
-def options_of(kind: type[Mechanism]) -> set[str]:
+def option_names(kind: Any) -> set[str]:
     """The names of a mechanism's options."""
     return set(getattr(kind, "__dataclass_fields__", {}))
 
 
 def serving(question: Question, levels: Levels, settings: Settings) -> list[Mechanism]:
     """Every mechanism that can serve, with the options that it takes."""
-    found, given = [], settings.given()
-    for name in registered(question.privacy):
+    found = []
+    for name in list_mechanisms(question.privacy):
         kind = kind_for(name, question.statistic)
-        if not kind.serves(question.statistic):
-            continue
-        taken = options_of(kind)
-        options = {key: value for key, value in given.items() if key in taken}
-        mechanism = create(name, question.statistic, **options)
-        if mechanism.refuses(question, levels) is None:
-            found.append(mechanism)
+        if kind.serves(question.statistic):
+            taken = option_names(kind)
+            options = {key: value for key, value in vars(settings).items() if key in taken}
+            found.append(create(name, question.statistic, **options))
+    found = [mechanism for mechanism in found if mechanism.refuses(question, levels) is None]
     if not found:
-        raise PlanError(f'Nothing gives privacy="{question.privacy}" for a {question.statistic.name}.')
+        privacy = Argument("privacy", question.privacy)
+        raise PlanError(("Nothing gives ", privacy, f" for a {question.statistic.name}."))
     return found
 
 
 def take_named(name: str, question: Question, levels: Levels, settings: Settings) -> tuple[Mechanism, str]:
     """(the mechanism of that name, why it was taken), if it can serve the question."""
-    mechanism = create(name, question.statistic, **settings.given())
-    if question.privacy != "personalized" and name not in registered(question.privacy):
-        refusal: str | None = f'it gives personalized privacy, not privacy="{question.privacy}"'
-    else:
-        refusal = mechanism.refuses(question, levels)
+    mechanism = create(name, question.statistic, **vars(settings))
+    refusal = mechanism.refuses(question, levels)
     if refusal is None:
         return mechanism, f"Asked for by name: {mechanism.explain(question, levels)}."
-    others = [create(other, question.statistic) for other in registered(question.privacy)]
+    others = [create(other, question.statistic) for other in list_mechanisms(question.privacy)]
     able = sorted(other.name for other in others if other.refuses(question, levels) is None)
+    listed = f'one of {", ".join(able)}, or "auto"'
+    alike = mechanism.privacy == _given_by(question.privacy)
     raise PlanError(
         f"{name!r} cannot serve a {question.statistic.name}: {refusal}.",
-        suggest=f'one of {", ".join(able)}, or "auto"' if able else 'privacy="personalized"',
+        suggest=listed if able and alike else Argument("privacy", "personalized" if alike else mechanism.privacy),
     )

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from epsilons.accuracy import order as order_accuracy
 from epsilons.accuracy.count import CountBar, count_error, worst_count_error
 from epsilons.accuracy.intervals import ErrorBar
-from epsilons.errors import PlanError
+from epsilons.arguments import check_whole
+from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO
-from epsilons.mechanisms.base import Charges, Mechanism, register
+from epsilons.mechanisms.base import Mechanism, register
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import Block, SegmentSampler
 from epsilons.preferences import Levels, roster_of
-from epsilons.statistics.base import Answer, Question
+from epsilons.statistics.base import Answer, Floats, Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import RankCost, outward
@@ -42,9 +43,6 @@ class Exponential(Mechanism):
     gist: ClassVar[str] = "an answer is likely if few and open people would make it true"
     imputes: ClassVar[bool] = True
 
-    def charge(self, question: Question, levels: Levels) -> Charges:
-        return levels.grants
-
     @abstractmethod
     def sampler(self, question: Question, people: People) -> SegmentSampler:
         """The answers as segments."""
@@ -53,11 +51,11 @@ class Exponential(Mechanism):
     def outcomes(self, question: Question, drawn: NDArray[np.int64]) -> NDArray[Any]:
         """The answers that the sampler's outcomes stand for."""
 
-    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> NDArray[np.float64]:
+    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
         drawn = self.sampler(question, people).draw_many(entropy, size)
         return self.outcomes(question, drawn).astype(float)
 
-    def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         drawn, chances = self.sampler(question, people).probabilities()
         with np.errstate(divide="ignore"):
             logs = np.log(chances)
@@ -128,9 +126,6 @@ class ExponentialOrder(Exponential):
     def predict_error(self, question: Question, levels: Levels) -> float | None:
         return order_accuracy.rank_error(question, levels)
 
-    def worst_error(self, question: Question, levels: Levels) -> float | None:
-        return None
-
     def sampler(self, question: Question, people: People) -> SegmentSampler:
         statistic = cast(Order, question.statistic)
         cells = people.cells(statistic).with_missing_at(statistic.default_cell)
@@ -150,24 +145,22 @@ def count_block(ones: NDArray[np.int64], levels: Levels) -> Block:
     Going up changes zeros into ones, the cheapest people first; going down changes ones into zeros.
     """
     true = int(ones.sum())
-    first, direction, count, cost, slope = [true], [1], [1], [0], [0]
+    #: (first outcome, direction, how many, cost of the first, cost of each further step)
+    runs = [(true, 1, 1, 0, 0)]
     for step in (1, -1):
         outcome, price = true, 0
         for grant, size, have in zip(levels.grants, levels.sizes, ones.tolist(), strict=True):
             changeable = size - have if step > 0 else have
             if grant is None or changeable == 0:
                 continue
-            first.append(outcome + step)
-            direction.append(step)
-            count.append(changeable)
-            cost.append(price + grant)
-            slope.append(grant)
+            runs.append((outcome + step, step, changeable, price + grant, grant))
             outcome += step * changeable
             price += grant * changeable
+    first, direction, count, cost, slope = (list(column) for column in zip(*runs, strict=True))
     return Block(first=first, direction=direction, count=count, cost=cost, slope=slope, left_over=0, floor=0)
 
 
-def count_pmf(values: Any, epsilons: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def count_pmf(values: Any, epsilons: Any) -> tuple[NDArray[np.int64], Floats]:
     """Every possible count and its exact probability.
 
     >>> outcomes, probabilities = count_pmf([1, 0], [1.0, 2.0])
@@ -175,13 +168,12 @@ def count_pmf(values: Any, epsilons: Any) -> tuple[NDArray[np.int64], NDArray[np
     ([0, 1, 2], [0.3072, 0.5065, 0.1863])
     """
     people = ArrayPeople.of(values, roster_of(epsilons))
-    sampler = ExponentialCount().sampler(Question(Count()), people)
-    return fill_outcomes(sampler, np.arange(people.levels.size + 1))
+    return fill_outcomes(ExponentialCount().sampler(Question(Count()), people), np.arange(people.levels.size + 1))
 
 
 def order_pmf(
     values: Any, epsilons: Any, *, rank: int, bounds: tuple[float, float], step: float | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Every grid point and its exact probability of being released as the value at a 0-based rank.
 
     >>> outcomes, probabilities = order_pmf([3, 5, 6, 9, 11], [.1, 1, 1, .5, 1], rank=2, bounds=(1, 12), step=1)
@@ -189,14 +181,16 @@ def order_pmf(
     6
     """
     people = ArrayPeople.of(values, roster_of(epsilons))
-    if isinstance(rank, bool) or not isinstance(rank, (int, np.integer)) or not 0 <= rank < people.levels.size:
-        raise PlanError(f"rank={rank!r} is not allowed.", rule="Ranks are 0-based, less than the number of people.")
-    statistic = Order(bounds, step, from_low=int(rank), label="quantile")
-    sampler = ExponentialOrder().sampler(Question(statistic), people)
-    return fill_outcomes(sampler, statistic.outcomes())
+    try:
+        place = check_whole(rank, 0, people.levels.size - 1)
+    except TypeError:
+        rule = "Ranks are 0-based, less than the number of people."
+        raise PlanError((Argument("rank", rank), " is not allowed."), rule=rule) from None
+    statistic = Order(bounds, step, from_low=place, label="quantile")
+    return fill_outcomes(ExponentialOrder().sampler(Question(statistic), people), statistic.outcomes())
 
 
-def fill_outcomes(sampler: SegmentSampler, outcomes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def fill_outcomes(sampler: SegmentSampler, outcomes: NDArray[Any]) -> tuple[NDArray[Any], Floats]:
     """Answers that public people rule out have probability 0 and are listed too."""
     place, chance = sampler.probabilities()
     probabilities = np.zeros(len(outcomes))

@@ -19,20 +19,20 @@ from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.preferences import Levels
 from epsilons.statistics import sensitivity
 from epsilons.statistics.additive import Additive
-from epsilons.statistics.base import Answer, Question
+from epsilons.statistics.base import Answer, Floats, Question
 from epsilons.statistics.order import Order
 from epsilons.statistics.sensitivity import Local
 from epsilons.statistics.total import Bounded
 from epsilons.statistics.unbounded import UnboundedOrder
 from epsilons.summaries import People
 from epsilons.summaries.arrays import array_people, centred_steps
+from epsilons.summaries.cells import SortedCells
 from epsilons.summaries.values import as_numbers
 
 NOT_DP = (
-    "Individual DP is not DP: the noise depends on the data, so whoever knows everybody else may learn a person's "
+    "Individual DP is not DP: the noise depends on the data, so anyone who knows everybody else may learn a person's "
     "value for certain (knowing 0, 0, 0 and 1, an exact median of 0 shows that the fifth value is 0, a noisy one that "
-    "it is 1). "
-    "The bound holds only with the noise's scale taken as given."
+    "it is 1). The bound holds only with the noise's scale taken as given."
 )
 
 
@@ -59,20 +59,6 @@ class LocalSensitivity(Mechanism):
     caveats: ClassVar[tuple[str, ...]] = (NOT_DP,)
     imputes: ClassVar[bool] = True
 
-    def refuses(self, question: Question, levels: Levels) -> str | None:
-        if question.privacy == "personalized":
-            return 'it is individual DP, not DP, and must be asked for with privacy="individual"'
-        return super().refuses(question, levels)
-
-    def charge(self, question: Question, levels: Levels) -> Charges:
-        return levels.grants
-
-    def predict_error(self, question: Question, levels: Levels) -> float | None:
-        return None
-
-    def worst_error(self, question: Question, levels: Levels) -> float | None:
-        return None
-
     def why_no_interval(self, question: Question) -> str:
         return "Its width would show how far single people could move the answer, which is data."
 
@@ -91,14 +77,13 @@ class LocalSensitivity(Mechanism):
 
     def rate(self, question: Question, people: People) -> Fraction | None:
         """1/b(D) per step of the answer; None where nobody can move it. Private: it must never leave this room."""
+        grants: Charges = question.groups or people.levels.grants
         if question.groups:
-            reaches = [self.group_reach(question, people, size) for size in range(1, len(question.groups) + 1)]
-            pairs = list(zip(question.groups, reaches, strict=True))
+            reaches = tuple(self.group_reach(question, people, size) for size in range(1, len(grants) + 1))
         else:
-            reach = self.reach(question, people)
-            pairs = [(g, r) for g, r in zip(people.levels.grants, reach, strict=True) if g is not None]
-        rates = [Fraction(grant, NANO * reach) for grant, reach in pairs if reach > 0]
-        return min(rates, default=None)
+            reaches = self.reach(question, people)
+        pairs = zip(grants, reaches, strict=True)
+        return min((Fraction(g, NANO * reach) for g, reach in pairs if g is not None and reach > 0), default=None)
 
     # Many draws, and exact distributions ---------------------------------------------------------------------------
 
@@ -110,22 +95,20 @@ class LocalSensitivity(Mechanism):
         """How many steps answers can lie apart."""
         return people.levels.size
 
-    def values(self, question: Question, steps: NDArray[np.float64], step: Fraction) -> NDArray[np.float64]:
+    def outcomes(self, question: Question, steps: Floats, step: Fraction) -> Floats:
         """Answers from steps."""
         return steps
 
-    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> NDArray[np.float64]:
+    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
         here, rate = self.here(question, people), self.rate(question, people)
         noise = 0 if rate is None else discrete_laplace_many(entropy, rate, size)
         steps = np.full(size, here.answer) + noise
-        return self.values(question, steps.astype(float), here.step)
+        return self.outcomes(question, steps.astype(float), here.step)
 
-    def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         return self.distribution_at(question, people, self.rate(question, people))
 
-    def distribution_at(
-        self, question: Question, people: People, rate: Fraction | None
-    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def distribution_at(self, question: Question, people: People, rate: Fraction | None) -> tuple[NDArray[Any], Floats]:
         """With the noise's scale frozen at another data set's, before clipping: what the guarantee speaks of.
 
         Outcomes are in steps of the answer; the first and the last one stand for everything beyond.
@@ -229,36 +212,34 @@ class LocalOrder(LocalSensitivity):
         return self.here(question, people).reach
 
     def group_reach(self, question: Question, people: People, size: int) -> int:
-        statistic = cast(Order, question.statistic)
-        cells = people.cells(statistic).with_missing_at(statistic.default_cell)
+        statistic, cells, averaged = self._cells(question, people)
         x = sensitivity.Ranked.of(cells, statistic.points)
-        if _averages(statistic, cells.people):
+        if averaged:
             return sensitivity.group_even_median_reach(x, cells.people, size)
         return sensitivity.group_rank_reach(x, statistic.rank(cells.people), size)
 
     def here(self, question: Question, people: People) -> Local:
-        statistic = cast(Order, question.statistic)
-        cells = people.cells(statistic).with_missing_at(statistic.default_cell)
-        averaged = _averages(statistic, cells.people)
+        statistic, cells, averaged = self._cells(question, people)
         return sensitivity.order_local(cells, statistic.points, statistic.rank(cells.people), averaged)
 
+    def _cells(self, question: Question, people: People) -> tuple[Order, SortedCells, bool]:
+        """(statistic, everybody's cells, whether it is the median of an even number of values: the average of two)."""
+        statistic = cast(Order, question.statistic)
+        cells = people.cells(statistic).with_missing_at(statistic.default_cell)
+        return statistic, cells, statistic.label == "median" and cells.people % 2 == 0
+
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
-        statistic, rate, here = (
-            cast(Order, question.statistic),
-            self.rate(question, people),
-            self.here(question, people),
-        )
+        statistic, rate = cast(Order, question.statistic), self.rate(question, people)
+        here = self.here(question, people)
         place = (here.answer + _noise(entropy, rate)) * here.step
         return Answer(statistic.value(min(max(place, Fraction(0)), Fraction(statistic.points - 1))))
 
     def span(self, question: Question, people: People) -> int:
         return 2 * cast(Order, question.statistic).points
 
-    def values(self, question: Question, steps: NDArray[np.float64], step: Fraction) -> NDArray[np.float64]:
-        statistic = cast(Order, question.statistic)
-        place = np.clip(steps * float(step), 0, statistic.points - 1)
-        outcomes = statistic.outcomes()
-        answers: NDArray[np.float64] = outcomes[0] + (outcomes[1] - outcomes[0]) * place
+    def outcomes(self, question: Question, steps: Floats, step: Fraction) -> Floats:
+        points = cast(Order, question.statistic).outcomes()
+        answers: Floats = points[0] + (points[1] - points[0]) * np.clip(steps * float(step), 0, len(points) - 1)
         return answers
 
 
@@ -291,11 +272,6 @@ class LocalUnbounded(LocalSensitivity):
         statistic, rate = cast(UnboundedOrder, question.statistic), self.rate(question, people)
         here = self._local(question, people)
         return Answer(float((here.answer + _noise(entropy, rate)) * here.step * statistic.grid))
-
-
-def _averages(statistic: Order, people: int) -> bool:
-    """The median of an even number of values is the average of the two middle ones (Soria-Comas et al. 2017)."""
-    return statistic.label == "median" and people % 2 == 0
 
 
 def _noise(entropy: Entropy, rate: Fraction | None) -> int:

@@ -17,19 +17,17 @@ from epsilons.accuracy.additive import seen_moments
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel
 from epsilons.accuracy.relation import LevelAnswer, relation
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import Charges, Mechanism, register
+from epsilons.mechanisms.base import Mechanism, register
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Axis, Moments, product_distribution
-from epsilons.statistics.base import Answer, Question, equivalent_scale
+from epsilons.statistics.base import Answer, Floats, Question, equivalent_scale
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import WeightCost, outward
 from epsilons.summaries import People
 from epsilons.summaries.cells import SortedCells
-
-Floats = NDArray[np.float64]
 
 
 class Mixed(Mechanism):
@@ -43,9 +41,6 @@ class Mixed(Mechanism):
     serves_only: ClassVar[str] = "it serves counts, sums, means and quantiles strictly between 0 and 1"
     needs_public_count: ClassVar[bool] = True
     gist: ClassVar[str] = "each level answers for itself, then they are mixed"
-
-    def charge(self, question: Question, levels: Levels) -> Charges:
-        return levels.grants
 
     def shares(self, question: Question, levels: Levels) -> Floats:
         """The weight of each level's answer; they sum to one. Post-processing: floats do no harm."""
@@ -122,14 +117,11 @@ class MixedMean(Mixed):
         return scales
 
     def _inverse(self, question: Question, grant: int) -> Fraction:
-        statistic = cast(Additive, question.statistic)
-        return Fraction(grant, NANO * statistic.parts[0].reach[question.neighbors])
+        return Fraction(grant, NANO * cast(Additive, question.statistic).parts[0].reach[question.neighbors])
 
     def _total(self, question: Question, levels: Levels) -> int:
         """What turns a mean into the answer: nothing for a mean, the number of people for totals."""
         return levels.size // cast(Additive, question.statistic).divisor(levels.size)
-
-    # Predictions -------------------------------------------------------------------------------------------------
 
     def predict_error(self, question: Question, levels: Levels) -> float | None:
         model = self._model(question, levels, cast(Additive, question.statistic).guess(question))
@@ -165,49 +157,39 @@ class MixedMean(Mixed):
         population = total * math.sqrt(moments.variance / levels.size)
         return ErrorModel(tuple(float(s) for s in laplace if s > 0), total * math.sqrt(luck), population)
 
-    # Draws -------------------------------------------------------------------------------------------------------
-
     def level_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
-        levels = people.levels
-        sums = [int(s) for s in people.tally(cast(Additive, question.statistic))[0][:, 0]]
-        facts = zip(levels.grants, levels.sizes, sums, strict=True)
-        return np.array([self._level_means(question, *level, entropy, size) for level in facts])
+        """The noisy mean of each level: its integer sum, an integer noise, divided by its public size."""
+        levels, statistic = people.levels, cast(Additive, question.statistic)
+        means = []
+        for grant, people_there, exact in zip(
+            levels.grants, levels.sizes, people.tally(statistic)[0][:, 0], strict=True
+        ):
+            noise: Any = np.zeros(size, int)
+            if grant is not None and size == 1:
+                noise = np.array([discrete_laplace(entropy, self._inverse(question, grant))], object)
+            elif grant is not None:
+                noise = discrete_laplace_many(entropy, self._inverse(question, grant), size)
+            means.append((int(exact) + noise).astype(float) * (statistic.units[0] / people_there))
+        return statistic.coin_origin + np.array(means)
 
     def mix(self, question: Question, levels: Levels, answers: Floats) -> Floats:
         mixed: Floats = self._total(question, levels) * (self.shares(question, levels) @ answers)
         return mixed
 
-    def _level_means(
-        self, question: Question, grant: int | None, size: int, exact: int, entropy: Entropy, draws: int
-    ) -> Floats:
-        """The noisy mean of one level: its integer sum, an integer noise, divided by its public size."""
-        statistic = cast(Additive, question.statistic)
-        if grant is None:
-            noisy = np.full(draws, exact)
-        elif draws == 1:
-            noisy = np.array([exact + discrete_laplace(entropy, self._inverse(question, grant))], object)
-        else:
-            noisy = exact + discrete_laplace_many(entropy, self._inverse(question, grant), draws)
-        means: Floats = noisy.astype(float) * (statistic.units[0] / size)
-        return statistic.coin_origin + means
-
     def details(self, question: Question, levels: Levels, answers: Floats, value: float) -> dict[str, Any]:
         """The levels' own noisy answers, and what they say about preferences and values: no extra charge."""
-        variance = self.spread(question)
-        if question.statistic.name == "count":
-            ones = min(value / self._total(question, levels), 1.0)
-            variance = max(ones * (1 - ones), 1e-9)
+        ones = min(value / self._total(question, levels), 1.0)
+        variance = max(ones * (1 - ones), 1e-9) if question.statistic.name == "count" else self.spread(question)
         rows = self.level_rows(question, levels, answers, variance)
         return {"levels": [row.to_dict() for row in rows], "relation": relation(rows)}
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         """Of the levels' own answers, which is all that is released."""
         statistic, levels = cast(Additive, question.statistic), people.levels
-        reach = statistic.parts[0].reach["absent"]
-        private = [j for j, grant in enumerate(levels.grants) if grant is not None]
-        axes = [Axis(reach, levels.sizes[j], self._inverse(question, levels.grants[j] or 0)) for j in private]
-        sums = people.tally(statistic)[0][:, 0]
-        return product_distribution(axes, [(1.0, [int(sums[j]) for j in private])])
+        reach, private = statistic.parts[0].reach["absent"], zip(levels.finite, levels.sizes, strict=False)
+        axes = [Axis(reach, size, self._inverse(question, grant)) for grant, size in private]  # public people come last
+        sums = people.tally(statistic)[0][: len(axes), 0]
+        return product_distribution(axes, [(1.0, [int(one) for one in sums])])
 
 
 @register
@@ -243,9 +225,6 @@ class MixedQuantile(Mixed):
     def predict_error(self, question: Question, levels: Levels) -> float | None:
         return order_accuracy.mixed_quantile_error(question, levels, self.shares(question, levels))
 
-    def worst_error(self, question: Question, levels: Levels) -> float | None:
-        return None
-
     def mix(self, question: Question, levels: Levels, answers: Floats) -> Floats:
         return np.clip(self.shares(question, levels) @ answers, *cast(Order, question.statistic).bounds)
 
@@ -259,9 +238,8 @@ class MixedQuantile(Mixed):
 
     def _samplers(self, statistic: Order, people: People) -> list[tuple[SegmentSampler | None, int]]:
         """For each level its exponential mechanism, or for public people the exact answer."""
-        grants = people.levels.grants
+        grants, cells = people.levels.grants, people.cells(statistic)
         assert statistic.q is not None
-        cells = people.cells(statistic)
         codes = cells.codes(0, cells.people)
         found: list[tuple[SegmentSampler | None, int]] = []
         for code, grant in enumerate(grants):

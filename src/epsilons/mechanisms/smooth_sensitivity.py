@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.arguments import INSIDE, SCALES, check_gamma, check_name
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import Charges, Mechanism, register, resolve_threshold
+from epsilons.mechanisms.base import Charges, Mechanism, register
+from epsilons.mechanisms.sample import resolve_threshold
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.noise.heavy import draw_many_on_grid, draw_on_grid, steepest_slope, steepest_stretch
 from epsilons.noise.pmf import heavy_log_probabilities
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Answer, Coins, Question
+from epsilons.statistics.base import Answer, Coins, Floats, Question
 from epsilons.statistics.order import Order
 from epsilons.statistics.sensitivity import RELATIVE_ERROR, smooth_sensitivity
 from epsilons.summaries import People
@@ -29,7 +30,7 @@ from epsilons.summaries.cells import SortedCells
 _ENOUGH_BETA = Fraction(7, 10)
 #: What the rounding of S adds to beta: two factors of 1 +- RELATIVE_ERROR, and a little room.
 _ROUNDING = 4 * RELATIVE_ERROR
-#: Room that the paper's calibration must leave, as a fraction of epsilon, for that rounding at 1 nano-epsilon.
+#: Room that the "paper" calibration must leave, as a fraction of epsilon, for that rounding at 1 nano-epsilon.
 _ROOM = Fraction(1, 256)
 
 
@@ -42,34 +43,26 @@ class Calibration:
     beta: Fraction
 
 
-def tight_calibration(gamma: int, epsilon: Fraction) -> Calibration:
-    """(g-1)^((g-1)/g) alpha + max(1, g-1) beta = epsilon, less what the rounding of S may cost.
+@lru_cache(maxsize=256)
+def calibrate(scale: str, gamma: int, nano: int) -> Calibration:
+    """At so many nano-epsilons; (g-1)^((g-1)/g) alpha + max(1, g-1) beta is epsilon at most.
 
-    Half of epsilon goes to each, since S falls about like 1/beta and the noise grows like 1/alpha, but beta has enough
-    at 0.7.
+    "tight": equal to it, less what the rounding of S may cost. Half of epsilon goes to each, since S falls about like
+    1/beta and the noise grows like 1/alpha, but beta has enough at 0.7. "paper": Soria-Comas et al. 2017, section
+    6.1.4: noise 4 gamma/epsilon S_beta Z; beta = epsilon/gamma, not epsilon.
     """
-    power = Fraction(gamma)
+    power, epsilon = Fraction(gamma), Fraction(nano, NANO)
+    if scale == "paper":
+        return Calibration(power, epsilon / (4 * gamma), epsilon / gamma)
     slope, stretch = steepest_slope(power), steepest_stretch(power)
     beta = min(epsilon / (2 * stretch), _ENOUGH_BETA)
-    alpha = (epsilon - stretch * (beta + _ROUNDING)) / (slope * (1 + RELATIVE_ERROR))
-    return Calibration(power, alpha, beta)
-
-
-def paper_calibration(gamma: int, epsilon: Fraction) -> Calibration:
-    """Soria-Comas et al. 2017, section 6.1.4: noise 4 gamma/epsilon S_beta Z; beta = epsilon/gamma, not epsilon."""
-    return Calibration(Fraction(gamma), epsilon / (4 * gamma), epsilon / gamma)
+    return Calibration(power, (epsilon - stretch * (beta + _ROUNDING)) / (slope * (1 + RELATIVE_ERROR)), beta)
 
 
 def paper_loss(gamma: int) -> Fraction:
-    """No less than the loss of the paper's calibration that can be proved, as a fraction of epsilon."""
+    """No less than the loss of the "paper" calibration that can be proved, as a fraction of epsilon."""
     power = Fraction(gamma)
     return steepest_slope(power) / (4 * gamma) + steepest_stretch(power) / gamma
-
-
-@lru_cache(maxsize=256)
-def calibrate(scale: str, gamma: int, nano: int) -> Calibration:
-    """The calibration at so many nano-epsilons."""
-    return (tight_calibration if scale == "tight" else paper_calibration)(gamma, Fraction(nano, NANO))
 
 
 @register
@@ -110,10 +103,11 @@ class SmoothSensitivity(Mechanism):
         check_name("inside", self.inside, INSIDE)
         object.__setattr__(self, "gamma", check_gamma(self.gamma))
         if self.scale == "paper" and paper_loss(self.gamma) > 1 - _ROOM:
+            paper, tight = Argument("scale", "paper"), Argument("scale", "tight")
             raise PlanError(
-                f"The paper's scale is not proved private at gamma={self.gamma}.",
+                (paper, " is not proved private at ", Argument("gamma", self.gamma), "."),
                 rule=f"There its loss is bounded by {float(paper_loss(self.gamma)):.3f} epsilon only.",
-                suggest='gamma from 2 to 6, or scale="tight"',
+                suggest=(Argument("gamma"), " from 2 to 6, or ", tight),
             )
 
     def epsilon(self, question: Question, levels: Levels) -> int:
@@ -126,23 +120,14 @@ class SmoothSensitivity(Mechanism):
         return resolve_threshold(self.threshold, levels, lambda: levels.largest)
 
     def charge(self, question: Question, levels: Levels) -> Charges:
-        t = self.epsilon(question, levels)
-        paid = [None if g is None else min(g, t) for g in levels.grants]
-        if self.inside == "threshold":
-            paid = [0 if g is not None and g < t else p for g, p in zip(levels.grants, paid, strict=True)]
-        return tuple(paid)
+        t, cut = self.epsilon(question, levels), self.inside == "threshold"
+        return tuple(None if g is None else 0 if cut and g < t else min(g, t) for g in levels.grants)
 
     def used(self, question: Question, levels: Levels) -> float:
         if self.inside != "sample":
             return super().used(question, levels)
         pairs = zip(self._chances(question, levels), levels.sizes, strict=True)
         return float(Fraction(sum(c * n for c, n in pairs), ALWAYS * levels.size))
-
-    def predict_error(self, question: Question, levels: Levels) -> float | None:
-        return None
-
-    def worst_error(self, question: Question, levels: Levels) -> float | None:
-        return None
 
     # Draws -------------------------------------------------------------------------------------------------------
 
@@ -155,7 +140,7 @@ class SmoothSensitivity(Mechanism):
         centre, scale = self.noise(question, people.levels, cells)
         return Answer(statistic.value(draw_on_grid(entropy, centre, scale, Fraction(self.gamma), statistic.points)))
 
-    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> NDArray[np.float64]:
+    def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
         if self.inside == "sample":
             return np.array([self.draw(question, people, entropy).value for _ in range(size)], float)
         statistic = _order(question)
@@ -167,8 +152,8 @@ class SmoothSensitivity(Mechanism):
     def noise(self, question: Question, levels: Levels, cells: SortedCells) -> tuple[int, Fraction]:
         """(the true answer's grid point, the scale of its noise in grid points): both private.
 
-        With nobody there the answer may be anything and its sensitivity is the whole grid: whoever comes first can
-        move it no further, and then has a smooth sensitivity within a factor e^beta of that.
+        With nobody there the answer may be anything and its sensitivity is the whole grid: the first person can move
+        it no further, and then has a smooth sensitivity within a factor e^beta of that.
         """
         statistic = _order(question)
         calibration = calibrate(self.scale, self.gamma, self.epsilon(question, levels))
@@ -193,22 +178,19 @@ class SmoothSensitivity(Mechanism):
 
     # Exact distributions, for small inputs -----------------------------------------------------------------------
 
-    def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         """On the whole grid; inside a sample a mixture over every sample that can be drawn: 2^n of them."""
         statistic = _order(question)
         if self.inside != "sample":
             return statistic.outcomes(), self._law(question, people.levels, self._cells(question, people))
         total = np.full(statistic.points, -np.inf)
         for weight, sample in people.samples(self._chances(question, people.levels)):
-            law = self._law(question, people.levels, sample.cells(statistic))
-            total = np.logaddexp(total, math.log(weight) + law)
+            total = np.logaddexp(total, math.log(weight) + self._law(question, people.levels, sample.cells(statistic)))
         return statistic.outcomes(), total
 
-    def _law(self, question: Question, levels: Levels, cells: SortedCells) -> NDArray[np.float64]:
+    def _law(self, question: Question, levels: Levels, cells: SortedCells) -> Floats:
         centre, scale = self.noise(question, levels, cells)
         return _log_probabilities(centre, scale, self.gamma, _order(question).points)
-
-    # Words -------------------------------------------------------------------------------------------------------
 
     def options(self, question: Question, levels: Levels) -> dict[str, Any]:
         options: dict[str, Any] = {"scale": self.scale, "gamma": self.gamma, "inside": self.inside}
@@ -231,7 +213,7 @@ def _order(question: Question) -> Order:
 
 
 @lru_cache(maxsize=1024)
-def _log_probabilities(centre: int, scale: Fraction, gamma: int, points: int) -> NDArray[np.float64]:
+def _log_probabilities(centre: int, scale: Fraction, gamma: int, points: int) -> Floats:
     """Remembered, since an enumeration of neighbours meets the same law again and again; so nobody may write to it."""
     logs = heavy_log_probabilities(centre, scale, Fraction(gamma), points)
     logs.setflags(write=False)

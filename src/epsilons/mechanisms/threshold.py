@@ -1,4 +1,4 @@
-"""Only those who granted enough."""
+"""Only people who granted enough."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import Thresholded, register
+from epsilons.mechanisms.base import register
+from epsilons.mechanisms.sample import Thresholded
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Question, Weighting, Weightings
+from epsilons.statistics.base import Floats, Question, Weighting, Weightings
 
 
 @register
@@ -39,7 +39,7 @@ class Threshold(Thresholded):
         weights = tuple(1 if grant is None or grant >= t else 0 for grant in levels.grants)
         return Weighting(weights, 1, Fraction(t), self.rest)
 
-    def weigh_many(self, levels: Levels, thresholds: NDArray[np.float64]) -> Weightings:
+    def weigh_many(self, levels: Levels, thresholds: Floats) -> Weightings:
         granted = np.array([np.inf if grant is None else grant / NANO for grant in levels.grants])
         kept = (granted >= thresholds[:, None] / NANO).astype(float)
         return Weightings(kept, thresholds, 1, self.rest)

@@ -5,18 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import zip_longest
 from typing import Any, ClassVar, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Weighing, register, weighting_of
 from epsilons.mechanisms.exponential import fill_outcomes
 from epsilons.preferences import LARGEST_EPSILON, Levels, roster_of
-from epsilons.statistics.base import Question, Rest, Weighting, proportional
+from epsilons.statistics.base import Floats, Question, Rest, Weighting, proportional
 from epsilons.statistics.order import Order, quantile
 from epsilons.summaries.arrays import ArrayPeople
 
@@ -62,31 +58,29 @@ def saturation(levels: Levels, right_side: float) -> int:
     """
     goal = Fraction(right_side) * NANO * NANO
     slope, offset = 0, 0
-    finite = [(g, n) for g, n in zip(levels.grants, levels.sizes, strict=True) if g is not None]
-    nexts = [grant for grant, _ in finite[1:]]
-    for (grant, size), following in zip_longest(finite, nexts):
+    for grant, size in zip(levels.finite, levels.sizes, strict=False):  # public people come last
+        if slope and slope * grant - offset >= goal:
+            break
         slope += grant * size
         offset += grant * grant * size
-        if following is None or slope * following - offset >= goal:
-            break
     root = max(levels.smallest, math.floor((goal + offset) / slope))
     return min(root, LARGEST_EPSILON * NANO if None in levels.grants else levels.largest)
 
 
 def quantile_pmf(
     values: Any, epsilons: Any, q: float, *, bounds: tuple[float, float], step: float | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Every grid point and its exact probability of being released as the weighted quantile.
 
     >>> outcomes, probabilities = quantile_pmf([3, 5, 6, 9, 11], [.1, 1, 1, .5, 1], .5, bounds=(1, 12), step=1)
     >>> int(outcomes[probabilities.argmax()])
     6
     """
-    people = ArrayPeople.of(values, roster_of(epsilons))
-    statistic = quantile(q, bounds, step)
-    question, mechanism = Question(statistic), Weighted()
+    people, statistic, mechanism = ArrayPeople.of(values, roster_of(epsilons)), quantile(q, bounds, step), Weighted()
+    question = Question(statistic)
     refusal = mechanism.refuses(question, people.levels)
     if refusal is not None:
-        raise PlanError(f"q={q!r} is not allowed.", rule=f"{refusal.capitalize()}.", suggest="q=0.5")
+        what = (Argument("q", q), " is not allowed.")
+        raise PlanError(what, rule=f"{refusal.capitalize()}.", suggest=Argument("q", 0.5))
     weighting = weighting_of(mechanism, question, people.levels)
     return fill_outcomes(statistic.sampler(question, weighting, people.cells(statistic)), statistic.outcomes())

@@ -1,13 +1,28 @@
-"""Which mechanism: the least predicted error under the stated assumption, and why."""
+"""Which mechanism: the least predicted error under the stated assumption, and why; one row of a plan for each."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import lru_cache
+from operator import itemgetter
+from typing import Any
 
-from epsilons.arguments import ASSUMPTIONS
-from epsilons.mechanisms.base import Mechanism, Settings, predicted_error, serving, take_named, worst_error
-from epsilons.planner.rows import PlanRow, make_row
+from epsilons.arguments import ASSUMPTIONS, AskOptions
+from epsilons.errors import PlanError
+from epsilons.mechanisms.base import (
+    Account,
+    Mechanism,
+    Settings,
+    find_error,
+    judge_error,
+    option_names,
+    remember,
+    serving,
+    take_named,
+)
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 
@@ -21,44 +36,112 @@ _DIGITS = 9
 
 DEFAULTS = Settings()
 
+#: A front asks a row, by its mechanism's name or "auto", with data where it has none of its own.
+Front = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """What one mechanism would do with a question: nothing here needs data."""
+
+    mechanism: str
+    error: float | None
+    worst_error: float | None
+    used: float
+    account: Account
+    assumption: str
+    reason: str
+    options: Mapping[str, Any]
+    #: The mechanism itself, ready to draw.
+    chosen: Mechanism
+    #: At which share of every grant, and how the front that made the plan asks this row.
+    share: Fraction = field(default=Fraction(1), compare=False)
+    front: Front | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def charges(self) -> dict[float, float]:
+        """{granted epsilon: epsilon spent}."""
+        return self.account.charges
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Elsewhere it can be looked at, not asked: the front that made it stays here."""
+        return {**self.__dict__, "front": None}
+
+    def pin_options(self, options: AskOptions, mechanism: str) -> AskOptions:
+        """The options of a question that asks for this row: by its name without what other mechanisms take."""
+        if mechanism == "auto":
+            return options
+        others: dict[str, Any] = dict.fromkeys(set(options.settings) - option_names(type(self.chosen)))
+        return replace(options, mechanism=mechanism, **others)
+
+    def ask(self, *data: Any, **named: Any) -> Any:
+        """Ask this mechanism, and get what the row shows: `row.ask(values)` on arrays, `row.ask()` on tables."""
+        return self.ask_as(self.mechanism, data, named)
+
+    def ask_as(self, mechanism: str, data: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        """Hand the row back to the front that planned it, by the name that the caller gave."""
+        if self.front is None:
+            raise PlanError(
+                "This plan cannot be asked.",
+                rule="It is about people or shares as they might be.",
+                suggest="plan what is to be asked, then plan.ask()",
+            )
+        return self.front(self, mechanism, data, named)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that survive JSON; public people pay nothing and are left out of the charges."""
+        names = ("mechanism", "error", "worst_error", "used", "charges", "options", "assumption", "reason")
+        finite = [[granted, spent] for granted, spent in self.charges.items() if math.isfinite(granted)]
+        return {**{name: getattr(self, name) for name in names}, "charges": finite, "options": dict(self.options)}
+
+    def judged_by(self, assume: str) -> float:
+        """The error that counts under an assumption; infinite where none can be predicted."""
+        error = self.worst_error if assume == "nothing" else self.error
+        return math.inf if error is None else error
+
 
 @lru_cache(maxsize=128)
 def rank_mechanisms(question: Question, levels: Levels, settings: Settings = DEFAULTS) -> tuple[PlanRow, ...]:
     """Every mechanism that can serve, the best first; remembered, since rosters change less often than questions."""
-    rows = [make_row(mechanism, question, levels) for mechanism in serving(question, levels, settings)]
-    rows.sort(key=lambda row: _place(row.judged_by(question.assume), row.mechanism, question))
-    return tuple(rows)
-
-
-def _best(question: Question, levels: Levels, settings: Settings) -> tuple[Mechanism, str]:
-    """The first row of the plan and why, without the charges and words of all the others."""
-    known, key = levels.worked_out, ("best", question, settings)
-    found: tuple[Mechanism, str] | None = known.get(key)
-    if found is None:
-        judged = [(_judge(mechanism, question, levels), mechanism) for mechanism in serving(question, levels, settings)]
-        error, best = min(judged, key=lambda one: _place(one[0], one[1].name, question))
-        known[key] = found = best, _why(error, best, question, levels)
-    return found
-
-
-def _place(error: float, name: str, question: Question) -> tuple[float, int, str]:
-    if math.isinf(error):
-        return error, int(name != UNPREDICTED[question.assume]), name
-    return float(f"{error:.{_DIGITS}g}"), (name != _PLAINEST) + (name == _LAST), name
-
-
-def _judge(mechanism: Mechanism, question: Question, levels: Levels) -> float:
-    """The same as a row's `judged_by`."""
-    judge = worst_error if question.assume == "nothing" else predicted_error
-    error = judge(mechanism, question, levels)
-    return math.inf if error is None else error
+    return tuple(
+        PlanRow(
+            mechanism=mechanism.name,
+            error=find_error(mechanism, question, levels),
+            worst_error=find_error(mechanism, question, levels, worst=True),
+            used=mechanism.used(question, levels),
+            account=Account.of(levels, mechanism.charge(question, levels)),
+            assumption=ASSUMPTIONS[mechanism.assumption],
+            reason=mechanism.explain(question, levels),
+            options=mechanism.options(question, levels),
+            chosen=mechanism,
+        )
+        for _, mechanism in _rank(question, levels, settings)
+    )
 
 
 def choose(name: str, question: Question, levels: Levels, settings: Settings = DEFAULTS) -> tuple[Mechanism, str]:
     """(mechanism, why): the one asked for if it can serve, or the best of all for "auto"."""
-    if name == "auto":
-        return _best(question, levels, settings)
-    return take_named(name, question, levels, settings)
+    if name != "auto":
+        return take_named(name, question, levels, settings)
+
+    def best() -> tuple[Mechanism, str]:
+        (error, *_), mechanism = _rank(question, levels, settings)[0]
+        return mechanism, _why(error, mechanism, question, levels)
+
+    return remember(levels, ("best", question, settings), best)
+
+
+def _rank(question: Question, levels: Levels, settings: Settings) -> list[tuple[tuple[float, int, str], Mechanism]]:
+    """(place, mechanism) of those that can serve, the best first: by error, then the plainest, then by name."""
+    ranked = []
+    for mechanism in serving(question, levels, settings):
+        error, name = judge_error(mechanism, question, levels), mechanism.name
+        if math.isinf(error):
+            place = error, int(name != UNPREDICTED[question.assume]), name
+        else:
+            place = float(f"{error:.{_DIGITS}g}"), (name != _PLAINEST) + (name == _LAST), name
+        ranked.append((place, mechanism))
+    return sorted(ranked, key=itemgetter(0))
 
 
 def _why(error: float, best: Mechanism, question: Question, levels: Levels) -> str:
@@ -68,9 +151,5 @@ def _why(error: float, best: Mechanism, question: Question, levels: Levels) -> s
             f"No error can be predicted for a {question.statistic.name} without looking at the data; "
             f"{best.name!r} is the default: {reason}."
         )
-    which = "worst-case" if question.assume == "nothing" else "predicted"
-    return (
-        f"Least {which} error of all, assuming that {ASSUMPTIONS[question.assume]}: {reason}."
-        if question.assume == "unrelated"
-        else f"Least {which} error of all; {ASSUMPTIONS[question.assume]}: {reason}."
-    )
+    least = "predicted error of all, assuming that" if question.assume == "unrelated" else "worst-case error of all;"
+    return f"Least {least} {ASSUMPTIONS[question.assume]}: {reason}."

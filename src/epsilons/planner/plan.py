@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from epsilons.arguments import ASSUMPTIONS, check_error
-from epsilons.errors import PlanError
+from epsilons.accuracy.count import count_floor
+from epsilons.arguments import ASSUMPTIONS, check_error, check_real
+from epsilons.display import html_table, show, text_table
+from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Settings
-from epsilons.planner.choose import DEFAULTS, choose, rank_mechanisms
-from epsilons.planner.floor import count_floor
-from epsilons.planner.rows import Front, PlanRow, ask_row
+from epsilons.planner.choose import DEFAULTS, Front, PlanRow, choose, rank_mechanisms
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SHARE_STEPS = 40
 _MOVE = 'plan.what_if({"strict": ("standard", 0.2)})'
+_HEAD = ("mechanism", "error", "worst error", "people used", "charges", "how")
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ class Plan:
         asked = scale_question(question, share) if share < 1 else question
         if mechanism != "auto":
             choose(mechanism, asked, spendable, settings)
-        rows = rank_mechanisms(asked, spendable, settings)
-        if share < 1:
-            rows = tuple(replace(row, charges=_granted(row, levels, share)) for row in rows)
-        rows = tuple(replace(row, share=share, front=front) for row in rows)
+        rows = tuple(
+            replace(row, account=row.account.at_share(levels, share), share=share, front=front)
+            for row in rank_mechanisms(asked, spendable, settings)
+        )
         everyone = question.statistic.name == "count" and not question.statistic.private_count
         floor = count_floor(spendable) if everyone else None
         return cls(question, levels, share, settings, rows, floor, mechanism=mechanism, front=front)
@@ -79,84 +79,54 @@ class Plan:
         return self.rows[0]
 
     def chosen(self, mechanism: str) -> PlanRow:
-        """The row of a mechanism, the best one for "auto"."""
+        """The row of a mechanism, the best one for "auto": `plan["sample"].error`, `plan["sample"].ask(values)`."""
         for row in self.rows:
             if mechanism in ("auto", row.mechanism):
                 return row
-        raise PlanError(
-            f"{mechanism!r} cannot serve this question.",
-            suggest=", ".join(["auto", *(row.mechanism for row in self.rows)]),
-        )
+        names = ", ".join(["auto", *(row.mechanism for row in self.rows)])
+        raise PlanError(f"{mechanism!r} cannot serve this question.", suggest=names)
 
-    def __getitem__(self, mechanism: str) -> PlanRow:
-        """The row of a mechanism: `plan["sample"].error`, `plan["sample"].ask(values)`."""
-        return self.chosen(mechanism)
+    __getitem__ = chosen
 
     def ask(self, *data: Any, **named: Any) -> Any:
         """Ask what was planned: `plan.ask(values)` on arrays, `plan.ask()` on tables.
 
         The answer comes from the mechanism that the plan was asked for, or from the best one, as its row shows.
         """
-        return ask_row(self.chosen(self.mechanism), self.mechanism, self.front, data, named)
+        return self.chosen(self.mechanism).ask_as(self.mechanism, data, named)
 
     def __getstate__(self) -> dict[str, Any]:
         """Elsewhere it can be looked at, not asked: the front that made it stays here."""
         return {**self.__dict__, "front": None}
 
     def at(self, share: Fraction) -> Plan:
-        """The same question at another share."""
+        """This question at another share."""
         front = self.front if self.of_grants is None else None
         return Plan.make(self.question, self.levels, share, self.settings, self.mechanism, front)
 
     def reaching(self, error: float) -> Plan:
         """The plan with the smallest share whose best predicted error is at most `error`."""
-        error = check_error(error)
-        whole = self.at(Fraction(1))
-        reached = whole.best.judged_by(self.question.assume)
-        if math.isinf(reached):
-            raise PlanError(
-                f"No error can be predicted for a {self.question.statistic.name}.", suggest="share= instead"
-            )
-        if reached > error:
-            raise PlanError(
-                f"An error of {error:g} is out of reach.",
-                rule=f"Everybody's whole grant gives {reached:.4g}.",
-                suggest=f"error={reached * 1.01:.3g}",
-            )
-        low, best = Fraction(0), whole
-        for _ in range(_SHARE_STEPS):
-            middle = (low + best.share) / 2
-            if middle * self.levels.largest < 1:
-                break
-            tried = self.at(middle)
-            if tried.best.judged_by(self.question.assume) <= error:
-                best = tried
-            else:
-                low = middle
-            if best.share - low < best.share / 100_000:
-                break
-        return best
+
+        def predict(share: Fraction) -> float:
+            return self.at(share).best.judged_by(self.question.assume)
+
+        return self.at(find_share(check_error(error), self.question, predict, Fraction(1, self.levels.largest), 2))
 
     def what_if(self, move: Mapping[str | float, tuple[str | float, float]]) -> Plan:
         """What consent is worth: the plan if a fraction of one level's people moved to another level.
 
         `move={"strict": ("standard", .2)}` moves a fifth of the strict; levels by name or by epsilon.
         """
-        sizes = dict(zip(self.levels.grants, self.levels.sizes, strict=True))
+        before = dict(zip(self.levels.grants, self.levels.sizes, strict=True))
+        sizes = dict(before)
         for source, target, fraction in _moves(move):
-            if isinstance(fraction, bool) or not isinstance(fraction, Real) or not 0 <= float(fraction) <= 1:
-                raise PlanError(f"A fraction of {fraction!r} cannot move.", rule="From 0 to 1.", suggest=_MOVE)
-            origin, aim = self._grant(source), self._grant(target)
-            people = round(dict(zip(self.levels.grants, self.levels.sizes, strict=True))[origin] * float(fraction))
+            origin, people = self._grant(source), round(before[self._grant(source)] * fraction)
             sizes[origin] -= people
-            sizes[aim] += people
+            sizes[self._grant(target)] += people
         kept = [(grant, size) for grant, size in sizes.items() if size > 0]
         if all(grant is None for grant, _ in kept):
-            raise PlanError(
-                "There would be nothing to plan.",
-                rule="With everyone public answers are exact.",
-                suggest="leave somebody at a finite level",
-            )
+            rule = "With everyone public answers are exact."
+            raise PlanError("There would be nothing to plan.", rule=rule, suggest="leave people at a finite level")
         facts = (self.levels.names, self.levels.rounding_loss, self.levels.left_out)
         moved = Levels(tuple(g for g, _ in kept), tuple(n for _, n in kept), *facts)
         return Plan.make(self.question, moved, self.share, self.settings)
@@ -175,11 +145,7 @@ class Plan:
     def plot(self, axes: Axes | None = None) -> Axes:
         """Error against the share of everybody's budget, one curve per mechanism."""
         if math.isinf(self.best.judged_by(self.question.assume)):
-            raise PlanError(
-                f"No error can be predicted for a {self.question.statistic.name}.",
-                rule="A picture of a plan shows predicted errors.",
-                suggest="print(plan)",
-            )
+            raise _unpredicted(self.question, "print(plan)")
         from epsilons.plots import plot_plan
 
         shares = [Fraction(k, 20) for k in range(1, 21)]
@@ -187,15 +153,14 @@ class Plan:
         for share in shares:
             for row in self.at(share).rows:
                 curves.setdefault(row.mechanism, []).append(row.judged_by(self.question.assume))
-        return plot_plan(
-            self.question.statistic.describe(), [float(s) for s in shares], curves, self.best.mechanism, axes
-        )
+        title = self.question.statistic.describe()
+        return plot_plan(title, [float(s) for s in shares], curves, self.best.mechanism, axes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
         return {
             "statistic": self.question.statistic.describe(),
-            "share": float(self.share if self.of_grants is None else self.of_grants),
+            "share": self._shown_share,
             "people": self.levels.size,
             "assumption": self.assumption,
             "floor": self.floor,
@@ -203,28 +168,87 @@ class Plan:
         }
 
     def __str__(self) -> str:
-        from epsilons.planner.table import plan_table
-
-        return plan_table(self)
+        return "\n".join([self._title, "", text_table(_HEAD, self._cells()), "", *self._notes()])
 
     def _repr_html_(self) -> str:
-        from epsilons.planner.table import plan_html
-
-        return plan_html(self)
+        return html_table(self._title, _HEAD, self._cells(), self._notes())
 
     @property
     def assumption(self) -> str:
-        """What the ranking takes for granted, in words."""
+        """What the ranking takes for granted, as a clause."""
         return ASSUMPTIONS[self.question.assume]
 
+    @property
+    def _shown_share(self) -> float:
+        return float(self.share if self.of_grants is None else self.of_grants)
 
-def _moves(move: Any) -> list[tuple[Any, Any, Any]]:
-    try:
-        return [(source, target, fraction) for source, (target, fraction) in move.items()]
-    except (AttributeError, TypeError, ValueError):
+    @property
+    def _title(self) -> str:
+        people = f"{self.levels.size:,} people at {len(self.levels.grants)} levels"
+        return f"Plan for a {self.question.statistic.describe()}, {people}, share {self._shown_share:.4g}"
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        cells: list[tuple[str, ...]] = []
+        for row in self.rows:
+            spent = sorted({charge for granted, charge in row.charges.items() if math.isfinite(granted)})
+            charges = "…".join(show(charge) for charge in dict.fromkeys((spent[0], spent[-1])))
+            errors = (show(row.error), show(row.worst_error))
+            cells.append((row.mechanism, *errors, f"{row.used:.0%}", charges, row.reason))
+        return cells
+
+    def _notes(self) -> list[str]:
+        which = "worst error" if self.question.assume == "nothing" else "error"
+        notes = [
+            f"Best first, by {which}. error: expected RMSE if people's preferences say nothing about their values",
+            "and the public guesses hold; worst error: whatever their values have to do with their preferences.",
+        ]
+        if self.floor is not None:
+            notes.append(f"No personalized mechanism can promise a worst error below {show(self.floor)}.")
+        if any(row.error is None for row in self.rows):
+            notes.append("A dash: it cannot be predicted without looking at the data.")
+        return notes
+
+
+def find_share(
+    error: float, question: Question, predict: Callable[[Fraction], float], least: Fraction, shrink: int
+) -> Fraction:
+    """The smallest share whose predicted error is at most `error`, by bisection between `least` and all of it.
+
+    As long as every share reached the error, the next one is `shrink` times smaller.
+    """
+    whole = predict(Fraction(1))
+    if math.isinf(whole):
+        raise _unpredicted(question, (Argument("share"), " instead"))
+    if whole > error:
         raise PlanError(
-            "Nobody can be moved this way.", rule="level: (other level, fraction).", suggest=_MOVE
-        ) from None
+            f"An error of {error:g} is out of reach.",
+            rule=f"All that people may be charged gives {whole:.4g}.",
+            suggest=Argument("error", float(f"{whole * 1.01:.3g}")),
+        )
+    low, best = Fraction(0), Fraction(1)
+    for _ in range(40):
+        middle = (best / shrink if low == 0 else (low + best) / 2).limit_denominator(10**15)
+        if middle < least or (low and best - low < best / 100_000):
+            break
+        if predict(middle) <= error:
+            best = middle
+        else:
+            low = middle
+    return best
+
+
+def _unpredicted(question: Question, suggest: Text) -> PlanError:
+    return PlanError(f"No error can be predicted for a {question.statistic.name}.", suggest=suggest)
+
+
+def _moves(move: Any) -> list[tuple[Any, Any, float]]:
+    try:
+        moves = [(source, target, check_real(fraction)) for source, (target, fraction) in move.items()]
+        if all(0 <= fraction <= 1 for _, _, fraction in moves):
+            return moves
+    except (AttributeError, TypeError, ValueError):
+        pass
+    raise PlanError("Nobody can be moved this way.", rule="level: (other level, fraction from 0 to 1).", suggest=_MOVE)
 
 
 def scale_question(question: Question, share: Fraction) -> Question:
@@ -238,9 +262,3 @@ def scale_question(question: Question, share: Fraction) -> Question:
 def nobody_left(share: Fraction) -> PlanError:
     """A share so small that nothing of any grant is left of it."""
     return PlanError(f"A share of {float(share):g} leaves nobody with anything to spend.", suggest="a larger share")
-
-
-def _granted(row: PlanRow, levels: Levels, share: Fraction) -> dict[float, float]:
-    """A row's charges by what people granted, not by the share of it that may be used."""
-    parts = {grant: None if grant is None else math.floor(grant * share) for grant in levels.grants}
-    return {to_epsilon(grant): row.charges.get(to_epsilon(part), 0.0) for grant, part in parts.items()}

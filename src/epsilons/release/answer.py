@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
@@ -15,17 +15,18 @@ from epsilons.accuracy.count import CountBar
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, RatioBar
 from epsilons.arguments import ASSUMPTIONS, check_confidence
 from epsilons.display import html_table, show, show_key
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import (
     INDIVIDUAL,
     NO_PROMISE,
+    PERSONALIZED,
     PUBLIC_PEOPLE,
     ROSTER_IS_PUBLIC,
     SEEDED,
     Guarantee,
     to_epsilon,
 )
-from epsilons.mechanisms.base import Charges, Mechanism, worst_error
+from epsilons.mechanisms.base import Account, Mechanism, find_error
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
@@ -36,12 +37,16 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-
 FORMAT = 1
-_BARS: dict[str, Callable[[dict[str, Any]], ErrorBar]] = {
-    "ErrorModel": ErrorModel.from_dict,
-    "CountBar": CountBar.from_dict,
-    "RatioBar": RatioBar.from_dict,
+#: The mechanism of a roster on which everyone is public.
+EXACT = "exact"
+_BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in (ErrorModel, CountBar, RatioBar)}
+#: Keys that JSON does not know: their type, and how they are read back.
+_TAGGED: dict[str, tuple[type, Callable[[str], Hashable]]] = {
+    "decimal": (Decimal, Decimal),
+    "fraction": (Fraction, Fraction),
+    "datetime": (datetime.datetime, datetime.datetime.fromisoformat),
+    "date": (datetime.date, datetime.date.fromisoformat),
 }
 
 
@@ -74,7 +79,8 @@ class Release:
         """
         confidence = check_confidence(confidence)
         if target not in ("roster", "population"):
-            raise PlanError(f"Unknown target {target!r}.", suggest='target="roster" or target="population"')
+            hint = (Argument("target", "roster"), " or ", Argument("target", "population"))
+            raise PlanError(f"Unknown target {target!r}.", suggest=hint)
         if self.models is None:
             raise PlanError("There is no honest interval for this answer.", rule=self.no_interval)
         population = target == "population"
@@ -92,17 +98,12 @@ class Release:
             value = {"list": _listed(value)}
         return {
             "format": FORMAT,
-            "statistic": self.statistic,
+            **vars(self),
             "value": value,
-            "error": self.error,
-            "mechanism": self.mechanism,
-            "why": self.why,
             "guarantee": self.guarantee.to_dict(),
             "charges": [[_finite(granted), spent] for granted, spent in self.charges.items()],
             "levels": [[_finite(granted), name] for granted, name in self.levels.items()],
-            "assumption": self.assumption,
             "models": None if self.models is None else [[type(bar).__name__, bar.to_dict()] for bar in self.models],
-            "no_interval": self.no_interval,
             "details": dict(self.details),
         }
 
@@ -110,36 +111,24 @@ class Release:
     def from_dict(cls, data: Mapping[str, Any]) -> Release:
         """The inverse of `to_dict`."""
         try:
-            return cls._from_dict(data)
+            if data["format"] == FORMAT:
+                return cls._from_dict({one.name: data[one.name] for one in fields(cls)})
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-            raise PlanError(
-                f"This is not a release in format {FORMAT}.", suggest="a dict made by release.to_dict()"
-            ) from None
+            pass
+        raise PlanError(f"This is not a release in format {FORMAT}.", suggest="a dict made by release.to_dict()")
 
     @classmethod
-    def _from_dict(cls, data: Mapping[str, Any]) -> Release:
-        if data["format"] != FORMAT:
-            raise ValueError
-        value = data["value"]
+    def _from_dict(cls, data: dict[str, Any]) -> Release:
+        value, models = data["value"], data["models"]
         if isinstance(value, list):
-            value = {_key(key): number for key, number in value}
+            data["value"] = {_key(key): number for key, number in value}
         elif isinstance(value, dict):
-            value = value["list"]
-        models = data["models"]
-        return cls(
-            statistic=data["statistic"],
-            value=value,
-            error=data["error"],
-            mechanism=data["mechanism"],
-            why=data["why"],
-            guarantee=Guarantee.from_dict(data["guarantee"]),
-            charges={_infinite(granted): spent for granted, spent in data["charges"]},
-            levels={_infinite(granted): name for granted, name in data["levels"]},
-            assumption=data["assumption"],
-            models=None if models is None else tuple(_BARS[kind](bar) for kind, bar in models),
-            no_interval=data["no_interval"],
-            details=dict(data["details"]),
-        )
+            data["value"] = value["list"]
+        data |= {"guarantee": Guarantee.from_dict(data["guarantee"]), "details": dict(data["details"])}
+        for name in ("charges", "levels"):
+            data[name] = {math.inf if granted is None else granted: one for granted, one in data[name]}
+        data["models"] = None if models is None else tuple(_BARS[kind].from_dict(bar) for kind, bar in models)
+        return cls(**data)
 
     def to_arrow(self) -> pyarrow.Table:
         """One row per key; a single number is one row without a key."""
@@ -147,18 +136,17 @@ class Release:
 
         if not isinstance(self.value, dict):
             return pa.table({"value": [self.value]})
-        keys = list(self.value)
-        columns: dict[str, list[Any]]
+        keys: list[Any] = list(self.value)
         if keys and all(isinstance(key, tuple) for key in keys):
-            names = ("low", "high") if self.statistic.startswith("histogram") else None
-            width = len(keys[0])
-            columns = {(names[i] if names else f"key{i + 1}"): [key[i] for key in keys] for i in range(width)}
+            bins = self.statistic.startswith("histogram")
+            names = ["low", "high"] if bins else [f"key{i + 1}" for i in range(len(keys[0]))]
+            columns = {name: [key[i] for key in keys] for i, name in enumerate(names)}
         else:
             columns = {"key": keys if len({type(key) for key in keys}) <= 1 else [str(key) for key in keys]}
         return pa.table({**columns, "value": list(self.value.values())})
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The same as a pandas frame."""
+        """A pandas frame of it."""
         try:
             return self.to_arrow().to_pandas()
         except ImportError:
@@ -184,28 +172,6 @@ class Release:
         return html_table(self.statistic, (), rows, notes)
 
 
-@dataclass(frozen=True)
-class Account:
-    """What people are charged at most, by what they granted, and what the grants are called. In nano-epsilon.
-
-    `losses` pairs each grant with its charge; None is public, which has no balance.
-    """
-
-    losses: tuple[tuple[int | None, int | None], ...]
-    names: tuple[str, ...]
-
-    @classmethod
-    def of(cls, levels: Levels, charges: Charges) -> Account:
-        """Of people who are all used with what they granted."""
-        return cls(tuple(zip(levels.grants, charges, strict=True)), tuple([levels.name(g) for g in levels.grants]))
-
-    def tables(self) -> tuple[dict[float, float], dict[float, str]]:
-        """({granted epsilon: epsilon spent}, {granted epsilon: its name}); public people spend nothing."""
-        epsilons = [to_epsilon(granted) for granted, _ in self.losses]
-        spent = [0.0 if granted is None else to_epsilon(loss or 0) for granted, loss in self.losses]
-        return dict(zip(epsilons, spent, strict=True)), dict(zip(epsilons, self.names, strict=True))
-
-
 def make_release(
     mechanism: Mechanism,
     question: Question,
@@ -219,24 +185,25 @@ def make_release(
 
     `account` is what people are charged where that is not simply what the mechanism takes of their grants.
     """
-    levels = people.levels
-    account = Account.of(levels, mechanism.charge(question, levels)) if account is None else account
-    charges, names = account.tables()
+    levels, by_worst = people.levels, question.assume == "nothing"
     answer = mechanism.draw(question, people, entropy)
-    by_worst = question.assume == "nothing"
-    error = worst_error(mechanism, question, levels) if by_worst else mechanism.stated_error(question, levels, answer)
+    stated = None if by_worst else mechanism.stated_error(question, levels, answer)
     models = mechanism.error_bars(question, levels, answer)
-    assumption = "nothing" if by_worst or mechanism.assumption == "nothing" else question.assume
-    return Release(
+    groups = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
+    grouped = (f"In this release alone, bounds for groups by their size: {groups}.",) if groups else ()
+    return _build(
+        account or Account.of(levels, mechanism.charge(question, levels)),
+        levels,
+        question.neighbors,
+        _caveats(levels, entropy.private, (*mechanism.caveats, *grouped), notes),
+        mechanism.kind,
+        mechanism.imputes,
         statistic=question.statistic.describe(),
         value=answer.value,
-        error=error,
+        error=find_error(mechanism, question, levels, worst=True) if by_worst else stated,
         mechanism=mechanism.name,
         why=why,
-        guarantee=_guarantee(mechanism, question, levels, account, entropy.private, notes),
-        charges=charges,
-        levels=names,
-        assumption=ASSUMPTIONS[assumption],
+        assumption=ASSUMPTIONS["nothing" if mechanism.assumption == "nothing" else question.assume],
         models=models,
         no_interval="" if models else mechanism.why_no_interval(question),
         details=answer.details,
@@ -247,17 +214,18 @@ def exact_release(
     question: Question, people: People, notes: tuple[str, ...] = (), account: Account | None = None
 ) -> Release:
     """The exact answer from people who all chose public, labelled so."""
-    account = Account.of(people.levels, (None,) * len(people.levels.grants)) if account is None else account
-    charges, names = account.tables()
-    return Release(
+    levels = people.levels
+    return _build(
+        account or Account.of(levels, levels.grants),
+        levels,
+        question.neighbors,
+        (ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, *notes),
+        NO_PROMISE,
         statistic=question.statistic.describe(),
         value=question.statistic.exact(people),
         error=0.0,
-        mechanism="exact",
+        mechanism=EXACT,
         why="Everyone on the roster chose public, so the exact answer is released.",
-        guarantee=Guarantee(question.neighbors, account.losses, NO_PROMISE, (ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, *notes)),
-        charges=charges,
-        levels=names,
         assumption=ASSUMPTIONS["nothing"],
         no_interval="The answer is exact.",
     )
@@ -267,25 +235,17 @@ def individual_release(
     statistic: str, value: float, levels: Levels, private: bool, caveats: tuple[str, ...]
 ) -> Release:
     """An answer with individual privacy for a function of the caller's own."""
-    account = Account.of(levels, levels.grants)
-    charges, names = account.tables()
-    seeded = () if private else (SEEDED,)
-    public = (PUBLIC_PEOPLE,) if None in levels.grants else ()
-    return Release(
+    return _build(
+        Account.of(levels, levels.grants),
+        levels,
+        "replace",
+        _caveats(levels, private, (*LocalSensitivity.caveats, *caveats)),
+        INDIVIDUAL,
         statistic=statistic,
         value=value,
         error=None,
         mechanism=LocalSensitivity.name,
         why="Asked for by name: noise for a local sensitivity that the caller stated.",
-        guarantee=Guarantee(
-            neighbors="replace",
-            losses=account.losses,
-            kind=INDIVIDUAL,
-            caveats=(*seeded, *LocalSensitivity.caveats, *caveats, ROSTER_IS_PUBLIC, *public, *_rounding(levels)),
-            rounded=levels.rounding_loss > 0,
-        ),
-        charges=charges,
-        levels=names,
         assumption=ASSUMPTIONS["nothing"],
         no_interval="Its width would be data.",
     )
@@ -301,66 +261,46 @@ def algorithm_release(
     private: bool,
     account: Account | None = None,
 ) -> Release:
-    """The result of somebody else's private algorithm on a sample; the promise rests on their claim, which it names."""
-    if account is None:
-        account = Account.of(
-            levels, tuple([None if grant is None else min(grant, threshold) for grant in levels.grants])
-        )
-    charges, names = account.tables()
-    seeded = () if private else (SEEDED,)
-    public = (PUBLIC_PEOPLE,) if None in levels.grants else ()
-    return Release(
+    """The result of another's private algorithm on a sample; the promise rests on their claim, which it names."""
+    return _build(
+        account or Account.of(levels, [None if grant is None else min(grant, threshold) for grant in levels.grants]),
+        levels,
+        neighbors,
+        _caveats(levels, private, (claim,)),
         statistic=name,
         value=value,
         error=None,
         mechanism="sample",
         why=f"A random sample, likelier the more was granted; then the algorithm at {to_epsilon(threshold):.4g}.",
-        guarantee=Guarantee(
-            neighbors=neighbors,
-            losses=account.losses,
-            caveats=(*seeded, claim, ROSTER_IS_PUBLIC, *public, *_rounding(levels)),
-            rounded=levels.rounding_loss > 0,
-        ),
-        charges=charges,
-        levels=names,
         assumption=ASSUMPTIONS["unrelated"],
-        no_interval="How far an algorithm of somebody else's errs is not known here.",
+        no_interval="How far this algorithm errs is not known here.",
         details={"threshold": to_epsilon(threshold)},
     )
 
 
-def _guarantee(
-    mechanism: Mechanism,
-    question: Question,
-    levels: Levels,
+def _build(
     account: Account,
-    private: bool,
-    notes: tuple[str, ...],
-) -> Guarantee:
-    caveats = [] if private else [SEEDED]
-    caveats += mechanism.caveats
-    if question.groups:
-        sizes = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
-        caveats.append(f"In this release alone, bounds for groups by their size: {sizes}.")
-    caveats.append(ROSTER_IS_PUBLIC)
+    levels: Levels,
+    neighbors: str,
+    caveats: tuple[str, ...],
+    kind: str = PERSONALIZED,
+    imputes: bool = False,
+    **parts: Any,
+) -> Release:
+    """A release whose promise and price are those of an account."""
+    promise = Guarantee(neighbors, account.losses, kind, caveats, imputes, levels.rounding_loss > 0)
+    return Release(guarantee=promise, charges=account.charges, levels=account.called, **parts)
+
+
+def _caveats(levels: Levels, private: bool, own: tuple[str, ...], notes: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """What must be said with a promise: that it was seeded, what is particular to it, what holds for every roster."""
+    caveats = [*(() if private else (SEEDED,)), *own, ROSTER_IS_PUBLIC]
     if None in levels.grants:
         caveats.append(PUBLIC_PEOPLE)
-    caveats += [*_rounding(levels), *notes]
-    return Guarantee(
-        neighbors=question.neighbors,
-        losses=account.losses,
-        kind=mechanism.kind,
-        caveats=tuple(caveats),
-        imputes=mechanism.imputes,
-        rounded=levels.rounding_loss > 0,
-    )
-
-
-def _rounding(levels: Levels) -> list[str]:
-    if levels.rounding_loss <= 0:
-        return []
-    lost = f"by {levels.rounding_loss:.1%} on average"
-    return [f"More than 256 distinct preferences were rounded down to a fixed ladder, {lost}."]
+    if levels.rounding_loss > 0:
+        lost = f"by {levels.rounding_loss:.1%} on average"
+        caveats.append(f"More than 256 distinct preferences were rounded down to a fixed ladder, {lost}.")
+    return (*caveats, *notes)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -370,7 +310,7 @@ def _listed(value: Any) -> list[Any]:
         return list(listed)
     raise PlanError(
         "This answer is an object of the algorithm's own.",
-        rule="Only numbers, words, lists and dicts of them survive JSON.",
+        rule="Only numbers, text, lists and dicts of them survive JSON.",
         suggest="an algorithm that returns numbers",
     )
 
@@ -381,35 +321,20 @@ def _plain(key: Hashable) -> Any:
         return {"tuple": [_plain(part) for part in key]}
     if isinstance(key, float) and not math.isfinite(key):
         return {"float": str(key)}
-    if isinstance(key, (Decimal, Fraction)):
-        return {type(key).__name__.lower(): str(key)}
-    if isinstance(key, datetime.datetime):
-        return {"datetime": key.isoformat()}
-    if isinstance(key, datetime.date):
-        return {"date": key.isoformat()}
-    return key
+    tag = next((tag for tag, (kind, _) in _TAGGED.items() if isinstance(key, kind)), None)
+    return key if tag is None else {tag: key.isoformat() if isinstance(key, datetime.date) else str(key)}
 
 
 def _key(key: Any) -> Hashable:
+    """The inverse."""
     if not isinstance(key, dict):
         plain: Hashable = key
         return plain
-    (kind, content), *_ = key.items()
-    if kind == "tuple":
+    (tag, content), *_ = key.items()
+    if tag == "tuple":
         return tuple(_key(part) for part in content)
-    reader: dict[str, Callable[[str], Hashable]] = {
-        "float": float,
-        "decimal": Decimal,
-        "fraction": Fraction,
-        "datetime": datetime.datetime.fromisoformat,
-        "date": datetime.date.fromisoformat,
-    }
-    return reader[kind](content)
+    return float(content) if tag == "float" else _TAGGED[tag][1](content)
 
 
 def _finite(granted: float) -> float | None:
     return None if math.isinf(granted) else granted
-
-
-def _infinite(granted: float | None) -> float:
-    return math.inf if granted is None else granted

@@ -12,6 +12,8 @@ the budgets since.
 from __future__ import annotations
 
 import json
+import math
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,17 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import LedgerError
+from epsilons.errors import Argument, LedgerError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import ACTIVE, Allowance, Cohort, Reservation, list_active, mark_text
-from epsilons.mechanisms.base import Mechanism, create
+from epsilons.mechanisms.base import Account, Mechanism, create
 from epsilons.preferences import LADDER, MAX_LEVELS, Levels, name_grant
-from epsilons.release.answer import Account, Release
+from epsilons.release.answer import EXACT, Release
 from epsilons.statistics.base import Question
-
-#: The mechanism of a roster on which everyone is public.
-EXACT = "exact"
 
 
 @dataclass(frozen=True)
@@ -46,19 +45,19 @@ class Spendable:
     names: Mapping[float, str]
 
     @classmethod
-    def of(
-        cls, allowance: Allowance, cohorts: Sequence[Cohort], names: Mapping[float, str], rounded: float = 0.0
-    ) -> Spendable:
+    def of(cls, allowance: Allowance, cohorts: Sequence[Cohort], names: Mapping[float, str]) -> Spendable:
         """Cohorts with the same allowance are one level; more than 256 allowances go down to the ladder."""
         sizes = {cohort.id: cohort.people for cohort in cohorts}
         granted = {cohort.id: cohort.granted for cohort in list_active(cohorts)}
         nano: dict[int, int | None] = dict(allowance.nano) | dict.fromkeys(allowance.public)
+        rounded = 0.0
         if len(set(nano.values())) > MAX_LEVELS:
-            before = nano
-            nano = {cohort: None if part is None else _rung(part) for cohort, part in before.items()}
-            people = sum(sizes[cohort] for cohort in allowance.nano)
-            lost = sum(sizes[c] * (1 - (nano[c] or 0) / part) for c, part in allowance.nano.items())
-            rounded = lost / max(people, 1)
+            # The largest step of the fixed ladder that is not above; below all of them nothing is left to use.
+            steps = (0, *LADDER)
+            rungs = {cohort: steps[bisect_right(LADDER, part)] for cohort, part in allowance.nano.items()}
+            people = sum(sizes[cohort] for cohort in rungs)
+            rounded = sum(sizes[c] * (1 - rungs[c] / part) for c, part in allowance.nano.items()) / max(people, 1)
+            nano |= rungs
         nano = {cohort: part for cohort, part in nano.items() if part != 0}
         grants = sorted(set(nano.values()), key=_openness)
         index = {grant: place for place, grant in enumerate(grants)}
@@ -85,7 +84,7 @@ class Spendable:
         return cls(replace(levels, names=dict(zip(epsilons, shown, strict=True))), place, granted, names)
 
     def to_plain(self) -> dict[str, Any]:
-        """For the ledger. Sizes too: the draw must be the one that was charged, whoever moves meanwhile."""
+        """For the ledger. Sizes too: the draw must be the one that was charged, also if people move meanwhile."""
         held: list[list[int]] = [[] for _ in self.levels.grants]
         for cohort, level in self.place.items():
             held[level].append(cohort)
@@ -115,26 +114,18 @@ class Spendable:
         levels = ((cohort, charges[level]) for cohort, level in self.place.items())
         return {cohort: charge for cohort, charge in levels if charge}
 
-    def by_grant(self, charges: Sequence[int | None]) -> dict[int | None, int | None]:
-        """{grant: the most that anybody with this grant is charged}; None is public. Those left out pay nothing."""
+    def account(self, charges: Sequence[int | None]) -> Account:
+        """The most that people with a grant are charged, by grant; those left out pay nothing."""
         most: dict[int | None, int | None] = {}
         for cohort, granted in self.granted.items():
             charge = charges[self.place[cohort]] if cohort in self.place else 0
-            if granted is None:
-                most[None] = None
-            else:
-                most[granted] = max(most.get(granted) or 0, charge or 0)
-        return {grant: most[grant] for grant in sorted(most, key=_openness)}
+            most[granted] = None if granted is None else max(most.get(granted) or 0, charge or 0)
+        return Account(tuple([(grant, most[grant]) for grant in sorted(most, key=_openness)]), self.names)
 
 
-def _rung(nano: int) -> int:
-    """The largest step of the fixed ladder that is not above; below all of them nothing is left to use."""
-    return max((rung for rung in LADDER if rung <= nano), default=0)
-
-
-def _openness(grant: int | None) -> tuple[bool, int]:
+def _openness(grant: int | None) -> float:
     """Strict people first, public ones last."""
-    return grant is None, grant or 0
+    return math.inf if grant is None else grant
 
 
 @dataclass(frozen=True)
@@ -154,7 +145,7 @@ class Sketch:
         return self.mechanism.charge(self.question, self.spendable.levels)
 
     def to_text(self, asked: str) -> str:
-        """For the ledger: the question in words, and the draw."""
+        """For the ledger: the question as text, and the draw."""
         chosen = self.mechanism
         options = {} if chosen is None else {k: v for k, v in vars(chosen).items() if not k.startswith("_")}
         name = EXACT if chosen is None else chosen.name
@@ -166,9 +157,8 @@ class Sketch:
         """The inverse, for a question that is asked again after a crash."""
         try:
             plan = json.loads(text)["plan"]
-            chosen = (
-                None if plan["mechanism"] == EXACT else create(plan["mechanism"], question.statistic, **plan["options"])
-            )
+            name, options = plan["mechanism"], plan["options"]
+            chosen = None if name == EXACT else create(name, question.statistic, **options)
             return cls(chosen, plan["why"], question, Spendable.from_plain(plan, cohorts, names))
         except (ValueError, KeyError, TypeError):
             raise cannot_resume() from None
@@ -176,18 +166,15 @@ class Sketch:
     @cached_property
     def account(self) -> Account:
         """What people are charged, by what they granted, not by what was left to use."""
-        spent = self.spendable.by_grant(self.charges)
-        losses = tuple([(grant, None if grant is None else charge) for grant, charge in spent.items()])
-        return Account(losses, tuple([name_grant(grant, self.spendable.names) for grant in spent]))
+        return self.spendable.account(self.charges)
 
 
 def asked_of(text: str) -> str:
-    """The question in words out of what the ledger keeps of it."""
+    """The question as text, out of what the ledger keeps of it."""
     try:
-        asked: Any = json.loads(text)["asked"]
+        return str(json.loads(text)["asked"])
     except (ValueError, KeyError, TypeError):
         return text
-    return str(asked)
 
 
 def cannot_resume() -> LedgerError:
@@ -195,7 +182,7 @@ def cannot_resume() -> LedgerError:
     return LedgerError(
         "A question that was charged cannot be taken up again.",
         rule="Its plan is stored with the charge, by the release of epsilons that charged it.",
-        suggest="fresh=True asks anew and pays",
+        suggest=(Argument("fresh", True), " asks anew and pays"),
     )
 
 
@@ -223,17 +210,22 @@ def pass_through(
 ) -> Release:
     """One answer. `plan` and `resume` work from public facts, `read` alone sees data.
 
-    StalePlanError: somebody else was charged meanwhile, or the roster changed; nothing was charged, plan again.
+    StalePlanError: others were charged meanwhile, or the roster changed; nothing was charged, plan again.
     """
     held = ledger.find(request.key) or _reserve(ledger, request, plan())
     if held.answer is not None:
-        return _parsed(held.answer)
+        return Release.from_dict(json.loads(held.answer))
     # Also what was just planned is taken from the ledger: a resumed question walks the same path as a fresh one.
     sketch = resume(held.description)
     ledger.mark_read(held.number)
-    release = _marked(read(sketch), _mark(ledger, held, request.individual))
+    release, since = read(sketch), ledger.not_dp_since()
+    if since is None and request.individual:
+        since = held.number
+    if since is not None:  # all releases together are not DP since that one
+        caveats = (mark_text(since), *release.guarantee.caveats)
+        release = replace(release, guarantee=replace(release.guarantee, caveats=caveats))
     content = json.dumps(release.to_dict(), separators=(",", ":"), allow_nan=False).encode()
-    return _parsed(ledger.store(held.number, content))
+    return Release.from_dict(json.loads(ledger.store(held.number, content)))
 
 
 def _reserve(ledger: Ledger, request: Request, sketch: Sketch) -> Reservation:
@@ -246,20 +238,3 @@ def _reserve(ledger: Ledger, request: Request, sketch: Sketch) -> Reservation:
         individual=request.individual,
         analyst=request.analyst,
     )
-
-
-def _mark(ledger: Ledger, held: Reservation, individual: bool) -> int | None:
-    """Since which release all releases together are not DP."""
-    before = ledger.not_dp_since()
-    return held.number if individual and before is None else before
-
-
-def _marked(release: Release, since: int | None) -> Release:
-    if since is None:
-        return release
-    caveats = (mark_text(since), *release.guarantee.caveats)
-    return replace(release, guarantee=replace(release.guarantee, caveats=caveats))
-
-
-def _parsed(content: bytes) -> Release:
-    return Release.from_dict(json.loads(content))

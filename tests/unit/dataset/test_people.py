@@ -15,7 +15,7 @@ from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import PlanError
-from epsilons.mechanisms.base import create, registered
+from epsilons.mechanisms.base import create, list_mechanisms
 from epsilons.preferences import roster_of
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Question, Scope
@@ -153,7 +153,7 @@ def both(bench: Bench, name: str, neighbors: str = "absent") -> tuple[Question, 
 def test_every_mechanism_has_the_same_exact_distribution_as_on_arrays(bench: Bench, name: str, neighbors: str) -> None:
     question, table, array = both(bench, name, neighbors)
     served = 0
-    for mechanism in (at_max(kind, question.statistic) for kind in sorted(registered())):
+    for mechanism in (at_max(kind, question.statistic) for kind in sorted(list_mechanisms())):
         if mechanism.refuses(question, array.levels) is not None:
             continue
         try:

@@ -305,7 +305,7 @@ def test_cohorts_with_the_same_allowance_are_one_level() -> None:
     assert spendable.levels.names[1e-8] == "strict or 3e-08"
     assert spendable.places([4, 5, 1, 6]).tolist() == [2, -1, 0, -1]
     assert spendable.paid([3, 0, None]) == {1: 3, 3: 3}
-    assert spendable.by_grant([3, 0, None]) == {10: 3, 20: 0, 30: 3, 40: 0, None: None}
+    assert dict(spendable.account([3, 0, None]).losses) == {10: 3, 20: 0, 30: 3, 40: 0, None: None}
 
 
 def test_more_than_256_allowances_go_down_to_the_ladder() -> None:

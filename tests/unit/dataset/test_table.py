@@ -14,7 +14,7 @@ import pytest
 import epsilons as eps
 from epsilons.dataset.question import AT_CENTRE, COMPLETE, LEFT_OUT, NOT_COUNTED
 from epsilons.errors import DataError, LedgerError, PlanError
-from epsilons.mechanisms.base import registered
+from epsilons.mechanisms.base import list_mechanisms
 from support.wages import dataset, wages
 
 #: Grants so large that answers are exact for our purposes.
@@ -126,7 +126,7 @@ def test_whatever_is_served_is_answered_and_survives_its_storage(neighbors: str,
             if name in ("count", "histogram") and "missing" in way:
                 continue
             every = epsilon == "finite" and place in ((0, 4) if neighbors == "absent" else (2,))
-            for mechanism in ("auto", *sorted(registered())) if every else ("auto",):
+            for mechanism in ("auto", *sorted(list_mechanisms())) if every else ("auto",):
                 try:
                     release = getattr(people, name)(*given, **named, **way, mechanism=mechanism, share=0.0005)
                 except PlanError as error:

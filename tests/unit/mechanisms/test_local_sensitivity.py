@@ -22,7 +22,7 @@ import epsilons as eps
 from epsilons.auditing import ABSENT, Verdict, all_datasets, enumerate_losses
 from epsilons.errors import PlanError, PreferenceError
 from epsilons.guarantee import INDIVIDUAL, NANO, NO_PROMISE, PERSONALIZED, ROSTER_IS_PUBLIC
-from epsilons.mechanisms.base import create, registered
+from epsilons.mechanisms.base import create, list_mechanisms
 from epsilons.mechanisms.local_sensitivity import NOT_DP
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
@@ -512,7 +512,7 @@ def test_plans_show_it_on_request_only_and_without_an_error(statistic: str) -> N
     assert "local-sensitivity" not in {row.mechanism for row in usual.rows}
     assert "not DP" not in str(usual)
     asked_for = eps.plan(statistic, [0.1, 1.0], privacy="individual", **PLANNED[statistic])
-    assert {row.mechanism for row in asked_for.rows} <= set(registered("individual"))
+    assert {row.mechanism for row in asked_for.rows} <= set(list_mechanisms("individual"))
     row = next(row for row in asked_for.rows if row.mechanism == "local-sensitivity")
     assert (row.error, row.worst_error, row.charges) == (None, None, {0.1: 0.1, 1.0: 1.0})
     assert "individual DP, not DP" in str(asked_for)
@@ -521,8 +521,8 @@ def test_plans_show_it_on_request_only_and_without_an_error(statistic: str) -> N
 
 
 def test_it_is_never_chosen_unasked() -> None:
-    assert "local-sensitivity" not in registered()
-    assert set(registered("group")) == set(registered("individual")) >= {"local-sensitivity"}
+    assert "local-sensitivity" not in list_mechanisms()
+    assert set(list_mechanisms("group")) == set(list_mechanisms("individual")) >= {"local-sensitivity"}
     with pytest.raises(PlanError, match='must be asked for with privacy="individual"'):
         eps.median([1, 2, 3], 1.0, bounds=(0, 9), mechanism="local-sensitivity")
 

@@ -11,7 +11,7 @@ import pytest
 
 from epsilons.auditing import ABSENT
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import Mechanism, Weighing, registered, weighting_of
+from epsilons.mechanisms.base import Mechanism, Weighing, list_mechanisms, weighting_of
 from epsilons.preferences import roster_of
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
@@ -20,8 +20,8 @@ from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
 from support.small_worlds import NEIGHBORS, ROSTERS, WORLDS, audit_exactly, laws, served_pairs, serving, variants
 
-MECHANISMS = sorted(registered())
-WEIGHING = [name for name in MECHANISMS if issubclass(registered()[name], Weighing)]
+MECHANISMS = sorted(list_mechanisms())
+WEIGHING = [name for name in MECHANISMS if issubclass(list_mechanisms()[name], Weighing)]
 
 
 def same_noise_under_replace(
@@ -49,7 +49,7 @@ def test_nobody_loses_more_than_they_are_charged(name: str, kind: str) -> None:
 
 
 def test_every_registered_mechanism_serves_something_here() -> None:
-    assert {name for name, _ in served_pairs()} == set(registered())
+    assert {name for name, _ in served_pairs()} == set(list_mechanisms())
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -161,7 +161,7 @@ def test_a_histogram_of_people_who_move_costs_twice_one_of_people_who_leave() ->
     """A row can move: L1 reach 2, seen as an exact loss of the whole charge in both relations."""
     statistic, domain = Histogram(categories=(1.0, 2.0)), (1.0, 2.0, ABSENT)
     for neighbors in NEIGHBORS:
-        verdict = audit_exactly(registered()["minimum"](), Question(statistic, neighbors), (0.5, 0.5), domain)
+        verdict = audit_exactly(list_mechanisms()["minimum"](), Question(statistic, neighbors), (0.5, 0.5), domain)
         assert verdict.worst is not None
         assert verdict.worst.ratio == pytest.approx(1, abs=1e-9)
 

@@ -81,5 +81,5 @@ def test_with_everybody_missing_every_grid_point_is_as_likely(kind: str) -> None
 
 def test_only_a_mechanism_that_imputes_says_so() -> None:
     """Under "replace" a stand-in is one more value, so the promise covers absence; for the others it need not."""
-    imputing = {name for name, kind in eps.mechanisms.base.registered().items() if kind.imputes}
+    imputing = {name for name, kind in eps.mechanisms.base.list_mechanisms().items() if kind.imputes}
     assert imputing == {"exponential", "smooth-sensitivity"}

@@ -73,7 +73,7 @@ def test_the_paper_s_scale_is_refused_where_it_is_false(gamma: int) -> None:
     assert paper_loss(gamma) > 1
     with pytest.raises(eps.PlanError, match=f"not proved private at gamma={gamma}") as caught:
         SmoothSensitivity(scale="paper", gamma=gamma)
-    assert caught.value.hint == 'gamma from 2 to 6, or scale="tight"'
+    assert caught.value.hint == "gamma from 2 to 6, or scale='tight'"
     SmoothSensitivity(gamma=gamma)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import epsilons as eps
-from epsilons.planner.floor import count_floor
+from epsilons.accuracy.count import count_floor
 from epsilons.preferences import roster_of
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import epsilons as eps
-from epsilons.mechanisms.base import registered
+from epsilons.mechanisms.base import list_mechanisms
 from support.wages import dataset
 
 EPSILONS = [0.123, 0.456, 0.789] * 40
@@ -20,7 +20,7 @@ def predicted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     asked: Counter[str] = Counter()
     from epsilons.mechanisms import base
 
-    kinds = {kind for name in registered() for kind in base._REGISTRY[name]}
+    kinds = {kind for name in list_mechanisms() for kind in base._REGISTRY[name]}
     for kind in kinds:
         for method in ("predict_error", "worst_error"):
             original = getattr(kind, method)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from epsilons.errors import DataError, PlanError
-from epsilons.mechanisms.base import Weighing, create, registered, weighting_of
+from epsilons.mechanisms.base import Weighing, create, list_mechanisms, weighting_of
 from epsilons.preferences import roster_of
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Question, Scope
@@ -267,7 +267,7 @@ SERVING = ["minimum", "robust", "sample", "stretching", "threshold", "weighted"]
 
 def test_who_serves_filtered_questions() -> None:
     statistic, levels = Count(Scope()), roster_of([1.0]).levels
-    mechanisms = {name: create(name, statistic) for name in sorted(registered())}
+    mechanisms = {name: create(name, statistic) for name in sorted(list_mechanisms())}
     serving = [name for name, each in mechanisms.items() if each.refuses(Question(statistic), levels) is None]
     assert serving == SERVING
 
