@@ -70,5 +70,5 @@ def test_the_figure_has_four_panels(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(regression, "cross_validate", pretend)
     regression.draw_figure(str(tmp_path / "figure.png"), 3)
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-    assert len(asked) == sum(len(values) for _, values in regression.PANELS.values())
+    assert len(asked) == sum(map(len, regression.PANELS.values()))
     assert {setting.people for setting, _ in asked} >= {None, 10_000, 61_395}

@@ -28,8 +28,6 @@ from epsilons.demo.questions import (
 )
 from epsilons.demo.terminal import NOT_PROMISED, fill_texts, print_all
 
-DOCUMENT_FORMAT = 2
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the demo; 0 if all went well, 1 if something it needs is missing."""
@@ -94,7 +92,7 @@ def _document(people: Population, results: tuple[DemoResult, ...], ledger: Ledge
     """The demo as one JSON document: plain values; a table of numbers is a list of [low, high, number]."""
     promise, texts = results[0].best.release.guarantee, fill_texts(people, results, ledger)
     return {
-        "format": DOCUMENT_FORMAT,
+        "format": 2,
         "data": {"name": "AER CPS1988", "people": len(people), "about": texts["data"]},
         "preferences": {
             "simulated": True,

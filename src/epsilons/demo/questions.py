@@ -24,7 +24,6 @@ CONFIDENCE = 0.95
 QUESTION_SHARE = 0.1
 WAGE_BOUNDS = (0, 2000)
 WAGE_EDGES = tuple(range(0, 2001, 200))
-SCHOOL_BOUNDS = (0, 24)
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,6 @@ class DemoAnswer:
 
     @property
     def mechanism(self) -> str:
-        """The mechanism's name."""
         return self.release.mechanism
 
     @property
@@ -174,7 +172,7 @@ QUESTIONS = (
         unit="years",
         column="education",
         truth=lambda people: int(people.column("education").max()),
-        arguments={"bounds": SCHOOL_BOUNDS, "step": 1},
+        arguments={"bounds": (0, 24), "step": 1},
         remark=(
             "A maximum rests on very few people, so privacy blurs it more than anything else. By how much depends on "
             "the private values, so there is no honest prediction."

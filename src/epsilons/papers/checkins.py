@@ -39,10 +39,10 @@ def make_city(users: int, seed: int = 9) -> Iterator[str]:
     hubs = people.choice(len(_HUBS) + 1, users, p=[*shares, 1 - sum(shares)])
     for user, hub in enumerate(hubs.tolist()):
         if hub < len(_HUBS):
-            latitude, longitude, spread, _ = _HUBS[hub]
-            latitude, longitude = people.normal(latitude, spread), people.normal(longitude, spread)
+            *middle, spread, _ = _HUBS[hub]
+            latitude, longitude = people.normal(middle, spread)
         else:
-            latitude, longitude = people.uniform(south - 0.05, north + 0.05), people.uniform(west - 0.05, east + 0.05)
+            latitude, longitude = people.uniform((south - 0.05, west - 0.05), (north + 0.05, east + 0.05))
         yield f"{user}\t2010-10-{1 + user % 28:02}T12:00:00Z\t{latitude:.7f}\t{longitude:.7f}\t{hub}"
 
 

@@ -13,8 +13,8 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -65,12 +65,12 @@ class Setting:
         return np.where(group < self.conservative, low, granted).round(2)
 
 
-#: Figure 3: what is varied, and over which values.
-PANELS: dict[str, tuple[str, tuple[float, ...]]] = {
-    "(a) ε_C, at ε_M = 0.5": ("epsilon_c", (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)),
-    "(b) ε_M": ("epsilon_m", (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)),
-    "(c) fraction of conservatives": ("conservative", (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)),
-    "(d) people": ("people", (10_000, 20_000, 30_000, 40_000, 50_000, 61_395)),
+#: Figure 3: what is varied, over which values.
+PANELS: dict[str, dict[float, Setting]] = {
+    "(a) ε_C, at ε_M = 0.5": {e: Setting(epsilon_c=e, epsilon_m=0.5) for e in (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)},
+    "(b) ε_M": {e: Setting(epsilon_m=e) for e in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)},
+    "(c) fraction of conservatives": {f: Setting(conservative=f) for f in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)},
+    "(d) people": {n: Setting(people=n) for n in (10_000, 20_000, 30_000, 40_000, 50_000, 61_395)},
 }
 
 
@@ -165,29 +165,20 @@ def pick_style(method: str) -> dict[str, Any]:
     return {**pick_line(options["mechanism"]), "marker": marker, "markersize": 6 if marker == "." else 4}
 
 
-def sweep(panel: str, runs: int, seed: int = 1) -> Iterator[tuple[float, dict[str, Floats]]]:
-    """(value, errors) along one panel of Figure 3; minimum is left out where the paper leaves it out."""
-    field, values = PANELS[panel]
-    base = Setting(epsilon_m=0.5) if field == "epsilon_c" else Setting()
-    methods = [m for m in METHODS if field in ("epsilon_c", "people") or not m.startswith("M ")]
-    for value in values:
-        changed: dict[str, Any] = {field: int(value) if field == "people" else value}
-        yield value, cross_validate(replace(base, **changed), runs, methods, seed)
-
-
 def draw_figure(path: str, runs: int) -> None:
     """Figure 3 again: how far each method errs beyond a model without noise, with bars of two standard errors."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 8))
     grid = figure.subplots(2, 2)
-    for axes, panel in zip(grid.flat, PANELS, strict=True):
-        points = list(sweep(panel, runs))
-        for method in (m for m in METHODS if m in points[0][1]):
-            above = [errors[method] - errors[NOT_PRIVATE] for _, errors in points]
+    for axes, (panel, settings) in zip(grid.flat, PANELS.items(), strict=True):
+        # Minimum is left out where the paper leaves it out.
+        methods = [m for m in METHODS if panel[:3] in ("(a)", "(d)") or not m.startswith("M ")]
+        found = [cross_validate(setting, runs, methods, 1) for setting in settings.values()]
+        for method in methods:
+            above = [errors[method] - errors[NOT_PRIVATE] for errors in found]
             means, bars = [float(e.mean()) for e in above], [2 * _standard_error(e) for e in above]
-            places = [value for value, _ in points]
-            axes.errorbar(places, means, bars, label=method, capsize=2, linewidth=1.4, **pick_style(method))
+            axes.errorbar(list(settings), means, bars, label=method, capsize=2, linewidth=1.4, **pick_style(method))
         axes.set(yscale="log", xlabel=panel, ylabel="error above a model without noise, on [−1, 1]")
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value > 1 else f"{value:g}")
         axes.grid(alpha=0.3)

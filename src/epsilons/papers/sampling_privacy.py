@@ -20,7 +20,7 @@ import numpy as np
 
 from epsilons.display import text_table
 from epsilons.local import RandomizedResponse, ResponseProtocol, SamplingPrivacy
-from epsilons.noise import Entropy, system
+from epsilons.noise import Entropy
 from epsilons.plots import new_axes, pick_color
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ COLORS = {"Sampling Privacy": pick_color("sampling-privacy"), "randomized respon
 #: Figure 6 draws Sampling Privacy at 2 standard deviations, randomized response at the 99% of a normal, 2.576.
 PRINTED_DEVIATIONS = {"Sampling Privacy": 2.0, "randomized response": NormalDist().inv_cdf(0.995)}
 
-CROWDS = tuple(10**k for k in range(3, 8))
+#: How many have a Yes while the crowd grows.
 YES = 100
 
 
@@ -66,19 +66,16 @@ def figure_6(level: float | None = None) -> dict[str, tuple[int, ...]]:
     return bars
 
 
-def constant_error(
-    populations: Sequence[int] = CROWDS, yes: int = YES, runs: int = 40, entropy: Entropy | None = None
-) -> list[Crowd]:
+def constant_error(populations: Sequence[int], runs: int = 40, entropy: Entropy | None = None) -> list[Crowd]:
     """The error as the crowd grows and the group of Yes stays: every owner of every run answers by the protocol."""
-    entropy = system() if entropy is None else entropy
     found = []
     for population in populations:
-        truths = (np.arange(population) < yes).astype(np.uint8)
+        truths = (np.arange(population) < YES).astype(np.uint8)
         for name, protocol in {**PROTOCOLS, "Sampling Privacy": SamplingPrivacy(sampling=0.45)}.items():
             rounds = (protocol.respond(truths, entropy=entropy) for _ in range(runs))
-            errors = [protocol.estimate(*map(protocol.count, counted)).value - yes for counted in rounds]
+            errors = [protocol.estimate(*map(protocol.count, counted)).value - YES for counted in rounds]
             measured = math.sqrt(math.fsum(error**2 for error in errors) / runs)
-            found.append(Crowd(name, population, runs, measured, protocol.spread(yes, population)))
+            found.append(Crowd(name, population, runs, measured, protocol.spread(YES, population)))
     return found
 
 
@@ -86,15 +83,6 @@ def intro_deviations() -> list[tuple[int, float, float]]:
     """(population, as printed, true) standard deviations of randomized response at (.85, .3), 100 of them Yes."""
     response = RandomizedResponse(truth=0.85, yes=0.3)
     return [(n, math.sqrt(0.15 * 0.3 * n), response.spread(YES, n)) for n in (10_000, 1_000_000)]
-
-
-def delta_table() -> list[tuple[str, float]]:
-    """How likely published counts give more than epsilon 1 away, at a sampling rate of .45."""
-    rows = [(f"{count:,} alike", SAMPLING.leakage("counts", count=count, epsilon=1)) for count in (1, 7, 25, 100)]
-    replaced = SAMPLING.leakage("counts", count=25, epsilon=1, neighbors="replace")
-    alone = SamplingPrivacy(sampling=0.45).leakage("counts", count=7, population=7, epsilon=1)
-    rows += [("25 alike, against an option of no one", replaced), ("7 alike, and no one else was asked", alone)]
-    return [(name, leakage.delta) for name, leakage in rows]
 
 
 # Figures --------------------------------------------------------------------------------------------------------------
@@ -165,23 +153,27 @@ def describe(found: Sequence[Crowd]) -> str:
     bars |= {f"{name}, as printed": printed for name, printed in figure_6().items()}
     bars |= {f"{name}, 95%": alike for name, alike in figure_6(0.95).items()}
     crowds = [(f"{r.population:,}", r.protocol, f"{r.measured:.1f}", f"{r.predicted:.1f}", "") for r in found]
+    # How likely published counts give more than epsilon 1 away, at a sampling rate of .45.
+    leakages = [(f"{count:,} alike", SAMPLING.leakage("counts", count=count, epsilon=1)) for count in (1, 7, 25, 100)]
+    replaced = SAMPLING.leakage("counts", count=25, epsilon=1, neighbors="replace")
+    alone = SamplingPrivacy(sampling=0.45).leakage("counts", count=7, population=7, epsilon=1)
+    leakages += [("25 alike, against an option of no one", replaced), ("7 alike, and no one else was asked", alone)]
     deviations = [(f"{n:,}", f"{printed:.0f}", f"{true:.1f}", "") for n, printed, true in intro_deviations()]
-    return "\n\n".join(
-        [
-            "Constant error: 100 people have a Yes, the crowd grows",
-            text_table(("population", "protocol", "RMSE measured", "RMSE predicted", ""), crowds),
-            "Figure 6: upper bounds by group",
-            text_table(("", *map(str, range(1, 12)), ""), [(name, *map(str, row), "") for name, row in bars.items()]),
-            "Introduction: standard deviation of randomized response at (.85, .3)",
-            text_table(("population", "printed", "true", ""), deviations),
-            "Sampling Privacy, 11 options at .45: the paper's claim and what leaks",
-            str(SAMPLING),
-            "Randomized response at (.8, .2): the paper's claim and what leaks",
-            str(RESPONSE),
-            "Published counts, at epsilon 1",
-            text_table(("whose answer", "delta", ""), [(name, f"{delta:.3g}", "") for name, delta in delta_table()]),
-        ]
+    parts = (
+        "Constant error: 100 people have a Yes, the crowd grows",
+        text_table(("population", "protocol", "RMSE measured", "RMSE predicted", ""), crowds),
+        "Figure 6: upper bounds by group",
+        text_table(("", *map(str, range(1, 12)), ""), [(name, *map(str, row), "") for name, row in bars.items()]),
+        "Introduction: standard deviation of randomized response at (.85, .3)",
+        text_table(("population", "printed", "true", ""), deviations),
+        "Sampling Privacy, 11 options at .45: the paper's claim and what leaks",
+        str(SAMPLING),
+        "Randomized response at (.8, .2): the paper's claim and what leaks",
+        str(RESPONSE),
+        "Published counts, at epsilon 1",
+        text_table(("whose answer", "delta", ""), [(name, f"{one.delta:.3g}", "") for name, one in leakages]),
     )
+    return "\n\n".join(parts)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -193,17 +185,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.runs < 1:
         parser.error("--runs is at least 1")
-    found = constant_error([n for n in CROWDS if n <= 10**options.largest], runs=options.runs)
+    found = constant_error([10**k for k in range(3, options.largest + 1)], runs=options.runs)
     print(describe(found))
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
-        drawn = {
-            "constant-error": draw_constant_error(found),
-            "figure-3": draw_figure_3(),
-            "figure-6": draw_figure_6(),
-            "leakage": SAMPLING.plot_leakage(),
-        }
-        for name, axes in drawn.items():
+        drawn = {"constant-error": draw_constant_error(found), "figure-3": draw_figure_3(), "figure-6": draw_figure_6()}
+        for name, axes in {**drawn, "leakage": SAMPLING.plot_leakage()}.items():
             path = options.out / f"sampling-privacy-{name}.png"
             axes.get_figure(root=True).savefig(path, dpi=150)  # type: ignore[union-attr]
             print(f"figure in {path}", file=sys.stderr)
