@@ -1,4 +1,4 @@
-"""Models: paper 1's comparison on real wages, accuracy beside other libraries', time beside numpy's X.T @ X.
+"""Models: the comparison of Jorgensen et al. 2015 on real wages, accuracy and time against other libraries and numpy.
 
 make bench-models                  measure and print
 make bench-models ARGS=--write     and put the results into docs/models.md
@@ -192,11 +192,11 @@ def accuracy(quick: bool) -> tuple[list[str], list[str]]:
     return lines, notes
 
 
-# Paper 1 -------------------------------------------------------------------------------------------------------------
+# Jorgensen et al. 2015 -----------------------------------------------------------------------------------------------
 
 
 def paper(quick: bool) -> tuple[list[str], list[str]]:
-    """(a table in Markdown, the claims): paper 1's regression at its default preferences."""
+    """(a table in Markdown, the claims): the paper's regression at its default preferences."""
     runs = 2 if quick else 200
     errors = cross_validate(Setting(), runs)
     best = errors[NOT_PRIVATE].mean()
@@ -227,7 +227,7 @@ def _blocks(table: list[str], notes: list[str]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 0 also when a limit was missed, which is said plainly."""
-    parser = argparse.ArgumentParser(description="Models: time beside numpy, accuracy beside other libraries.")
+    parser = argparse.ArgumentParser(description="Models: time against numpy, accuracy against other libraries.")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that everything runs, measures nothing")
     parser.add_argument("--write", action="store_true", help="put the results into docs/models.md")
     options = parser.parse_args(arguments)
@@ -238,9 +238,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = "\n".join(
         [
             f"Of {known['date']}: epsilons {known['epsilons']}, Python {known['python']}, numpy {known['numpy']}.",
-            *("", "### Paper 1's methods", ""),
+            *("", "### The methods of Jorgensen et al. 2015", ""),
             *_blocks(*paper(options.quick)),
-            *("", "### Beside other libraries", ""),
+            *("", "### Compared with other libraries", ""),
             *_blocks(*accuracy(options.quick)),
             *("", "### Time", ""),
             *times,

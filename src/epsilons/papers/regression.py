@@ -162,7 +162,8 @@ def pick_style(method: str) -> dict[str, Any]:
     """The mechanism's line; the three samples differ in their markers."""
     options = METHODS[method]
     marker = {"mean": "s", "best": "^"}.get(options.get("threshold", ""), ".")
-    return {**pick_line(options["mechanism"]), "marker": marker, "markersize": 6 if marker == "." else 4}
+    shape = {"marker": marker} if marker == "." else {"marker": marker, "markersize": 5, "markerfacecolor": "white"}
+    return {**pick_line(options["mechanism"]), **shape}
 
 
 def draw_figure(path: str, runs: int) -> None:
