@@ -46,9 +46,7 @@ def make_city(users: int, seed: int = 9) -> Iterator[str]:
         yield f"{user}\t2010-10-{1 + user % 28:02}T12:00:00Z\t{latitude:.7f}\t{longitude:.7f}\t{hub}"
 
 
-def compare_protocols(
-    checkins: CheckIns, region: Region, epsilon: float, entropy: Entropy | None = None
-) -> dict[str, Any]:
+def compare(checkins: CheckIns, region: Region, epsilon: float, entropy: Entropy | None = None) -> dict[str, Any]:
     """The truth, and both protocols' estimates at the same epsilon against an observer of one answer."""
     truths = region.numbers(checkins.latitudes, checkins.longitudes)
     response = RandomizedResponse(epsilon=epsilon, options=len(region))
@@ -73,14 +71,13 @@ def describe(found: dict[str, Any], region: Region, rows: int = 8) -> str:
             cells.append(f"{found[name].values[place]:,.0f} ({low[place]:,.0f} to {high[place]:,.0f})")
         table.append((*cells, ""))
     errors = [f"{name}: {np.sqrt(np.mean((found[name].values - truth) ** 2)):.1f} people" for name in _PROTOCOLS]
-    return "\n\n".join(
-        [
-            f"{found['Sampling Privacy'].respondents:,} users, {len(region):,} cells, the {len(table)} fullest:",
-            text_table(("cell", "truth", *(f"{name} (95%)" for name in _PROTOCOLS), ""), table),
-            "Error over all cells (RMSE): " + "; ".join(errors),
-            *(f"{name}\n{leakage_table(found[name].leakages)}" for name in _PROTOCOLS),
-        ]
+    parts = (
+        f"{found['Sampling Privacy'].respondents:,} users, {len(region):,} cells, the {len(table)} fullest:",
+        text_table(("cell", "truth", *(f"{name} (95%)" for name in _PROTOCOLS), ""), table),
+        "Error over all cells (RMSE): " + "; ".join(errors),
+        *(f"{name}\n{leakage_table(found[name].leakages)}" for name in _PROTOCOLS),
     )
+    return "\n\n".join(parts)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -101,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         middle = ((south + north) / 2, (west + east) / 2)
         grid: Grid = H3Grid(options.resolution) if options.grid == "h3" else SquareGrid(middle, options.miles)
         region = Region.of(grid, (south, west, north, east))
-        found = compare_protocols(checkins, region, options.epsilon)
+        found = compare(checkins, region, options.epsilon)
     except EpsilonsError as error:
         print(error, file=sys.stderr)
         return 1

@@ -67,7 +67,7 @@ def test_a_made_up_city_is_estimated(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert len(people) == 3_000
     assert people.bad == ()
     region = Region.of(SquareGrid((40.75, -73.975), miles=1.0), checkins.CITY)
-    found = checkins.compare_protocols(people, region, 3.0, entropy=seeded(3))
+    found = checkins.compare(people, region, 3.0, entropy=seeded(3))
     assert found["truth"].sum() < 3_000, "some are outside"
     low, high = found["Sampling Privacy"].bounds(0.999)
     assert np.mean((low <= found["truth"]) & (found["truth"] <= high)) > 0.98
