@@ -63,7 +63,6 @@ class Population:
         return len(self.epsilons)
 
     def column(self, name: str) -> NDArray[Any]:
-        """One value per person."""
         values: NDArray[Any] = self.table[name].to_numpy()
         return values
 

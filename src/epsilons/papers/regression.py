@@ -105,16 +105,13 @@ def cross_validate(
             for method in errors:
                 epsilons: Any = eps.PUBLIC if method == NOT_PRIVATE else granted[~test]
                 model = eps.linear_regression(X[train], y[train], epsilons, **public, **METHODS.get(method, {}))
-                squares[method] += _squared_error(model, X[held], y[held]) / FOLDS
+                intercept, *slopes = model.value.values()
+                # On [-1, 1], the scale of the paper's errors.
+                miss = (X[held] @ np.array(slopes) + intercept - y[held]) / (WAGES[1] - WAGES[0]) * 2
+                squares[method] += float(np.mean(miss**2)) / FOLDS
         for method, square in squares.items():
             errors[method].append(math.sqrt(square))
     return {method: np.array(found) for method, found in errors.items()}
-
-
-def _squared_error(model: eps.Release, X: Floats, truth: Floats) -> float:
-    """On [-1, 1], the scale of the paper's errors."""
-    intercept, *slopes = model.value.values()
-    return float(np.mean(((X @ np.array(slopes) + intercept - truth) / (WAGES[1] - WAGES[0]) * 2) ** 2))
 
 
 @dataclass(frozen=True)

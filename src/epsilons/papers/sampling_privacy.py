@@ -116,7 +116,7 @@ def draw_figure_6() -> Axes:
         drawn = axes.bar(places + (number - 2) * 0.17, bars, width=0.17, label=label, color=color, alpha=alpha)
         axes.bar_label(drawn, fontsize=5.5)
     axes.set(xticks=places, xlabel="tumour size, group", ylabel="people with a recurrence: truth and upper bounds")
-    axes.set_title("Figure 6: recurrences among 10,000 people")
+    axes.set(title="Figure 6: recurrences among 10,000 people")
     axes.legend(frameon=False, fontsize="small")
     return axes
 
