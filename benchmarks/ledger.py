@@ -80,35 +80,35 @@ class Size:
 # Charges a second ---------------------------------------------------------------------------------------------------
 
 
-def roster(book: Ledger, people: int) -> None:
+def roster(accounts: Ledger, people: int) -> None:
     """So many people in twenty cohorts, the usual way."""
-    book.settle_terms("absent", 1)
+    accounts.settle_terms("absent", 1)
     grants = _GRANT + np.arange(people, dtype=np.int64) % COHORTS
-    book.enroll(digests(np.arange(people), book.salt), grants)
+    accounts.enroll(digests(np.arange(people), accounts.salt), grants)
 
 
-def charge(book: Ledger, name: str, charges: dict[int, int], epoch: int) -> None:
+def charge(accounts: Ledger, name: str, charges: dict[int, int], epoch: int) -> None:
     """One question that charges every cohort."""
-    book.reserve(name.encode().ljust(32, b"."), charges, epoch=epoch, kind="count")
+    accounts.reserve(name.encode().ljust(32, b"."), charges, epoch=epoch, kind="count")
 
 
 def client(url: str, name: int, seconds: float, ready: object, counts: object) -> None:
     """One process: charge until the time is over, and say how often."""
-    with closing(ledger.open(url)) as book:
-        charges, epoch = {cohort.id: 1 for cohort in book.cohorts()}, book.epoch
-        charge(book, f"{name} first", charges, epoch)
+    with closing(ledger.open(url)) as accounts:
+        charges, epoch = {cohort.id: 1 for cohort in accounts.cohorts()}, accounts.epoch
+        charge(accounts, f"{name} first", charges, epoch)
         ready.wait()  # type: ignore[attr-defined]
         end, done = time.perf_counter() + seconds, 0
         while time.perf_counter() < end:
-            charge(book, f"{name} {done}", charges, epoch)
+            charge(accounts, f"{name} {done}", charges, epoch)
             done += 1
         counts.put(done)  # type: ignore[attr-defined]
 
 
 def charges_a_second(url: str, processes: int, seconds: float) -> float:
     """All processes together, each charging twenty cohorts at a time."""
-    with closing(ledger.open(url)) as book:
-        roster(book, 1_000)
+    with closing(ledger.open(url)) as accounts:
+        roster(accounts, 1_000)
     spawn = multiprocessing.get_context("spawn")
     ready, counts = spawn.Barrier(processes), spawn.Queue()
     team = [spawn.Process(target=client, args=(url, n, seconds, ready, counts)) for n in range(processes)]
@@ -123,14 +123,14 @@ def charges_a_second(url: str, processes: int, seconds: float) -> float:
 # The cost of a charge -----------------------------------------------------------------------------------------------
 
 
-def fill(book: Ledger, people: int, rows: int) -> None:
+def fill(accounts: Ledger, people: int, rows: int) -> None:
     """So many more people, rows of whom are written by the database itself: a hundred million take too long otherwise.
 
     Nothing that a charge touches is left out: cohorts have the sizes, and people their rows, up to `rows`. The journal
     does not know these people, so this ledger would not verify.
     """
-    place = "" if book._database.schema is None else f"{book._database.schema}."
-    with book._database.write() as connection:
+    place = "" if accounts._database.schema is None else f"{accounts._database.schema}."
+    with accounts._database.write() as connection:
         if connection.dialect.name == "sqlite":
             connection.execute(
                 text(
@@ -148,7 +148,7 @@ def fill(book: Ledger, people: int, rows: int) -> None:
         cohorts = tables.cohorts
         connection.execute(update(cohorts).values(people=cohorts.c.people + people // COHORTS))
     # What so many rows leave to be tidied up is no part of a charge.
-    with book._database._engine.connect() as connection:  # type: ignore[attr-defined]
+    with accounts._database._engine.connect() as connection:  # type: ignore[attr-defined]
         lite = connection.dialect.name == "sqlite"
         tidy = (
             connection.execution_options(alone=False)
@@ -158,14 +158,14 @@ def fill(book: Ledger, people: int, rows: int) -> None:
         tidy.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)" if lite else "CHECKPOINT")
 
 
-def milliseconds_a_charge(books: Sequence[Ledger], times: int) -> list[float]:
+def milliseconds_a_charge(ledgers: Sequence[Ledger], times: int) -> list[float]:
     """The median for each ledger; they are charged by turns, so that whatever else the machine does falls on all."""
-    charges = [{cohort.id: 1 for cohort in book.cohorts()} for book in books]
-    taken: list[list[float]] = [[] for _ in books]
+    charges = [{cohort.id: 1 for cohort in accounts.cohorts()} for accounts in ledgers]
+    taken: list[list[float]] = [[] for _ in ledgers]
     for turn in range(times):
-        for which, book in enumerate(books):
+        for which, accounts in enumerate(ledgers):
             start = time.perf_counter()
-            charge(book, str(turn), charges[which], 1)
+            charge(accounts, str(turn), charges[which], 1)
             taken[which].append(time.perf_counter() - start)
     return [1e3 * statistics.median(times[len(times) // 10 :]) for times in taken]
 
@@ -174,12 +174,12 @@ def cost(places: Callable[[], str], size: Size) -> Iterator[tuple[str, float]]:
     """The same charges with few people and with many."""
     few, many = size.people
     stored = min(many, size.rows)
-    with closing(ledger.open(places())) as book, closing(ledger.open(places())) as large:
-        roster(book, few)
+    with closing(ledger.open(places())) as accounts, closing(ledger.open(places())) as large:
+        roster(accounts, few)
         roster(large, few)
         fill(large, many - few, stored)
         assert sum(cohort.people for cohort in large.cohorts()) == many
-        taken = milliseconds_a_charge([book, large], 10 if size.quick else 200)
+        taken = milliseconds_a_charge([accounts, large], 10 if size.quick else 200)
         yield f"a charge to {COHORTS} cohorts with {few:,} people", taken[0]
         rows = f", {stored:,} of them with rows" if stored < many else ""
         yield f"a charge to {COHORTS} cohorts with {many:,} people{rows}", taken[1]
@@ -196,18 +196,18 @@ def minds(url: str, people: int) -> Iterator[tuple[str, float]]:
         action()
         return time.perf_counter() - start
 
-    with closing(ledger.open(url)) as book:
-        book.settle_terms("absent", 1)
+    with closing(ledger.open(url)) as accounts:
+        accounts.settle_terms("absent", 1)
         ids = np.arange(people)
         known: list[np.ndarray[tuple[int, int], np.dtype[np.uint8]]] = []
-        yield f"digests of {people:,} ids", timed(lambda: known.append(digests(ids, book.salt)))
+        yield f"digests of {people:,} ids", timed(lambda: known.append(digests(ids, accounts.salt)))
         grants = _GRANT + ids % COHORTS
-        yield f"{people:,} people join", timed(lambda: book.enroll(known[0], grants))
-        yield f"{people:,} people change their grants", timed(lambda: book.set_grants(known[0], grants + COHORTS))
-        yield "the same wishes again", timed(lambda: book.sync(known[0], grants + COHORTS))
-        yield "reading who stands where", timed(lambda: book.members())
-        yield f"{people:,} people withdraw", timed(lambda: book.withdraw(known[0]))
-        yield "verifying all of it", timed(lambda: book.verify())
+        yield f"{people:,} people join", timed(lambda: accounts.enroll(known[0], grants))
+        yield f"{people:,} people change their grants", timed(lambda: accounts.set_grants(known[0], grants + COHORTS))
+        yield "the same preferences again", timed(lambda: accounts.sync(known[0], grants + COHORTS))
+        yield "reading who stands where", timed(lambda: accounts.members())
+        yield f"{people:,} people withdraw", timed(lambda: accounts.withdraw(known[0]))
+        yield "verifying all of it", timed(lambda: accounts.verify())
 
 
 # The run ------------------------------------------------------------------------------------------------------------

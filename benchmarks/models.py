@@ -1,4 +1,4 @@
-"""Models: paper 1's comparison on real wages, accuracy beside other libraries', time beside numpy's X.T @ X.
+"""Models: the comparison of Jorgensen et al. 2015 on real wages, accuracy and time against other libraries and numpy.
 
 make bench-models                  measure and print
 make bench-models ARGS=--write     and put the results into docs/models.md
@@ -28,7 +28,17 @@ from timing import Group, Limit, Row, Size, again, time_by_turns
 
 import epsilons as eps
 from epsilons.estimators import PersonalizedLinearRegression, PersonalizedLogisticRegression
-from epsilons.papers.regression import EXACT, FEATURES, HIGH, LOW, WAGES, Setting, claims, cross_validate, wages
+from epsilons.papers.regression import (
+    FEATURES,
+    HIGH,
+    LOW,
+    NOT_PRIVATE,
+    WAGES,
+    Setting,
+    check_claims,
+    cross_validate,
+    load_wages,
+)
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "models.md"
@@ -156,7 +166,7 @@ def _diffprivlib(X: Floats, y: Floats, bounds: Any, models: int) -> dict[str, An
 
 def accuracy(quick: bool) -> tuple[list[str], list[str]]:
     """(a table in Markdown, notes): errors in dollars per hour at one epsilon for everyone."""
-    X, y = wages()
+    X, y = load_wages()
     models = 2 if quick else 30
     school = FEATURES.index("education")
     lines = ["| model | ε | exact | epsilons | OpenDP | diffprivlib |", "|---|---:|---:|---:|---:|---:|"]
@@ -182,19 +192,19 @@ def accuracy(quick: bool) -> tuple[list[str], list[str]]:
     return lines, notes
 
 
-# Paper 1 -------------------------------------------------------------------------------------------------------------
+# Jorgensen et al. 2015 -----------------------------------------------------------------------------------------------
 
 
 def paper(quick: bool) -> tuple[list[str], list[str]]:
-    """(a table in Markdown, the claims): paper 1's regression at its default preferences."""
+    """(a table in Markdown, the claims): the paper's regression at its default preferences."""
     runs = 2 if quick else 200
     errors = cross_validate(Setting(), runs)
-    best = errors[EXACT].mean()
+    best = errors[NOT_PRIVATE].mean()
     lines = [f"| method ({runs} runs of five folds) | error | standard error | above exact |", "|---|---:|---:|---:|"]
     for method, found in sorted(errors.items(), key=lambda item: float(item[1].mean())):
         deviation = found.std(ddof=1) / math.sqrt(runs)
         lines.append(f"| {method} | {found.mean():.5f} | {deviation:.5f} | {found.mean() - best:.5f} |")
-    return lines, [f"- {claim}" for claim in claims(errors)]
+    return lines, [f"- {claim}" for claim in check_claims(errors)]
 
 
 # The command ---------------------------------------------------------------------------------------------------------
@@ -217,7 +227,7 @@ def _blocks(table: list[str], notes: list[str]) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 0 also when a limit was missed, which is said plainly."""
-    parser = argparse.ArgumentParser(description="Models: time beside numpy, accuracy beside other libraries.")
+    parser = argparse.ArgumentParser(description="Models: time against numpy, accuracy against other libraries.")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that everything runs, measures nothing")
     parser.add_argument("--write", action="store_true", help="put the results into docs/models.md")
     options = parser.parse_args(arguments)
@@ -228,9 +238,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = "\n".join(
         [
             f"Of {known['date']}: epsilons {known['epsilons']}, Python {known['python']}, numpy {known['numpy']}.",
-            *("", "### Paper 1's methods", ""),
+            *("", "### The methods of Jorgensen et al. 2015", ""),
             *_blocks(*paper(options.quick)),
-            *("", "### Beside other libraries", ""),
+            *("", "### Compared with other libraries", ""),
             *_blocks(*accuracy(options.quick)),
             *("", "### Time", ""),
             *times,

@@ -14,7 +14,7 @@ from epsilons.noise.entropy import system
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.noise.weighing import keep_chance
 
-#: Sample's coin for somebody who granted .2 at a threshold of 1.
+#: Sample's coin for a person who granted .2 at a threshold of 1.
 _CHANCE = keep_chance(200_000_000, 1_000_000_000)
 _FLOAT_CHANCE = _CHANCE / 2**64
 

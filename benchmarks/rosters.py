@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: Three levels as in paper 1: 54% strict, 37% moderate, 9% open.
+#: Three levels as in Jorgensen et al. 2015: 54% strict, 37% moderate, 9% open.
 THREE = (0.01, 0.2, 1.0)
 SHARES = (0.54, 0.37, 0.09)
 
@@ -18,7 +18,7 @@ def generator(seed: int) -> np.random.Generator:
 
 
 def epsilons_at(levels: NDArray[np.float64] | tuple[float, ...], people: int, random: np.random.Generator) -> Floats:
-    """One epsilon per person, everybody at one of the levels and nobody's level empty."""
+    """One epsilon per person, everyone at one of the levels and no level empty."""
     distinct = np.array(levels, float)
     shares = SHARES if len(distinct) == len(SHARES) else None
     chosen = random.choice(distinct, people, p=shares)
@@ -33,5 +33,5 @@ def spread_levels(number: int) -> Floats:
 
 
 def fresh_roster(number: int, people: int, random: np.random.Generator) -> Floats:
-    """A roster that nobody has seen: other levels, other people at each. Nothing remembered can serve for it."""
+    """A roster never seen before: other levels, other people at each. Nothing remembered can serve for it."""
     return epsilons_at((spread_levels(number) * random.uniform(0.8, 1.25)).round(9), people, random)

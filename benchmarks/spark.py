@@ -77,8 +77,8 @@ def _of_size(session: Any, rows: int, repetitions: int, folder: Path) -> Iterato
     parquet.write_table(_table(rows), path)
     frame = session.read.parquet(str(path))
     frame.createOrReplaceTempView("wages")
-    wishes = eps.Preferences.from_levels("level", LEVELS)
-    with eps.Dataset(frame, person="id", preferences=wishes, rows_per_person=ROWS_EACH) as people:
+    privacy = eps.Preferences.from_levels("level", LEVELS)
+    with eps.Dataset(frame, person="id", preferences=privacy, rows_per_person=ROWS_EACH) as people:
         for what, (ask, query) in QUESTIONS.items():
             mine, theirs = [], []
             for turn in range(repetitions + 2):  # the first two warm up

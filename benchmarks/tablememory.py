@@ -1,7 +1,7 @@
 """The most memory a process holds while it answers about a table, beside one that runs the plain query.
 
-Each has a process of its own, which runs this file. A dataset is prepared before; its ledger is a SQLite file, so the
-books are not in the process. Where the operating system lets a process forget its high-water mark (Linux), that of the
+Each has a process of its own, which runs this file. A dataset is prepared before; its ledger is a SQLite file and
+not in the process. Where the operating system lets a process forget its high-water mark (Linux), that of the
 preparation is reported apart from that of the questions, which begin when its memory has been given back.
 """
 

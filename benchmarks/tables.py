@@ -16,7 +16,7 @@ from timing import Size
 _SIZES = (1_000_000, 10_000_000)
 _EXAMPLE = """\
 example:
-  .venv/bin/python benchmarks/tables.py --quick --only books --json
+  .venv/bin/python benchmarks/tables.py --quick --only ledger --json
 """
 
 

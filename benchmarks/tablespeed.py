@@ -22,7 +22,7 @@ FEW, MANY = 3, 256
 ARROW, PARQUET = "Arrow", "Parquet"
 _BY_LEVEL = "the plain query that reads the same columns and groups by the level"
 _EXACT = "DuckDB's exact median"
-#: A question at 256 levels also pays for 256 cohorts in the books.
+#: A question at 256 levels also pays for 256 cohorts in the ledger.
 _FLAT = Limit(1.5, "ratio", 0.025)
 _LINEAR = Limit(1.2, "ratio")
 #: At least 20 million people a second.
@@ -43,7 +43,7 @@ class Tables:
         more = [
             Group("levels", f"256 levels instead of 3, {self._sizes[-1]:,} people", self._levels),
             Group("growth", "Ten times the rows", self._growth),
-            Group("books", "What a question costs whatever the table: 1,000 people", self._books),
+            Group("ledger", "What a question costs whatever the table: 1,000 people", self._ledger),
             Group("coins", "A coin for each person, by their digest", self._coins),
         ]
         return several + [group for group in more if group.name != "growth" or len(self._sizes) > 1]
@@ -91,7 +91,7 @@ class Tables:
             limit = _LINEAR if asked.limit is not None else None
             yield replace(more, what=what, yardstick=times * fewer.ours, against=against, limit=limit)
 
-    def _books(self, size: Size) -> Iterator[Row]:
+    def _ledger(self, size: Size) -> Iterator[Row]:
         """Almost nothing to read: what remains is asking, the ledger, the plan and the release."""
         with TemporaryDirectory() as folder:
             for levels in (FEW, MANY):

@@ -125,7 +125,7 @@ QUESTIONS = (
 
 
 class Plain:
-    """DuckDB as anybody would use it: its own defaults, the same source."""
+    """DuckDB as most people use it: its own defaults, the same source."""
 
     def __init__(self, source: Path | pa.Table) -> None:
         self._connection = duckdb.connect()

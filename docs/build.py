@@ -8,7 +8,7 @@
 
     python docs/build.py            check, then render
     python docs/build.py --check    check only
-    python docs/build.py --write    write the table of mechanisms anew, check, render
+    python docs/build.py --write    write the table of mechanisms again, check, render
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@
 # ///
 """PipelineDP: the local backend on a list of rows, Laplace noise, public partitions.
 
-That nobody has more than one row is taken as given (`contribution_bounds_already_enforced`), which spares it the
+That no person has more than one row is taken as given (`contribution_bounds_already_enforced`), which spares it the
 counting of everyone's rows and about half of its time.
 """
 

@@ -181,7 +181,7 @@ def _figures(name: str, table: Table, tasks: Sequence[str], told: Told) -> list[
         if task in told.answers:
             found.append(figure_of(name, table.rows, task, told.seconds[task], told.answers[task], table.truth[task]))
         else:
-            # Where this machine keeps its files is nobody's business.
+            # Where this machine keeps its files does not belong into a published page.
             reason = told.reasons[task].replace(str(ROOT), ".").replace(str(Path.home()), "~")
             found.append(Figure(name, table.rows, task, reason=reason))
     return found

@@ -1,10 +1,15 @@
-"""Pictures. The only room, with the demo and the papers' figures, that imports matplotlib."""
+"""Pictures, and the colour of each mechanism in all of them.
+
+With the demo and the papers' figures the only room that imports matplotlib.
+"""
 
 from __future__ import annotations
 
+import colorsys
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +21,41 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from epsilons.ledger import Cohort, Past
+
+#: Chosen to be told apart with each kind of colour blindness (Machado, Oliveira and Fernandes 2009) and against each
+#: other's lightness, on white and on a dark page. Lines have dashes as well: so many hues are never enough.
+_LINES: dict[str, tuple[str, Any]] = {
+    "weighted": ("#e07b28", "-"),
+    "sample": ("#0f7bc4", "-"),
+    "threshold": ("#5d8708", "--"),
+    "minimum": ("#b63a6b", "-."),
+    "mixed": ("#e480d0", "-"),
+    "robust": ("#9d62fe", "--"),
+    "stretching": ("#e8210d", ":"),
+    "exponential": ("#7312fc", "-"),
+    "smooth-sensitivity": ("#05a9e8", "-."),
+    "local-sensitivity": ("#72588d", ":"),
+    "sampling-privacy": ("#1f8a9e", "-"),
+    "randomized-response": ("#ae6d6d", "-"),
+}
+
+
+def pick_color(mechanism: str) -> str:
+    """The colour of a mechanism or protocol in every picture; of a user's own, a hue made from its name.
+
+    >>> pick_color("weighted"), pick_color("my-own") == pick_color("my-own")
+    ('#e07b28', True)
+    """
+    if mechanism in _LINES:
+        return _LINES[mechanism][0]
+    channels = colorsys.hls_to_rgb(crc32(mechanism.encode()) / 2**32, 0.48, 0.45)
+    return "#" + "".join(f"{round(255 * channel):02x}" for channel in channels)
+
+
+def pick_line(mechanism: str) -> dict[str, Any]:
+    """Colour and dashes, as matplotlib takes them."""
+    _, dashes = _LINES.get(mechanism, ("", (0, (3, 1, 1, 1, 1, 1))))
+    return {"color": pick_color(mechanism), "linestyle": dashes}
 
 
 def new_axes(width: float = 8.0, height: float = 4.8) -> Axes:
@@ -30,16 +70,17 @@ def new_axes(width: float = 8.0, height: float = 4.8) -> Axes:
 def plot_plan(
     title: str, shares: Sequence[float], curves: Mapping[str, Sequence[float]], best: str, axes: Axes | None = None
 ) -> Axes:
-    """Predicted error against the share of everybody's budget, one curve per mechanism, the best one thick."""
+    """Predicted error against the share of each person's budget, one curve per mechanism, the best one thick."""
     axes = new_axes() if axes is None else axes
     for name, errors in sorted(curves.items()):
         finite = [(s, e) for s, e in zip(shares, errors, strict=True) if math.isfinite(e) and e > 0]
         if finite:
             x, y = zip(*finite, strict=True)
             chosen = name == best
-            axes.plot(x, y, label=f"{name} (best)" if chosen else name, linewidth=3 if chosen else 1.3)
+            label = f"{name} (best)" if chosen else name
+            axes.plot(x, y, **pick_line(name), label=label, linewidth=3 if chosen else 1.6)
     axes.set_yscale("log")
-    axes.set_xlabel("share of everybody's budget that is spent")
+    axes.set_xlabel("share of each person's budget that is spent")
     axes.set_ylabel("predicted error (RMSE)")
     axes.set_title(f"What an answer costs: {title}")
     axes.grid(alpha=0.3, which="both")
@@ -48,11 +89,10 @@ def plot_plan(
 
 
 def plot_spending(history: Sequence[Past], cohorts: Sequence[Cohort] = (), axes: Axes | None = None) -> Axes:
-    """How much of each grant the releases took, one after the other: a line of steps per level.
+    """Draw how much of each grant the releases took, one after the other: a line of steps per level.
 
     `ledger.cohorts()` adds what people had spent before they came to a level; without them every level starts at
-    nothing. At a level whose people have different pasts the line shows those who paid most. What was given back is
-    not counted.
+    nothing. At a level whose people have different pasts the line shows those who paid most. Refunds are not counted.
     """
     axes = new_axes() if axes is None else axes
     counted = [past for past in history if past.state != "refunded"]
@@ -80,7 +120,7 @@ def plot_spending(history: Sequence[Past], cohorts: Sequence[Cohort] = (), axes:
 
 
 def _spent(counted: Sequence[Past], cohorts: Mapping[int, Cohort]) -> dict[int, list[float]]:
-    """{grant: what those who paid most had spent, before the first release and after each}; NaN: nobody was there."""
+    """{grant: what those who paid most had spent, before the first release and after each}; NaN: no people yet."""
     grants = {which: granted for past in counted for which, granted in past.grants.items()}
     paid = {which: sum(past.cohorts.get(which, 0) for past in counted) for which in grants}
     total = {
@@ -104,7 +144,7 @@ def plot_leakage(
     claims: Sequence[float],
     axes: Axes | None = None,
 ) -> Axes:
-    """Delta against epsilon, one curve per view, and the paper's claim as a line upright."""
+    """Delta against epsilon, one curve per view, and the paper's claim as an upright line."""
     axes = new_axes() if axes is None else axes
     for place, (view, deltas) in enumerate(curves.items()):
         # Curves may coincide; dashes show the one below.

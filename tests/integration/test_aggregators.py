@@ -300,9 +300,9 @@ def test_the_demo_with_a_kill_in_the_middle(tmp_path: Path) -> None:
 def test_killed_again_and_again_while_owners_send(tmp_path: Path) -> None:
     """kill -9 at whatever moment it happens to be; in the end everybody is counted once."""
     from epsilons.collection import Collection, Coordinator, Courier, HttpAggregator, OwnerClient
-    from epsilons.demo.collecting import Process
+    from epsilons.demo.collecting import AggregatorProcess
 
-    processes = [Process(tmp_path, number) for number in range(2)]
+    processes = [AggregatorProcess(tmp_path, number) for number in range(2)]
     owners, kills, draws = 10_000, 0, np.random.default_rng(11)
     try:
         for process in processes:

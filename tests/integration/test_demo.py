@@ -169,7 +169,7 @@ def test_the_report_has_promise_caveats_prices_and_words(made: tuple[dict[str, A
     assert "The roster (who was asked, with which preference) is public and is not protected." in plain
     assert "The preferences are simulated" in plain
     assert "A demo may look; an analyst could not." in plain
-    for heading in ("Who paid what", "What is left", "What is promised, and what is not", "Words"):
+    for heading in ("Who paid what", "What is left", "What is promised, and what is not", "Glossary"):
         assert heading in plain
     for question in document["questions"]:
         assert question["question"] in plain

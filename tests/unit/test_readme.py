@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -102,6 +104,17 @@ def test_the_front_page_names_its_papers_and_no_package_index() -> None:
     for author in ("Jorgensen", "Cormode", "Alaggan", "Kermarrec", "Ferrando", "Kulesza"):
         assert author in text
     assert "://" not in text
+
+
+def test_the_drawing_of_the_rooms_names_all_of_them_and_files_that_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    drawing = text.split("```")[1]
+    assert [room for room in (layer.strip("()") for layer in layers) if not re.search(rf"\b{room}\b", drawing)] == []
+    named = set(re.findall(r"\b(?:\w+/)*\w+\.py\b", text)) - {"__init__.py", "base.py"}
+    assert len(named) > 30
+    assert sorted(name for name in named if not (ROOT / "src" / "epsilons" / name).is_file()) == []
 
 
 def test_a_page_that_lies_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

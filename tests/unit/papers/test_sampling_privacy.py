@@ -18,18 +18,12 @@ def test_figure_6_exactly() -> None:
 
 
 def test_figure_6_at_one_level_of_confidence() -> None:
-    alike = sampling_privacy.figure_6_at(0.95)
+    alike = sampling_privacy.figure_6(0.95)
     assert alike["Sampling Privacy"] == (3, 0, 3, 12, 24, 27, 35, 12, 11, 3, 6)
     assert alike["randomized response"] == (49, 48, 49, 55, 64, 66, 73, 55, 54, 49, 51)
     # Randomized response's printed bars stand at 99%; Sampling Privacy's at 2 deviations, 95.45%.
-    assert (
-        sampling_privacy.figure_6_at(0.99)["randomized response"]
-        == sampling_privacy.FIGURE_6_PRINTED["randomized response"]
-    )
-    assert (
-        sampling_privacy.figure_6_at(0.9545)["Sampling Privacy"]
-        == sampling_privacy.FIGURE_6_PRINTED["Sampling Privacy"]
-    )
+    assert sampling_privacy.figure_6(0.99)["randomized response"] == sampling_privacy.figure_6()["randomized response"]
+    assert sampling_privacy.figure_6(0.9545)["Sampling Privacy"] == sampling_privacy.figure_6()["Sampling Privacy"]
 
 
 def test_the_introductions_deviations() -> None:
@@ -68,7 +62,7 @@ def test_the_report_and_the_figures(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_a_made_up_city_is_estimated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    people = checkins_from(checkins.made_up_city(3_000))
+    people = checkins_from(checkins.make_city(3_000))
     assert len(people) == 3_000
     assert people.bad == ()
     region = Region.of(SquareGrid((40.75, -73.975), miles=1.0), checkins.CITY)
@@ -78,7 +72,7 @@ def test_a_made_up_city_is_estimated(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert np.mean((low <= found["truth"]) & (found["truth"] <= high)) > 0.98
     pytest.importorskip("matplotlib")
     file = tmp_path / "checkins.txt"
-    file.write_text("\n".join(checkins.made_up_city(500)) + "\nnot a check-in\n")
+    file.write_text("\n".join(checkins.make_city(500)) + "\nnot a check-in\n")
     assert checkins.main([str(file), "--grid", "square", "--miles", "1", "--out", str(tmp_path / "city.png")]) == 0
     seen = capsys.readouterr()
     assert "Error over all cells" in seen.out

@@ -12,7 +12,7 @@ from epsilons.cli.maps import draw_map
 from epsilons.cli.terminal import as_json, notes, print_json, progress, results
 
 if TYPE_CHECKING:
-    from epsilons.demo.collecting import Told
+    from epsilons.demo.collecting import CollectionResult
     from epsilons.local.estimate import Estimate
 
 _ROWS = 8
@@ -32,15 +32,15 @@ def command(owners: int, picture: str | None, as_json: bool) -> None:
 
       epsilons collect demo --owners 2000
     """
-    from epsilons.demo.collecting import run
+    from epsilons.demo.collecting import run_collection
 
     console = notes()
     with tempfile.TemporaryDirectory(prefix="epsilons-demo-") as folder, progress() as bar:
         task = bar.add_task("owners", total=owners)
-        told = run(
+        told = run_collection(
             Path(folder),
             owners,
-            lambda done, _: bar.update(task, completed=done),
+            lambda done: bar.update(task, completed=done),
             lambda what: console.print(what, markup=False, soft_wrap=True),
         )
     estimate = told.publication.estimate()
@@ -52,7 +52,7 @@ def command(owners: int, picture: str | None, as_json: bool) -> None:
         results().print(_page(told, estimate), markup=False, soft_wrap=True)
 
 
-def _document(told: Told, estimate: Estimate) -> dict[str, Any]:
+def _document(told: CollectionResult, estimate: Estimate) -> dict[str, Any]:
     low, high = estimate.interval()
     return {
         "owners": told.owners,
@@ -70,8 +70,8 @@ def _document(told: Told, estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def _page(told: Told, estimate: Estimate) -> str:
-    from epsilons.demo.collecting import LEVELS, shaded
+def _page(told: CollectionResult, estimate: Estimate) -> str:
+    from epsilons.demo.collecting import LEVELS, shade_map
     from epsilons.display import show, text_table
 
     facts = _document(told, estimate)
@@ -86,7 +86,7 @@ def _page(told: Told, estimate: Estimate) -> str:
         for cell in told.truth.argsort()[::-1][:_ROWS].tolist()
     ]
     most = float(told.truth.max()) * 1.001
-    pair = zip(shaded(told.truth, most), shaded(estimate.values, most), strict=True)
+    pair = zip(shade_map(told.truth, most), shade_map(estimate.values, most), strict=True)
     width = 2 * round(len(told.truth) ** 0.5)
     levels = ", ".join(
         f"{batch.reports:,} at {batch.level} ({LEVELS[batch.level]:g})" for batch in told.publication.batches
