@@ -83,7 +83,9 @@ class ResponseProtocol(ABC):
     rounds: ClassVar[int] = 1
 
     def __init_subclass__(cls) -> None:
-        PROTOCOLS[cls.name] = cls
+        # A class derived from a protocol does not take its place in files unless it has a name of its own.
+        if "name" in vars(cls):
+            PROTOCOLS[cls.name] = cls
 
     def __init__(self, options: int) -> None:
         self.options = read_options(options)
