@@ -16,6 +16,7 @@ from epsilons.arguments import (
     QUERIES,
     TABLES,
     AskOptions,
+    check_between,
     check_real,
     check_share,
     check_whole,
@@ -45,6 +46,19 @@ def test_whole_numbers_have_limits() -> None:
             check_whole(wrong)
     with pytest.raises(TypeError):
         check_whole(21, 2, 20)
+    refusal = eps.PlanError("Not this.")
+    for wrong in (True, "3", 2.5, 0, 9):
+        with pytest.raises(eps.PlanError, match="Not this"):
+            check_whole(wrong, 1, 8, refusal)
+
+
+def test_a_number_between_two_others() -> None:
+    refusal = eps.PlanError("Not this.")
+    assert check_between(Fraction(1, 2), 0, 1, refusal) == 0.5
+    assert [check_between(end, 0, 1, refusal, ends=True) for end in (0, 1)] == [0.0, 1.0]
+    for wrong in (0, 1, True, "0.5", math.nan, None, 2):
+        with pytest.raises(eps.PlanError, match="Not this"):
+            check_between(wrong, 0, 1, refusal)
 
 
 def test_a_float_means_the_decimal_that_it_prints_as() -> None:

@@ -83,7 +83,9 @@ class ResponseProtocol(ABC):
     rounds: ClassVar[int] = 1
 
     def __init_subclass__(cls) -> None:
-        PROTOCOLS[cls.name] = cls
+        # A class derived from a protocol does not take its place in files unless it has a name of its own.
+        if "name" in vars(cls):
+            PROTOCOLS[cls.name] = cls
 
     def __init__(self, options: int) -> None:
         self.options = read_options(options)
@@ -311,10 +313,7 @@ def read_die(values: Any, sides: int, total: Fraction, name: str) -> tuple[Fract
         raise ProtocolError(f"{name} is not a list.", rule="One probability for each output.")
     chances = tuple(read_probability(value, name) for value in values)
     if len(chances) != sides:
-        rule, hint = (
-            "One for output 0 (none) and one for each option.",
-            ("leave out ", Argument(name), " for equal ones"),
-        )
+        rule, hint = "One for none and one for each option.", ("leave out ", Argument(name), " for equal ones")
         raise ProtocolError(f"{name} has {len(chances)} probabilities for {sides} outputs.", rule=rule, suggest=hint)
     if sum(chances) != total:
         what = f"The probabilities of {name} add up to {float(sum(chances)):.10g}, not to {float(total):.10g}."

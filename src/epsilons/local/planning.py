@@ -85,17 +85,12 @@ class CollectionPlan:
         return [_row_cells(row, self.count is not None) for row in self.rows]
 
     def _notes(self) -> list[str]:
+        notes = ["The wanted leakage holds for the view under 'holds for'; the last columns say what other views see."]
+        notes.append("Published counts are judged in a large crowd.")
         if self.count is None:
-            last = (
-                f"Published counts are judged for an option that a share of {self.share:.4g} has; rarer ones leak more."
-            )
-        else:
-            last = "Randomized response errs more the more are asked; Sampling Privacy's error does not change."
-        return [
-            "The wanted leakage holds for the view under 'holds for'; the last columns say what other views see.",
-            "Published counts are judged in a large crowd.",
-            last,
-        ]
+            option = f"an option that a share of {self.share:.4g} has"
+            return [*notes, f"Published counts are judged for {option}; rarer ones leak more."]
+        return [*notes, "Randomized response errs more the more are asked; Sampling Privacy's error does not change."]
 
     def _by_response(self) -> CollectionRow:
         protocol = RandomizedResponse(epsilon=self.epsilon, options=self.options)

@@ -116,9 +116,7 @@ class AggregatorApp:
             return _problem(_STATUS.get(type(error), 422), error.what, error.rule, code=error.code, **hint)
         except Exception:
             # Its text may hold something private.
-            return _problem(
-                500, "The aggregator failed.", "Nothing was acknowledged; the same request may be sent again."
-            )
+            return _problem(500, "The aggregator failed.", "Nothing was acknowledged; the request may be sent again.")
 
 
 class _GoneError(Exception):

@@ -34,6 +34,21 @@ PROTOCOLS: list[ResponseProtocol] = [
 every = pytest.mark.parametrize("protocol", PROTOCOLS, ids=repr)
 
 
+def test_a_derived_protocol_leaves_its_parents_name_alone() -> None:
+    class Derived(RandomizedResponse):
+        pass
+
+    assert Derived.name in KINDS
+    assert KINDS[RandomizedResponse.name] is RandomizedResponse
+
+
+@pytest.mark.parametrize("make", [RandomizedResponse, lambda chance: SamplingPrivacy(sampling=chance)])
+def test_a_coin_that_always_falls_the_same_way_is_refused(make: Any) -> None:
+    for chance in (0, 1, "1/1"):
+        with pytest.raises(ProtocolError, match=r"must lie strictly between 0 and 1\."):
+            make(chance)
+
+
 @every
 def test_a_protocol_survives_being_written_down(protocol: ResponseProtocol) -> None:
     again = protocol_from(protocol.to_dict())
