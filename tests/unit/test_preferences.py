@@ -254,7 +254,7 @@ def test_256_preferences_are_exact_and_257_go_down_to_the_ladder() -> None:
     assert exact.rounding_loss == 0
     rounded = roster_of(np.append(epsilons, 2.57)).levels
     assert set(rounded.grants) <= set(LADDER)
-    assert rounded.people == 257
+    assert rounded.size == 257
     assert 0 < rounded.rounding_loss < 0.035
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
@@ -60,7 +61,7 @@ class Column:
     bits: int = 0
     type: str = ""
 
-    @property
+    @cached_property
     def floating(self) -> bool:
         """Whether the column may hold NaN and infinities."""
         return self.bits > 0

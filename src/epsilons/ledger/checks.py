@@ -5,14 +5,15 @@ Messages never repeat what was given: a digest, a key or a description may tell 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import check_whole
 from epsilons.errors import Argument, LedgerError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS
 from epsilons.ledger.values import DIGEST_BYTES, Digests, Terms
@@ -82,11 +83,8 @@ def check_grants(given: Grants, people: int) -> NDArray[np.int64]:
 
 
 def _is_whole(value: Any, least: int, most: int) -> bool:
-    try:
-        check_whole(value, least, most)
-    except TypeError:
-        return False
-    return True
+    """Whether this is a whole number in that range; True and False are not, and neither is any float."""
+    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)) and least <= int(value) <= most
 
 
 def check_charges(given: Mapping[int, int]) -> dict[int, int]:
@@ -108,8 +106,7 @@ def check_question_key(given: bytes) -> bytes:
 
 def check_description(given: str, what: str) -> str:
     """Public text about a question. Databases store neither a null character nor half a surrogate pair."""
-    unfit = not isinstance(given, str) or len(given) > LONGEST_DESCRIPTION
-    if unfit or any(c == "\0" or "\ud800" <= c <= "\udfff" for c in given):
+    if not isinstance(given, str) or len(given) > LONGEST_DESCRIPTION or re.search("[\0\ud800-\udfff]", given):
         raise LedgerError(f"The {what} cannot be stored.", rule=f"Text of at most {LONGEST_DESCRIPTION} characters.")
     return given
 

@@ -186,8 +186,8 @@ class Ledger:
 
     def find(self, key: bytes) -> Reservation | None:
         """The reservation of a question that was asked before, with its answer if it has one. Free."""
-        question = checks.check_question_key(key)
-        return self._read(lambda connection: statements.find_reservation(connection, question))
+        with self._database.read() as connection:
+            return statements.find_reservation(connection, checks.check_question_key(key))
 
     def reserve(
         self,

@@ -109,10 +109,13 @@ def digits_of(inverse_scale: Fraction) -> Digits:
         with working_precision(precision):
             exponent, one = as_ball(inverse_scale), arb((1, 64))
             floors = [certain_floor(one / (1 + (exponent * (1 << position)).exp())) for position in undecided]
-        found = dict(zip(undecided, floors, strict=True))
-        for position in undecided:
-            thresholds[position] = found[position] or 0
-        undecided, precision = [position for position in undecided if found[position] is None], 2 * precision
+        left = []
+        for position, floor in zip(undecided, floors, strict=True):
+            if floor is None:
+                left.append(position)
+            else:
+                thresholds[position] = floor
+        undecided, precision = left, 2 * precision
     words = np.array(thresholds, dtype=np.uint64)
     words.flags.writeable = False
     return Digits(inverse_scale, count, words)
