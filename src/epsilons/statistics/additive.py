@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -137,11 +137,6 @@ class Additive(Statistic):
     @abstractmethod
     def extremes(self) -> tuple[float, float]:
         """The least and the largest contribution of one person, on the scale of `moments`."""
-
-    @property
-    def keys(self) -> tuple[Hashable, ...] | None:
-        """The keys of the answer when it is a table of numbers."""
-        return None if self.scope is None else self.scope.groups
 
     @property
     def coin_origin(self) -> float:

@@ -42,7 +42,8 @@ class Histogram(Counting):
     def __post_init__(self) -> None:
         if (self.edges is None) == (self.categories is None):
             rule = "Bins are public facts; reading them from the data would leak it."
-            raise PlanError("A histogram needs either edges or categories.", rule=rule, suggest=_EDGES)
+            hint = (_EDGES, ", or ", _NAMES, " for words")
+            raise PlanError("A histogram needs either edges or categories.", rule=rule, suggest=hint)
         check_name("outside", self.outside, ("drop", "clip"))
         if self.edges is not None:
             self._check_edges(self.edges)
@@ -109,7 +110,7 @@ class Histogram(Counting):
         return (self.categories or ()) if self.edges is None else tuple(pairwise(self.edges))
 
     @property
-    def keys(self) -> tuple[Hashable, ...] | None:
+    def keys(self) -> tuple[Hashable, ...]:
         """The bins; with groups (group, bin)."""
         if self.scope is None or self.scope.groups is None:
             return self.bin_keys
@@ -122,7 +123,7 @@ class Histogram(Counting):
         return (Part("bins", self.cells, {"absent": rows, "replace": rows * min(2, self.cells)}),)
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
-        return dict(zip(self.keys or (), (whole_or_float(count) for count in sums[0]), strict=True))
+        return dict(zip(self.keys, (whole_or_float(count) for count in sums[0]), strict=True))
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """Of one bin, when people spread over the bins in whatever way."""

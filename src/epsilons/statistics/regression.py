@@ -78,10 +78,6 @@ class Regression(Average):
         """At most so many rows of one person."""
         return 1 if self.scope is None else self.scope.rows
 
-    @property
-    def keys(self) -> None:
-        return None
-
     def identity(self) -> str:
         held = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "scope"}
         named = {name: held.pop(name) for name in ("names", "bounds")}

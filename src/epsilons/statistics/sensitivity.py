@@ -66,20 +66,14 @@ def rank_reaches(x: Ranked, rank: int) -> tuple[int, int, int]:
     return up, max(up, down), down
 
 
-def even_median_reaches(x: Ranked, people: int) -> tuple[int, int, int, int]:
-    """Twice that for the average of the two middle values: below, lower middle, upper middle, above."""
-    k = people // 2 - 1
-    up, down = x[k + 2] - x[k], x[k + 1] - x[k - 1]
-    return up, max(up, x[k] - x[k - 1]), max(down, x[k + 2] - x[k + 1]), down
-
-
 def order_local(cells: SortedCells, points: int, rank: int, averaged: bool) -> Local:
-    """The local sensitivity of each level's people for an order statistic."""
+    """The local sensitivity of each level's people for an order statistic; `averaged`, of the two middle values."""
     x = Ranked.of(cells, points)
-    if averaged:
+    if averaged:  # in half steps: below, lower middle, upper middle, above
         k = cells.people // 2 - 1
-        below, lower, upper, above = even_median_reaches(x, cells.people)
-        spans = [(0, k, below), (k, k + 1, lower), (k + 1, k + 2, upper), (k + 2, cells.people, above)]
+        up, down = x[k + 2] - x[k], x[k + 1] - x[k - 1]
+        lower, upper = max(up, x[k] - x[k - 1]), max(down, x[k + 2] - x[k + 1])
+        spans = [(0, k, up), (k, k + 1, lower), (k + 1, k + 2, upper), (k + 2, cells.people, down)]
         return Local(x[k] + x[k + 1], _largest(cells, spans), Fraction(1, 2))
     below, at, above = rank_reaches(x, rank)
     spans = [(0, rank, below), (rank, rank + 1, at), (rank + 1, cells.people, above)]

@@ -11,7 +11,6 @@ rows as well and divides by it, one budget for both.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -21,8 +20,8 @@ import numpy as np
 
 from epsilons.arguments import check_bounds
 from epsilons.statistics.additive import Additive, Average, Moments, Part, Sums, doubt
-from epsilons.statistics.base import Question, Scope, Statistic
-from epsilons.statistics.entry import BOUNDS, Entry, RowScope
+from epsilons.statistics.base import Question, Scope
+from epsilons.statistics.entry import BOUNDS, Entry
 from epsilons.summaries.arrays import STEPS, zero_steps
 
 #: A split of the budget is a multiple of 1/64, so that charges stay simple fractions.
@@ -209,12 +208,6 @@ class Mean(Average, Bounded):
 # In the catalogue ---------------------------------------------------------------------------------------------------
 
 
-def _mean(given: Mapping[str, Any], over: RowScope) -> Statistic:
-    if over.complete:
-        return Mean(given["bounds"])
-    return Mean.over(over.scope, given["bounds"], over.neighbors, over.location)
-
-
 _SUM = Entry(
     name="sum",
     build=lambda given, over: Sum(given["bounds"], None if over.complete else over.scope),
@@ -228,7 +221,11 @@ _SUM = Entry(
 
 _MEAN = Entry(
     name="mean",
-    build=_mean,
+    build=lambda given, over: (
+        Mean(given["bounds"])
+        if over.complete
+        else Mean.over(over.scope, given["bounds"], over.neighbors, over.location)
+    ),
     arguments=(BOUNDS,),
     doc="The mean of values clipped to public bounds; a missing value counts as their centre.",
     table_doc="The mean of values clipped to public bounds.",

@@ -367,19 +367,13 @@ def product_sums(
                 flat += shift[: len(flat)]
                 np.clip(np.floor(flat, out=flat), -MODEL_STEPS, MODEL_STEPS, out=flat)
                 side[0], side[1] = MODEL_STEPS, aims[first : first + _SLICE]
-                _drop_missing(x, side)
+                # Rows with anything missing become nothing; the same steps are taken whether or not there are any.
+                absent = np.flatnonzero(np.isnan(x @ np.ones(x.shape[1]) + side[1]))
+                x[absent] = 0.0
+                side[:, absent] = 0.0
                 _add_by_level(sums, x, side, edges, first)
             total += sums.astype(np.int64)
     return total
-
-
-def _drop_missing(x: Floats, side: Floats) -> None:
-    """Rows with anything missing become nothing; the same steps are taken whether or not there are any."""
-    total = x @ np.ones(x.shape[1])
-    total += side[1]
-    absent = np.flatnonzero(np.isnan(total))
-    x[absent] = 0.0
-    side[:, absent] = 0.0
 
 
 def _add_by_level(sums: Floats, x: Floats, side: Floats, edges: list[int], first: int) -> None:

@@ -54,10 +54,6 @@ def _binary(node: type[exp.Binary], left: exp.Expr, right: exp.Expr | float) -> 
     return node(this=left, expression=right if isinstance(right, exp.Expr) else double(right))
 
 
-def _half_up(tree: exp.Expr) -> exp.Expr:
-    return exp.Floor(this=exp.Add(this=tree, expression=double(0.5)))
-
-
 def _limit(tree: exp.Expr, low: float | None, high: float | None) -> exp.Expr:
     if low is not None:
         tree = exp.Greatest(this=tree, expressions=[double(low)])
@@ -154,7 +150,8 @@ def grid_cell(statistic: Order, kind: Column) -> exp.Expr:
     low, high = statistic.bounds
     step, last = float(statistic.spacing), statistic.points - 1
     top = math.floor((high - low) / step + 0.5)
-    place = _half_up(_binary(exp.Div, exp.paren(_binary(exp.Sub, as_double(kind), low)), step))
+    offset = exp.paren(_binary(exp.Sub, as_double(kind), low))
+    place = exp.Floor(this=_binary(exp.Add, _binary(exp.Div, offset, step), 0.5))
     cell = cast(_limit(place, None, last if top > last else None), "INT" if statistic.points < 1 << 31 else "BIGINT")
     absent = exp.If(this=missing(kind), true=whole(NO_CELL))
     return _between(as_double(kind), low, whole(0), high, whole(min(top, last)), cell, absent)

@@ -311,7 +311,15 @@ def _products(prepared: Prepared, statistic: Regression, kind: Column | None, wh
         [*map(present, features), has_target],
         where,
     )
-    sums = [exp.alias_(_sum(j, k), f"sum{place}") for place, (_, j, k) in enumerate(statistic.terms)]
+
+    def add(j: int, k: int) -> exp.Expr:
+        """z_0 is the constant `MODEL_STEPS`: a product with it is added up without it, and multiplied afterwards."""
+        factors = [exp.column(f"z{place}") for place in (j, k) if place]
+        if not factors:
+            return exp.Count(this=exp.Star(), big_int=True)
+        return exp.Sum(this=exp.Mul(this=factors[0], expression=factors[1]) if j else factors[0])
+
+    sums = [exp.alias_(add(j, k), f"sum{place}") for place, (_, j, k) in enumerate(statistic.terms)]
     outer = exp.select(exp.column("level"), exp.column("piece"), *sums).from_(inner.subquery("steps"))
     result = prepared.engine.run(outer.group_by(exp.Literal.number(1), exp.Literal.number(2)))
     level, found = integers(result["level"]), np.zeros((prepared.levels, len(statistic.terms)), np.int64)
@@ -320,12 +328,3 @@ def _products(prepared: Prepared, statistic: Regression, kind: Column | None, wh
         constants = MODEL_STEPS ** ((j == 0) + (k == 0))
         np.add.at(found[:, place], level[inside], integers(result[f"sum{place}"])[inside] * factor * constants)
     return found
-
-
-def _sum(j: int, k: int) -> exp.Expr:
-    """z_0 is the constant `MODEL_STEPS`: a product with it is added up without it, and multiplied afterwards."""
-    if j == 0 and k == 0:
-        return exp.Count(this=exp.Star(), big_int=True)
-    if j == 0:
-        return exp.Sum(this=exp.column(f"z{k}"))
-    return exp.Sum(this=exp.Mul(this=exp.column(f"z{j}"), expression=exp.column(f"z{k}")))
