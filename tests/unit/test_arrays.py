@@ -109,10 +109,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[eps.EpsilonsError], str, str]] 
         count(mechanism="sample", threshold=True), eps.PlanError, "Unknown threshold True.", '"max", "mean" or "best"',
     ),
     "threshold for minimum": (
-        count(mechanism="minimum", threshold=1), eps.PlanError, "'minimum' takes no 'threshold'.", "one of sample",
+        count(mechanism="minimum", threshold=1), eps.PlanError, "'minimum' takes no threshold.", "one of sample",
     ),
     "rescale for robust": (
-        count(mechanism="robust", rescale=True), eps.PlanError, "'robust' takes no 'rescale'.", "one of sample",
+        count(mechanism="robust", rescale=True), eps.PlanError, "'robust' takes no rescale.", "one of sample",
     ),
     "rescale word": (count(rescale="yes"), eps.PlanError, "rescale='yes' is not allowed.", "rescale=True"),
     "spread zero": (mean(spread=0), eps.PlanError, "spread=0 is not allowed.", "leave spread out"),

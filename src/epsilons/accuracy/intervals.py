@@ -118,8 +118,8 @@ def half_width(laplace: tuple[float, ...], normal: float, confidence: float) -> 
     if len(scales) == 1 and normal == 0:
         return scales[0] * -math.log1p(-confidence)
     size = math.sqrt(sum(2 * b * b for b in scales) + normal**2)
-    curve = _Curve(scales, normal)
-    return bisect(0.0, 20 * size / math.sqrt(1 - confidence), lambda reach: curve.within(reach) < confidence, 34)[1]
+    within = _curve(scales, normal)
+    return bisect(0.0, 20 * size / math.sqrt(1 - confidence), lambda reach: within(reach) < confidence, 34)[1]
 
 
 def chance_within(laplace: tuple[float, ...], normal: float, reach: float) -> float:
@@ -129,27 +129,19 @@ def chance_within(laplace: tuple[float, ...], normal: float, reach: float) -> fl
         return math.erf(reach / normal / math.sqrt(2)) if normal > 0 else 1.0
     if len(scales) == 1 and normal == 0:
         return -math.expm1(-reach / scales[0])
-    return _Curve(scales, normal).within(reach)
+    return _curve(scales, normal)(reach)
 
 
-class _Curve:
-    """The characteristic function of a sum of noises, at as many frequencies as its inversion needs."""
-
-    def __init__(self, scales: list[float], normal: float) -> None:
-        size = math.sqrt(sum(2 * b * b for b in scales) + normal**2)
-        self._step = math.pi / (60 * size)
-        self._t = (np.arange(_FREQUENCIES) + 0.5) * self._step
-        phi = np.exp(-((normal * self._t) ** 2) / 2)
-        for b in scales:
-            phi /= 1 + (b * self._t) ** 2
-        self._phi = phi / self._t
-        self._span = 60 * size
-
-    def within(self, reach: float) -> float:
-        """P(|X| <= reach); beyond what the frequencies resolve it is 1."""
-        if reach >= self._span:
-            return 1.0
-        return 2 / math.pi * float(np.sin(self._t * reach) @ self._phi) * self._step
+def _curve(scales: list[float], normal: float) -> Callable[[float], float]:
+    """P(|X| <= reach) of a sum X of noises; beyond what the frequencies of its inversion resolve it is 1."""
+    span = 60 * math.sqrt(sum(2 * b * b for b in scales) + normal**2)
+    step = math.pi / span
+    t = (np.arange(_FREQUENCIES) + 0.5) * step
+    phi = np.exp(-((normal * t) ** 2) / 2)
+    for b in scales:
+        phi /= 1 + (b * t) ** 2
+    phi /= t
+    return lambda reach: 1.0 if reach >= span else 2 / math.pi * float(np.sin(t * reach) @ phi) * step
 
 
 def _discrete_half_width(scale: float, confidence: float) -> int:

@@ -54,12 +54,12 @@ def read_algorithm(given: Any, private_under: str | None, rows: int, neighbors: 
             rule="It may show how many records it was given, and then the sample's coins hide nobody.",
             suggest=(Argument("private_under", "absent"), " if it is private when a record is added or removed"),
         )
-    origin = _package(given)
-    if origin == "opendp" and hasattr(given, "map"):
+    package, name = _origin(given)
+    if package == "opendp" and hasattr(given, "map"):
         loss = measured_loss(given, rows, neighbors)
         return _opendp("OpenDP measurement", lambda sample, _: given(_vector(given, sample)), neighbors, loss)
-    if origin == "diffprivlib":
-        return _diffprivlib(given, private_under)
+    if package == "diffprivlib":
+        return _diffprivlib(given, name, private_under)
     if not callable(given):
         raise PlanError(
             "This is not an algorithm.",
@@ -67,7 +67,6 @@ def read_algorithm(given: Any, private_under: str | None, rows: int, neighbors: 
             suggest=_CALL,
         )
     places, by_name = _parameters(given)
-    name = _name(given)
     if places == 1 and not by_name:
         return _opendp(name, _maker(given, rows, neighbors), neighbors)
     claim = f"The promise rests on the caller's claim that {name!r} is private at the epsilon it is called with."
@@ -121,7 +120,7 @@ def _maker(make: Callable[[float], Any], rows: int, neighbors: str) -> Callable[
         records = rows if neighbors == "absent" else 2 * rows
         for asked in (epsilon / records, epsilon / records * (1 - 1e-6)):
             measurement = make(asked)
-            if _package(measurement) != "opendp" or not hasattr(measurement, "map"):
+            if _origin(measurement)[0] != "opendp" or not hasattr(measurement, "map"):
                 raise _RefusalError("A function of epsilon alone must make an OpenDP measurement.", suggest=_CALL)
             if measured_loss(measurement, rows, neighbors) <= Fraction(repr(epsilon)):
                 return measurement(_vector(measurement, sample))
@@ -165,8 +164,7 @@ def measured_loss(measurement: Any, rows: int, neighbors: str) -> Fraction:
 # diffprivlib ---------------------------------------------------------------------------------------------------------
 
 
-def _diffprivlib(given: Any, private_under: str | None) -> Algorithm:
-    tool = _name(given)
+def _diffprivlib(given: Any, tool: str, private_under: str | None) -> Algorithm:
     name = f"diffprivlib {tool}"
     under = private_under or ("absent" if tool in _COUNTING else None)
     if under is None:
@@ -202,20 +200,11 @@ def _leak_warnings() -> tuple[type[Warning], ...]:
 # Looking at what was given -------------------------------------------------------------------------------------------
 
 
-def _unwrap(given: Any) -> Any:
-    return given.func if isinstance(given, functools.partial) else given
-
-
-def _package(given: Any) -> str:
-    """The package that something comes from, without importing it."""
-    given = _unwrap(given)
+def _origin(given: Any) -> tuple[str, str]:
+    """(the package that something comes from, its name), without importing it."""
+    given = given.func if isinstance(given, functools.partial) else given
     module = getattr(given, "__module__", None) or type(given).__module__
-    return str(module).partition(".")[0]
-
-
-def _name(given: Any) -> str:
-    given = _unwrap(given)
-    return str(getattr(given, "__name__", type(given).__name__))
+    return str(module).partition(".")[0], str(getattr(given, "__name__", type(given).__name__))
 
 
 def _parameters(given: Callable[..., Any]) -> tuple[int, bool]:

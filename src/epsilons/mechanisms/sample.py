@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epsilons.accuracy import FAMILIES
-from epsilons.arguments import check_threshold
+from epsilons.arguments.checks import check_threshold
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Charges, Weighing, register, remember

@@ -218,7 +218,7 @@ def find_share(
     """
     whole = predict(Fraction(1))
     if math.isinf(whole):
-        raise _unpredicted(question, (Argument("share"), " instead"))
+        raise _unpredicted(question, Argument("share", 0.1))
     if whole > error:
         raise PlanError(
             f"An error of {error:g} is out of reach.",

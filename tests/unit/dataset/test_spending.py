@@ -198,7 +198,7 @@ def test_an_error_out_of_reach_is_refused_with_what_is_in_reach() -> None:
     people = dataset()
     with pytest.raises(PlanError, match="out of reach") as caught:
         people.mean("wage", bounds=(0, 100), error=0.001)
-    assert "All that everybody has left gives" in str(caught.value)
+    assert "All that people may be charged gives" in str(caught.value)
     with pytest.raises(PlanError, match="No error can be predicted"):
         people.max("wage", bounds=(0, 100), error=1)
     assert left(people) == ALL
