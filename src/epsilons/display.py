@@ -1,10 +1,12 @@
-"""Numbers, keys and tables for people: in a terminal and in a notebook."""
+"""Numbers, keys and tables for people, in a terminal and in a notebook; values for TOML files."""
 
 from __future__ import annotations
 
 import html
+import json
+import re
 import reprlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -56,3 +58,25 @@ def html_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], n
     below = "".join(f"<div style='font-size:90%;opacity:.8'>{html.escape(note)}</div>" for note in notes)
     top = f"<thead><tr>{cells}</tr></thead>" if head else ""
     return f"<div><b>{html.escape(title)}</b><table>{top}<tbody>{body}</tbody></table>{below}</div>"
+
+
+def toml_key(name: str) -> str:
+    """A key of a TOML file, quoted where TOML asks for it."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_value(name)
+
+
+def toml_value(value: Any) -> str:
+    """Text, a truth, a number, a list or a mapping as a TOML file holds it, on one line.
+
+    >>> print(toml_value({"levels": [0.5, "public"], "two words": True}))
+    { levels = [0.5, "public"], "two words" = true }
+    """
+    if isinstance(value, str):
+        # JSON's strings are TOML's basic strings, but for DEL.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{toml_key(name)} = {toml_value(one)}" for name, one in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(toml_value(one) for one in value) + "]"
+    return str(value).lower() if isinstance(value, bool) else str(value)

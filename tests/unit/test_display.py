@@ -1,12 +1,13 @@
 """Numbers, keys and tables for people."""
 
 import math
+import tomllib
 from typing import Any
 
 import numpy as np
 import pytest
 
-from epsilons.display import html_table, show, show_key, text_table
+from epsilons.display import html_table, show, show_key, text_table, toml_key, toml_value
 
 
 @pytest.mark.parametrize(
@@ -73,3 +74,32 @@ def test_an_html_table_escapes_everything() -> None:
     assert "<script" not in page
     assert page.count("&lt;script&gt;") == 4
     assert "<thead>" not in html_table("t", (), [("a", "b")])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("plain", '"plain"'),
+        ('a "b" \\ \n\t\x00\x7f é', '"a \\"b\\" \\\\ \\n\\t\\u0000\\u007f é"'),
+        (True, "true"),
+        (7, "7"),
+        (0.1, "0.1"),
+        (1e300, "1e+300"),
+        (np.float64(0.5), "0.5"),
+        (math.inf, "inf"),
+        ([], "[]"),
+        ((0, 1.5, ["x"]), '[0, 1.5, ["x"]]'),
+        ({}, "{}"),
+        ({"a": 1, "b c": {"d": False}}, '{ a = 1, "b c" = { d = false } }'),
+    ],
+)
+def test_values_of_a_toml_file(value: Any, text: str) -> None:
+    assert toml_value(value) == text
+    read = tomllib.loads(f"value = {text}")["value"]
+    assert read == (list(value) if isinstance(value, tuple) else value)
+    assert type(read) is not bool or type(value) is bool
+
+
+@pytest.mark.parametrize("name", ["a", "a-b_9", "", "two words", "a.b", 'q"', "ß", "a\nb", "\x7f"])
+def test_keys_of_a_toml_file(name: str) -> None:
+    assert tomllib.loads(f"{toml_key(name)} = 1") == {name: 1}

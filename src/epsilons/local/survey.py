@@ -19,9 +19,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -29,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from epsilons.display import toml_key, toml_value
 from epsilons.errors import EpsilonsError, ProtocolError
 from epsilons.guarantee import to_epsilon
 from epsilons.local.base import ResponseProtocol, protocol_from
@@ -64,6 +64,10 @@ class Survey:
                 rule="One label for each option; none has its own.",
                 suggest=f"options={len(self.options)} in the protocol",
             )
+        try:
+            json.dumps(dict(self.places), allow_nan=False)
+        except (TypeError, ValueError):
+            raise ProtocolError("The places are not usable.", rule="Plain values, all numbers finite.") from None
         for name, epsilon in self.levels.items():
             if to_nano(epsilon) is None or not name or name != name.strip() or not name.isprintable():
                 raise ProtocolError(
@@ -150,7 +154,7 @@ class Survey:
         if not isinstance(options, list) or not all(isinstance(label, str) for label in options):
             raise ProtocolError("The options are not usable.", rule="A list of labels.", suggest='options = ["yes"]')
         question, none = document.get("question", ""), document.get("none", "none")
-        protocol, places = document.get("protocol"), document.get("places", {})
+        protocol, places = document.get("protocol"), _plain(document.get("places", {}), float)
         if not isinstance(question, str) or not isinstance(none, str) or not isinstance(places, dict):
             raise ProtocolError("Question and none are text, places is a table.", suggest='question = "..."')
         if not isinstance(protocol, dict):
@@ -161,7 +165,7 @@ class Survey:
                 raise ProtocolError("The levels are not usable.", rule="Names and epsilons.", suggest="strict = 0.1")
             numbers = {str(name): _read_epsilon(value) for name, value in levels.items()}
             return cls(question, tuple(options), None, numbers, none, places)
-        settings = {key: _plain(value) for key, value in protocol.items()}
+        settings = _plain(protocol, str)
         if len(options) > 1:
             settings["options"] = len(options)
         return cls(question, tuple(options), protocol_from(settings), {}, none, places)
@@ -201,13 +205,12 @@ class Survey:
     def to_toml(self) -> str:
         """The file as TOML."""
         document = self.to_dict()
-        tables = {key: value for key, value in document.items() if isinstance(value, dict)}
-        lines = [f"{key} = {_toml(value)}" for key, value in document.items() if key not in tables]
+        tables = {key: document.pop(key) for key in ("protocol", "places") if key in document}
+        if "levels" in tables["protocol"]:
+            tables["protocol.levels"] = tables["protocol"].pop("levels")
+        lines = [f"{key} = {toml_value(value)}" for key, value in document.items()]
         for name, table in tables.items():
-            inner = {key: value for key, value in table.items() if isinstance(value, dict)}
-            lines += ["", f"[{name}]", *(f"{_key(key)} = {_toml(v)}" for key, v in table.items() if key not in inner)]
-            for key, values in inner.items():
-                lines += ["", f"[{name}.{_key(key)}]", *(f"{_key(k)} = {_toml(v)}" for k, v in values.items())]
+            lines += ["", f"[{name}]", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items())]
         return "\n".join(lines) + "\n"
 
 
@@ -247,25 +250,10 @@ def _read_epsilon(value: Any) -> float:
         ) from None
 
 
-def _plain(value: Any) -> Any:
-    """Numbers in a file as the decimals that they are."""
+def _plain(value: Any, number: Callable[[Decimal], str | float]) -> Any:
+    """The decimals of a file as `number` writes them."""
+    if isinstance(value, dict):
+        return {key: _plain(item, number) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return str(value) if isinstance(value, Decimal) else value
-
-
-def _key(name: str) -> str:
-    return name if name.isascii() and name.replace("-", "").replace("_", "").isalnum() else _toml(name)
-
-
-def _toml(value: Any) -> str:
-    """A TOML value. JSON's strings are TOML's basic strings, but for DEL."""
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ProtocolError("A number of a protocol file is not finite.")
-    return repr(value)
+        return [_plain(item, number) for item in value]
+    return number(value) if isinstance(value, Decimal) else value

@@ -20,7 +20,9 @@ TWO = Survey("How large?", ("0–4", "5–9 mm", 'say "big"'), SamplingPrivacy(3
 ONE = Survey("Ever?", ("yes",), RandomizedResponse(epsilon=1), none="no")
 LEVELS = Survey("Where?", ("left", "right"), None, {"strict": 0.1, "very open": 2.0})
 SILENT = Survey("Toy?", ("yes",), SamplingDeniability(0.5, 0.8, 0.2), none="no")
-SURVEYS = [TWO, ONE, LEVELS, SILENT]
+GRID = {"grid": "square", "center": [48.86, 2.29], "miles": 0.15}
+MAP = Survey("Which cell?", ("cell 7", "cell 8"), SamplingPrivacy(2, 0.45), places=GRID)
+SURVEYS = [TWO, ONE, LEVELS, SILENT, MAP]
 
 
 @pytest.mark.parametrize("survey", SURVEYS, ids=lambda s: s.question)
@@ -36,6 +38,12 @@ def test_a_file_says_exactly_what_was_written(survey: Survey, name: str, tmp_pat
 def test_both_notations_agree_and_are_what_they_say() -> None:
     for survey in SURVEYS:
         assert tomllib.loads(survey.to_toml()) == json.loads(survey.to_json())
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), object()])
+def test_places_are_plain_values(number: Any) -> None:
+    with pytest.raises(ProtocolError, match="places are not usable"):
+        Survey("Q", ("cell 7",), SamplingPrivacy(1, 0.45), places={"grid": "square", "miles": number})
 
 
 def test_an_id_changes_with_every_probability() -> None:
