@@ -205,7 +205,7 @@ class Survey:
     def to_toml(self) -> str:
         """The file as TOML."""
         document = self.to_dict()
-        tables = {key: document.pop(key) for key in ("protocol", "places") if key in document}
+        tables: dict[str, Any] = {key: document.pop(key) for key in ("protocol", "places") if key in document}
         if "levels" in tables["protocol"]:
             tables["protocol.levels"] = tables["protocol"].pop("levels")
         lines = [f"{key} = {toml_value(value)}" for key, value in document.items()]
