@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from epsilons.display import html_table, show, text_table
+from epsilons.display import html_table, show, show_count, text_table
 
 if TYPE_CHECKING:
     from epsilons.planner.plan import Plan
@@ -31,7 +31,8 @@ def _share(plan: Plan) -> float:
 
 
 def _people(plan: Plan) -> str:
-    return f"{plan.levels.size:,} people at {len(plan.levels.grants)} levels"
+    levels = show_count(len(plan.levels.grants), "level")
+    return f"{show_count(plan.levels.size, 'person', 'people')} at {levels}"
 
 
 def _cells(row: PlanRow) -> tuple[str, ...]:
@@ -42,8 +43,11 @@ def _cells(row: PlanRow) -> tuple[str, ...]:
 
 def _notes(plan: Plan) -> list[str]:
     which = "worst error" if plan.question.assume == "nothing" else "error"
-    notes = [f"Best first, by {which}. error: expected RMSE if people's preferences say nothing about their values"]
-    notes.append("and the public guesses hold; worst error: whatever their values have to do with their preferences.")
+    notes = [
+        f"Best first, by {which}.",
+        "error: expected RMSE if preferences and values are unrelated and guesses hold;",
+        "worst error: however preferences and values relate.",
+    ]
     if plan.floor is not None:
         notes.append(f"No personalized mechanism can promise a worst error below {show(plan.floor)}.")
     if any(row.error is None for row in plan.rows):
