@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         outcome: Any = epsilons.main(args=arguments, prog_name="epsilons", standalone_mode=False)
     except EpsilonsError as error:
-        refusal = Refusal(error, parameters_of(reversed(load("statistics").values())))
+        refusal = Refusal(error, parameters_of(load("statistics").values()))
         refusal.show()
         return refusal.exit_code
     except click.ClickException as error:

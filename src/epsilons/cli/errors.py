@@ -51,10 +51,11 @@ def refusing(commands: Iterable[click.Command] = ()) -> Iterator[None]:
 
 
 def parameters_of(commands: Iterable[click.Command]) -> dict[str, click.Parameter]:
-    """What commands take, by the names that the library knows and by those that users type."""
+    """What commands take, by the names that the library knows and by those that users type; the first one counts."""
     found: dict[str, click.Parameter] = {}
     for parameter in (parameter for command in commands for parameter in command.params):
-        found |= {parameter.opts[0].lstrip("-"): parameter, str(parameter.name): parameter}
+        found.setdefault(str(parameter.name), parameter)
+        found.setdefault(parameter.opts[0].lstrip("-"), parameter)
     return found
 
 

@@ -118,7 +118,7 @@ def show_answers(
 
 
 def _bar_head(release: Release) -> str:
-    return "expected error" if release.models is None else "95% interval"
+    return "error" if release.models is None else "95% interval"
 
 
 def _rows(answers: Mapping[str, Release], keys: int) -> Iterator[list[str]]:
@@ -149,7 +149,7 @@ def _explain(release: Release, many: bool, verbose: bool) -> str:
     """Who answered and how far it errs; why there is no interval."""
     if release.error == 0:
         return release.why
-    error = "" if release.error is None else f", expected error ± {show(release.error)}{' in a row' if many else ''}"
+    error = "" if release.error is None else f", error ± {show(release.error)}{' in a typical row' if many else ''}"
     why = f" {release.why}" if verbose else ""
     none = f" No interval: {release.no_interval[:1].lower()}{release.no_interval[1:]}" if release.no_interval else ""
     return f"By {release.mechanism}{error}.{why}{none}"

@@ -45,8 +45,9 @@ def _notes(plan: Plan) -> list[str]:
     which = "worst error" if plan.question.assume == "nothing" else "error"
     notes = [
         f"Best first, by {which}.",
-        "error: expected RMSE if preferences and values are unrelated and guesses hold;",
-        "worst error: however preferences and values relate.",
+        "error: expected RMSE if people's preferences say nothing about their values",
+        "and the public guesses hold;",
+        "worst error: whatever their values have to do with their preferences.",
     ]
     if plan.floor is not None:
         notes.append(f"No personalized mechanism can promise a worst error below {show(plan.floor)}.")

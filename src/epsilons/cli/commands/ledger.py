@@ -212,8 +212,10 @@ def _show_state(document: Mapping[str, Any]) -> None:
         )
         for level in document["levels"]
     ]
-    head = ("epsilon granted", "people", "least left", "of the grant", "questions like the last one left")
+    head = ("epsilon granted", "people", "least left", "of the grant", "questions left")
     write(text_table(head, rows, width()))
+    if any(level["questions_left"] is not None for level in document["levels"]):
+        write("Questions left: like the last one.")
     write(f"Public: {document['public']:,}. Withdrawn: {document['withdrawn']:,}.")
     if document["quotas"]:
         write("\nAnalysts' quotas (for fairness only, no privacy budget)")
