@@ -61,8 +61,7 @@ def parameters_of(commands: Iterable[click.Command]) -> dict[str, click.Paramete
 
 def write_argument(argument: Argument, parameters: Mapping[str, click.Parameter]) -> str:
     """An argument as a flag, by place, or as a line of the dataset file."""
-    name, value = argument.name, argument.value
-    parameter = parameters.get(name)
+    name, value, parameter = argument.name, argument.value, parameters.get(argument.name)
     if parameter is None:
         return _line(name, value)
     if isinstance(parameter, click.Argument):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 import sys
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from epsilons.errors import Argument, DataError, EpsilonsError, PreferenceError
 
 _LEVELS = {"strict": "0.05", "standard": "0.2", "open": "1", "public": "public"}
 _NONE = "-"
+_COLUMNS = {"person": "Which column holds people's ids?", "preferences": "Which column holds their preferences?"}
 
 
 @click.command(short_help="Write a dataset file from a table's columns.")
@@ -46,7 +49,7 @@ def init(source: str, out: str, force: bool, **given: Any) -> None:
         if target.exists() and not force:
             hint = "--force, or --out other.toml"
             raise DataError(f"{out} is there already.", rule="Nothing is written over.", suggest=hint)
-        text = _draft(source, target.resolve().parent, **given)
+        text = _draft(source, target.resolve().parent, given)
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
@@ -101,31 +104,22 @@ COMMANDS = {"init": init, "check": check, "sync": sync}
 # The draft ----------------------------------------------------------------------------------------------------------
 
 
-def _draft(
-    source: str,
-    beside: Path,
-    person: str | None,
-    preferences: str | None,
-    levels: tuple[str, ...],
-    bounds: tuple[str, ...],
-    types: tuple[str, ...],
-    version: str | None,
-) -> str:
+def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
     """The text of a dataset file that lies in the directory `beside`."""
     from epsilons.engines.duckdb import DuckDB
 
-    pairs = read_bounds(bounds)
-    typed = dict(_split(text, Argument("types", {"age": "int"})) for text in types)
+    pairs, version = read_bounds(given["bounds"]), given["version"]
+    typed = dict(_split(text, Argument("types", {"age": "int"})) for text in given["types"])
     engine = DuckDB(source, types=typed or None)
     try:
         schema = engine.schema
-        names = list(schema)
-        person = schema.find(person or _ask_column("Which column holds people's ids?", names, "person")).name
-        column = schema.find(preferences or _ask_column("Which column holds their preferences?", names, "preferences"))
-        named = dict(_split(text, Argument("levels", {"strict": 0.05})) for text in levels)
+        person, column = (
+            schema.find(given[name] or _ask_column(question, list(schema), name)) for name, question in _COLUMNS.items()
+        )
+        named = dict(_split(text, Argument("levels", {"strict": 0.05})) for text in given["levels"])
         if column.family == "text" and not named:
             named = _ask_levels()
-        numbers = [c.name for c in schema.values() if c.family == "number" and c.name not in (person, column.name)]
+        numbers = [c.name for c in schema.values() if c.family == "number" and c not in (person, column)]
         found = {schema.number(name).name: pair for name, pair in pairs.items()} or _ask_bounds(numbers)
     finally:
         engine.close()
@@ -133,7 +127,7 @@ def _draft(
     stem = Path(path).name.split(".")[0].replace("*", "").strip("-_ ") or "people"
     lines = [
         f"source = {toml_value(path)}",
-        f"person = {toml_value(person)}",
+        f"person = {toml_value(person.name)}",
         f"version = {toml_value(version)}" if version else '# version = "2026-11"  # name the data\'s state',
         "rows_per_person = 1       # fixed for the life of the ledger",
         'neighbors = "absent"      # likewise; or "replace"',
@@ -186,21 +180,21 @@ def _ask_bounds(numbers: list[str]) -> dict[str, tuple[float, float]]:
     """Public bounds, from the steward's head; without a terminal they are left for later."""
     found = {}
     for name in numbers if _terminal() else []:
-
-        def read(text: str, name: str = name) -> tuple[float, float] | None:
-            """What was typed; click asks again where it is no pair of bounds."""
-            try:
-                return check_column_bounds(name, PAIR.convert(text, None, None)) if text.strip() else None
-            except click.BadParameter as error:
-                raise click.UsageError(error.message) from None
-            except EpsilonsError as error:
-                raise click.UsageError(f"{error.what} {error.rule}") from None
-
         question = f"Public bounds of {name!r}, as 0,100 (Enter: later)"
+        read = partial(_read_pair, name)
         pair = click.prompt(question, default="", show_default=False, err=True, value_proc=read)
         if pair is not None:
             found[name] = pair
     return found
+
+
+def _read_pair(name: str, text: str) -> tuple[float, float] | None:
+    """What was typed; click asks again where it is no pair of bounds."""
+    try:
+        return check_column_bounds(name, PAIR.convert(text, None, None)) if text.strip() else None
+    except (click.BadParameter, EpsilonsError) as error:
+        said = error.message if isinstance(error, click.BadParameter) else f"{error.what} {error.rule}"
+        raise click.UsageError(said) from None
 
 
 def _split(text: str, hint: Argument) -> tuple[str, str]:

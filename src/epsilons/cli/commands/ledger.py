@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -95,13 +97,13 @@ def person(person: str, as_json: bool, **where: Any) -> None:
     ID is the person's id as it stands in the table. Digits are looked up as a number and as text.
     """
     with closing(_open(**where)) as ledger:
-        found = _accounts(ledger, person)
+        accounts = _accounts(ledger, person)
     if as_json:
-        print_json([_account(kind, statement) for kind, statement in found])
+        print_json(accounts)
         return
-    for kind, statement in found:
-        note(f"The id as {kind}:")
-        write("\n".join(statement.sentences))
+    for account in accounts:
+        note(f"The id read as {account['id_read_as']}:")
+        write("\n".join(account["sentences"]))
 
 
 @command.command()
@@ -128,12 +130,8 @@ def export(as_json: bool, output: str | None, **where: Any) -> None:
     it. No line holds anyone's id or digest.
     """
     with closing(_open(**where)) as ledger, click.open_file(output or "-", "w", encoding="utf-8") as file:
-        if as_json:
-            json.dump(list(ledger.export()), file, indent=2)
-            file.write("\n")
-            return
-        for line in ledger.export():
-            file.write(json.dumps(line) + "\n")
+        documents = [list(ledger.export())] if as_json else ledger.export()
+        file.writelines(json.dumps(line, indent=2 if as_json else None) + "\n" for line in documents)
 
 
 @command.command()
@@ -165,15 +163,12 @@ def adopt(as_json: bool, accept_loss: bool, yes: bool, **where: Any) -> None:
 def _state(ledger: Ledger) -> dict[str, Any]:
     """What is left, as plain values."""
     left, terms = ledger.remaining(), ledger.terms()
-    people: dict[int | None, int] = {}
+    people: Counter[int | None] = Counter()
     for cohort in left.cohorts:
-        if cohort.state == "active":
-            people[cohort.granted] = people.get(cohort.granted, 0) + cohort.people
+        people[cohort.granted] += cohort.people if cohort.state == "active" else 0
     return {
         "ledger": ledger.id,
-        "neighbors": terms and terms.neighbors,
-        "rows_per_person": terms and terms.rows_per_person,
-        "allow_individual": terms and terms.allow_individual,
+        **{name: terms and getattr(terms, name) for name in ("neighbors", "rows_per_person", "allow_individual")},
         "epoch": ledger.epoch,
         "levels": [
             {
@@ -184,13 +179,13 @@ def _state(ledger: Ledger) -> dict[str, Any]:
             }
             for granted, nano in left.nano.items()
         ],
-        "public": people.get(None, 0),
+        "public": people[None],
         "withdrawn": sum(cohort.people for cohort in left.cohorts if cohort.state == "withdrawn"),
         "not_dp_since": left.not_dp_since,
         "quotas": [
             {
                 "analyst": quota.analyst,
-                "epsilon": None if quota.nano is None else to_epsilon(quota.nano),
+                "epsilon": _finite(quota.nano),
                 "questions": quota.questions,
                 "used_epsilon": to_epsilon(quota.used_nano),
                 "used_questions": quota.used_questions,
@@ -200,41 +195,43 @@ def _state(ledger: Ledger) -> dict[str, Any]:
     }
 
 
+def _finite(nano: int | None) -> float | None:
+    return None if nano is None else to_epsilon(nano)
+
+
 def _show_state(document: Mapping[str, Any]) -> None:
     write(f"Ledger {document['ledger']}\n")
-    rows = [
+    levels = [
         (
-            f"{level['epsilon']:.6g}",
-            f"{level['people']:,}",
-            f"{level['left']:.6g}",
-            f"{100 * level['left'] / level['epsilon']:.3g}%",
-            _limit(level["questions_left"]),
+            one["epsilon"],
+            one["people"],
+            one["left"],
+            f"{100 * one['left'] / one['epsilon']:.3g}%",
+            one["questions_left"],
         )
-        for level in document["levels"]
+        for one in document["levels"]
     ]
-    head = ("epsilon granted", "people", "least left", "of the grant", "questions left")
-    write(text_table(head, rows, width()))
+    _show_table(("epsilon granted", "people", "least left", "of the grant", "questions left"), levels)
     if any(level["questions_left"] is not None for level in document["levels"]):
         write("Questions left: like the last one.")
     write(f"Public: {document['public']:,}. Withdrawn: {document['withdrawn']:,}.")
     if document["quotas"]:
         write("\nAnalysts' quotas (for fairness only, no privacy budget)")
-        used = [
-            (
-                show_key(quota["analyst"]),
-                f"{quota['used_epsilon']:.6g}",
-                _limit(quota["epsilon"]),
-                f"{quota['used_questions']:,}",
-                _limit(quota["questions"]),
-            )
-            for quota in document["quotas"]
-        ]
-        write(text_table(("analyst", "epsilon used", "of at most", "questions used", "of at most"), used, width()))
+        shown = ("analyst", "used_epsilon", "epsilon", "used_questions", "questions")
+        head = ("analyst", "epsilon used", "of at most", "questions used", "of at most")
+        _show_table(head, [tuple(quota[name] for name in shown) for quota in document["quotas"]])
     _show_mark(document["not_dp_since"])
 
 
-def _limit(number: float | None) -> str:
-    return "" if number is None else f"{number:,}" if isinstance(number, int) else f"{number:.6g}"
+def _show_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Numbers and text in columns; an empty cell stands for what is not known."""
+    write(text_table(head, [[_cell(value) for value in row] for row in rows], width()))
+
+
+def _cell(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return show_key(value or "")
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
 
 
 def _release(past: Past) -> dict[str, Any]:
@@ -255,56 +252,43 @@ def _release(past: Past) -> dict[str, Any]:
 
 
 def _show_history(document: Sequence[Mapping[str, Any]]) -> None:
+    head = ("release", "when", "question", "state", "analyst", "charged of what was granted then")
     rows = []
     for line in document:
         charges = [f"{charge['charged']:.6g} of {charge['epsilon']:.6g}" for charge in line["charges"]]
-        more = [f"{len(charges) - _MOST_CHARGES} more"] if len(charges) > _MOST_CHARGES else []
-        rows.append(
-            (
-                str(line["release"]),
-                line["at"][:16].replace("T", " "),
-                show_key(line["description"] or line["kind"]),
-                line["state"],
-                show_key(line["analyst"] or ""),
-                ", ".join([*charges[:_MOST_CHARGES], *more]),
-            )
-        )
-    head = ("release", "when", "question", "state", "analyst", "charged of what was granted then")
-    write(text_table(head, rows, width()))
+        if len(charges) > _MOST_CHARGES:
+            charges[_MOST_CHARGES:] = [f"{len(charges) - _MOST_CHARGES} more"]
+        when, question = line["at"][:16].replace("T", " "), line["description"] or line["kind"]
+        rows.append((line["release"], when, question, line["state"], line["analyst"], ", ".join(charges)))
+    _show_table(head, rows)
     _show_mark(document[-1]["not_dp_since"] if document else None)
 
 
-def _accounts(ledger: Ledger, person: str) -> list[tuple[str, Statement]]:
+def _accounts(ledger: Ledger, person: str) -> list[dict[str, Any]]:
     """The accounts that a person's id may mean, each with how it was read."""
     from epsilons.ledger.identity import digests
 
+    number = {"number": int(person)} if re.fullmatch(r"-?[0-9]{1,1000}", person) else {}
     found = []
-    for kind, reading in _readings(person):
-        try:
-            found.append((kind, ledger.statement(digests([reading], ledger.salt)[0].tobytes())))
-        except LedgerError:
-            continue
+    for kind, reading in {**number, "text": person}.items():
+        with contextlib.suppress(LedgerError):
+            found.append(_account(kind, ledger.statement(digests([reading], ledger.salt)[0].tobytes())))
     if not found:
         raise LedgerError("This person has no account here.", suggest="the id as it stands in the table")
     return found
 
 
-def _readings(person: str) -> Iterator[tuple[str, int | str]]:
-    if re.fullmatch(r"-?[0-9]{1,1000}", person):
-        yield "a number", int(person)
-    yield "text", person
-
-
 def _account(kind: str, statement: Statement) -> dict[str, Any]:
     """One person's account, as plain values."""
+    public = statement.granted is None and statement.state == "active"
     return {
-        "id_read_as": kind.removeprefix("a "),
-        "state": "public" if statement.granted is None and statement.state == "active" else statement.state,
-        "granted": None if statement.granted is None else to_epsilon(statement.granted),
+        "id_read_as": kind,
+        "state": "public" if public else statement.state,
+        "granted": _finite(statement.granted),
         "spent": to_epsilon(statement.spent),
         "reserved": to_epsilon(statement.reserved),
         "written_off": to_epsilon(statement.written_off),
-        "left": None if statement.left is None else to_epsilon(statement.left),
+        "left": _finite(statement.left),
         "uses": [
             {
                 "release": use.number,

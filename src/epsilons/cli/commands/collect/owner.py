@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
+from epsilons.arguments import check_whole
 from epsilons.cli.terminal import as_json, note, print_json
 from epsilons.errors import DataError, ProtocolError
 
 _STATE = 1
+_T = TypeVar("_T")
 
 
 @click.command()
@@ -50,7 +53,7 @@ def respond(
     if header and number is not None:
         raise ProtocolError("One round's output is no row of a file.", suggest="leave out --header")
     if number == 2 and state is not None:
-        click.echo(_recall_second(state, survey.id))
+        click.echo(_recall(Path(state), lambda document: check_whole(document["second"], 0), survey=survey.id))
         return
     answers = [answer] if answer is not None else [line for line in sys.stdin.read().splitlines() if line.strip()]
     if not answers:
@@ -88,17 +91,18 @@ def _keep(place: Path, document: dict[str, Any]) -> None:
         raise ProtocolError(f"The state cannot be kept: {error.strerror}.", suggest="--state elsewhere") from None
 
 
-def _recall_second(path: str, survey: str) -> int:
+def _recall(place: Path, read: Callable[[dict[str, Any]], _T], **belongs: str) -> _T:
+    """What was kept, if it belongs to this survey or collection."""
     try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
-        fits = document["format"] == _STATE and document["survey"] == survey
-        second = document["second"]
+        document = json.loads(place.read_text(encoding="utf-8"))
+        if all(document[name] == value for name, value in {"format": _STATE, **belongs}.items()):
+            return read(document)
     except (OSError, ValueError, KeyError, TypeError):
-        fits, second = False, None
-    if not fits or isinstance(second, bool) or not isinstance(second, int):
-        hint = "--round 1 first"
-        raise ProtocolError("This state does not belong to the survey.", rule="Round one writes it.", suggest=hint)
-    return second
+        pass
+    rule = f"Round one writes it, for one {next(iter(belongs))}."
+    raise ProtocolError(
+        f"What {place} holds does not belong here.", rule=rule, suggest="--round 1 first, or --state elsewhere"
+    )
 
 
 @click.command()
@@ -138,7 +142,7 @@ def send(
     elif answer is not None:
         note(f"Sending what {kept} holds; the answer given now is not used.")
     courier = Courier(collection, patience=patience)
-    courier.send([[report] for report in _recall_reports(kept, collection)[number - 1]])
+    courier.send([[report] for report in _recall(kept, _read_reports, collection=collection.id.hex())[number - 1]])
     outcomes = [next(iter(counts)) for counts in courier.finish()]
     bad = [outcome for outcome in outcomes if outcome != STORED]
     if as_json:
@@ -164,20 +168,13 @@ def _make_reports(collection: Any, answer: str | None, level: str | None, kept: 
     _keep(kept, {**made, "sealed": sealed})
 
 
-def _recall_reports(kept: Path, collection: Any) -> list[list[Any]]:
+def _read_reports(document: dict[str, Any]) -> list[list[Any]]:
     from epsilons.collection.reports import Report
 
-    try:
-        document = json.loads(kept.read_text(encoding="utf-8"))
-        if document["format"] != _STATE or document["collection"] != collection.id.hex():
-            raise KeyError
-        return [
-            [Report(bytes.fromhex(document["id"]), number, document["level"], bytes.fromhex(text)) for text in sealed]
-            for number, sealed in enumerate(document["sealed"], 1)
-        ]
-    except (OSError, ValueError, KeyError, TypeError):
-        rule, hint = "A report serves once.", "--state elsewhere"
-        raise ProtocolError("This state does not belong to the collection.", rule=rule, suggest=hint) from None
+    return [
+        [Report(bytes.fromhex(document["id"]), number, document["level"], bytes.fromhex(text)) for text in sealed]
+        for number, sealed in enumerate(document["sealed"], 1)
+    ]
 
 
 COMMANDS = (respond, send)
