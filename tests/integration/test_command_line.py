@@ -301,7 +301,7 @@ def test_shells_can_complete(home: Path, shell: str) -> None:
 
 def lines_of(text: str) -> list[str]:
     """Commands as they stand in a help text or on a page."""
-    return [line.strip() for line in text.splitlines() if line.strip().startswith("epsilons ")]
+    return [line.strip() for line in text.replace("\\\n", "").splitlines() if line.strip().startswith("epsilons ")]
 
 
 def own_commands() -> list[str]:

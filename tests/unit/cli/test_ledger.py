@@ -185,7 +185,7 @@ def test_the_examples_work_as_pasted(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     text = command.commands[name].get_help(click.Context(command.commands[name], info_name=name))
-    lines = text.split("Example:\n")[1].split("\n\n")[0].splitlines()
+    lines = text.replace("\\\n", "").split("Example:\n")[1].split("\n\n")[0].splitlines()
     assert len(lines) == 2
     make, example = (shlex.split(line) for line in lines)
     assert make[:2] == ["python", "-c"]

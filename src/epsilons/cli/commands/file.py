@@ -41,8 +41,8 @@ def init(source: str, out: str, force: bool, **given: Any) -> None:
 
     \b
     Example:
-      epsilons init wages.parquet --person id --preferences privacy --level strict=0.05 --level open=1 \\
-        --bounds wage=0,100
+      epsilons init wages.parquet --person id --preferences privacy \\
+        --level strict=0.05 --level open=1 --bounds wage=0,100
     """
     target = Path(out)
     with refusing([init]):

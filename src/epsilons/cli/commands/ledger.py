@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 # A ledger to try the commands on, so that the lines of the examples work as pasted.
 _MAKE = "python -c \"from epsilons import ledger; ledger.open('sqlite:///try.ledger')\""
 _JOIN = (
-    "python -c \"from epsilons.ledger import identity, open; ledger = open('sqlite:///try.ledger'); "
-    'ledger.enroll(identity.digests([17], ledger.salt), [500_000_000])"'
+    'python -c "from epsilons.ledger import identity, open; \\\n'
+    "    ledger = open('sqlite:///try.ledger'); \\\n"
+    '    ledger.enroll(identity.digests([17], ledger.salt), [500_000_000])"'
 )
 _MOST_CHARGES = 6
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,7 +33,8 @@ def _command(entry: Entry) -> click.Command:
             else:
                 output.show_release(people, release, entry, asked, stored, verbose)
 
-    ask.__doc__ = f"{entry.help}\n\n\b\nExample:\n  {entry.command}"
+    example = " \\\n    ".join(textwrap.wrap(entry.command, 72, break_on_hyphens=False))
+    ask.__doc__ = f"{entry.help}\n\n\b\nExample:\n  {example}"
     taken = [options.dataset_file, *options.own_parameters(entry), *options.option_flags(), *options.SPENDING]
     return click.command(entry.name.replace("_", "-"), short_help=entry.help)(options.apply_all(taken)(ask))
 
@@ -94,7 +96,8 @@ def sql(
 
     \b
     Example:
-      epsilons sql people.toml "SELECT AVG(wage), COUNT(*) FROM people WHERE age >= 18" --bounds wage=0,100
+      epsilons sql people.toml --bounds wage=0,100 \\
+        "SELECT AVG(wage), COUNT(*) FROM people WHERE age >= 18"
     """
     with options.open_dataset(dataset) as people:
         asked = options.read_arguments(None, given, people)

@@ -39,8 +39,8 @@ def respond(
     \b
       epsilons collect respond exam.toml --answer yes >> answers.csv
       printf 'yes\\nno\\n' | epsilons collect respond exam.toml
-      epsilons collect respond ward.toml --round 1 --state mine.json --answer small
-      epsilons collect respond ward.toml --round 2 --state mine.json
+      epsilons collect respond ward.toml --answer small --round 1 --state mine
+      epsilons collect respond ward.toml --round 2 --state mine
     """
     from epsilons.local.answers import columns_of
     from epsilons.local.survey import Survey

@@ -41,9 +41,12 @@ def design(file: str, force: bool, as_json: bool, **asked: Any) -> None:
     Examples:
 
     \b
-      epsilons collect design exam.toml --question "Ever cheated in an exam?" --none no --option yes --epsilon 1
-      epsilons collect design ward.toml --question "Recurrence?" --option small --option large --sampling 0.45
-      epsilons collect design town.toml --question "Where are you?" --h3 7 --box 40.70 -74.02 40.80 -73.93 --epsilon 2
+      epsilons collect design exam.toml --question "Ever cheated in an exam?" \\
+        --none no --option yes --epsilon 1
+      epsilons collect design ward.toml --question "Recurrence?" \\
+        --option small --option large --sampling 0.45
+      epsilons collect design town.toml --question "Where are you?" \\
+        --h3 7 --box 40.70 -74.02 40.80 -73.93 --epsilon 2
     """
     from epsilons.local.survey import Survey
 
