@@ -128,9 +128,47 @@ def test_every_question_answers_in_words_and_in_json(home: Path, question: tuple
     assert found["release"]["guarantee"]["neighbors"] == "absent"
     again = run(home, *asked)
     assert again.returncode == 0, again.stderr
-    assert "charged" in again.stdout
-    assert "personalized DP" in again.stdout
+    assert all(len(line) <= 80 for line in again.stdout.splitlines())
+    assert re.search(r"strict +0.05 ", again.stdout)
+    assert "personalized DP: nobody loses more than is charged" in again.stdout
+    verbose = run(home, *asked, "--verbose").stdout
+    assert all(len(line) <= 80 for line in verbose.splitlines())
+    assert found["release"]["guarantee"]["caveats"][-1] in " ".join(verbose.split())
     assert document(home, *asked)["release"] == found["release"]
+
+
+def test_number_interval_and_condition_stand_on_one_line(home: Path) -> None:
+    asked = ("mean", "people.toml", "wage", "--share", "0.01", "--where", "age < 90")
+    found = document(home, *asked)
+    low, high = found["interval"]
+    head, _, line = run(home, *asked).stdout.splitlines()[:3]
+    assert head.split() == ["mean", "of", "wage", "95%", "interval", "holds"]
+    shown = [f"{number:,.4g}" for number in (found["release"]["value"], low, high)]
+    said = f"{shown[0]} {shown[1]} to {shown[2]} if preferences and values are unrelated"
+    assert " ".join(line.split()) == said
+    nothing = run(home, *asked, "--assume", "nothing").stdout.splitlines()[2]
+    assert nothing.endswith("however preferences and values relate")
+    assert run(home, "median", "people.toml", "wage", "--share", "0.01").stdout.splitlines()[0].split()[3] == "error"
+
+
+def test_groups_are_columns(home: Path) -> None:
+    by = ("--by", "region=north,south", "--by", "union=yes,no", "--share", "0.01")
+    lines = run(home, "mean", "people.toml", "wage", *by).stdout.splitlines()
+    assert lines[0].split()[:5] == ["region", "union", "mean", "of", "wage"]
+    assert [line.split()[:2] for line in lines[2:6]] == [[a, b] for a in ("north", "south") for b in ("yes", "no")]
+    lines = run(home, "histogram", "people.toml", "wage", "--edges", "0,10,100", *by).stdout.splitlines()
+    assert lines[0].split()[:4] == ["region", "union", "wage", "rows"]
+    assert [line.split()[2] for line in lines[2:4]] == ["0–10", "10–100"]
+
+
+def test_small_and_many_levels_share_a_line(tmp_path: Path) -> None:
+    table = people_table(600)
+    chosen = pyarrow.array([0.5] * 300 + [1.0] * 200 + [round(0.01 * (1 + place), 2) for place in range(100)])
+    pyarrow.parquet.write_table(table.append_column("chosen", chosen), tmp_path / "wages.parquet")
+    (tmp_path / "people.toml").write_text('source = "wages.parquet"\nperson = "id"\n[preferences]\ncolumn = "chosen"\n')
+    shown = run(tmp_path, "count", "people.toml").stdout.split("\n\n")[1].splitlines()
+    assert [line.split()[0] for line in shown] == ["level", "───────────────", "0.5", "1", "98"]
+    assert shown[-1].split()[1:4] == ["other", "levels", "0.01…0.99"]
 
 
 SQL = ("sql", "people.toml", "SELECT region, AVG(wage) AS pay, COUNT(*) FROM people GROUP BY region")
@@ -216,6 +254,16 @@ def test_bounds_that_are_no_pair_are_asked_for_again(home: Path, monkeypatch: py
     assert "two numbers with a comma" in done.stderr
     assert "The lower bound comes first" in done.stderr
     assert tomllib.loads((home / "asked.toml").read_text())["bounds"] == {"wage": [0, 50]}
+
+
+def test_levels_are_asked_for_with_what_an_empty_answer_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("epsilons.cli.commands.file._terminal", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n0.3\n-\n\n\n\n"))
+    done = run(home, "init", "wages.parquet", "--out", "levels.toml", "--person", "id", "--preferences", "privacy")
+    assert done.returncode == 0, done.stderr
+    assert "Epsilon of 'strict' (Enter: 0.05, -: no such level)" in done.stderr + done.stdout
+    levels = tomllib.loads((home / "levels.toml").read_text())["preferences"]["levels"]
+    assert levels == {"strict": 0.05, "standard": 0.3, "public": "public"}
 
 
 def test_bounds_keep_their_digits(home: Path) -> None:
