@@ -4,7 +4,7 @@
     by={"region": ["north"]}    --by region=north              complete=["age"]       complete = ["age"]
     q=0.9                       0.9 for Q                      fresh=True             --fresh
 
-An argument is a flag where the command takes it, and a line of the dataset file otherwise.
+An argument is a flag where the command takes it, otherwise a line of the dataset file if that has such a line.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ from epsilons.errors import Argument, EpsilonsError
 
 #: Exit status by the stable code of an error. 1 is anything else of ours, 2 is a mistake in the command itself.
 STATUS = {"preference": 3, "data": 4, "plan": 5, "budget": 6, "ledger": 7, "protocol": 8}
-#: Tables of the dataset file by what their lines are called in the library.
-_TABLES = {"types": "types", "bounds": "bounds"} | dict.fromkeys(("column", "levels", "default"), "preferences")
+#: The lines of the dataset file that arguments may mean, with the table that they stand in.
+_TABLES = (
+    dict.fromkeys(("source", "table", "person", "rows_per_person", "neighbors", "ledger", "complete", "version"), "")
+    | dict.fromkeys(("engine", "allow_individual", "threads", "memory"), "")
+    | {"types": "types", "bounds": "bounds", "column": "preferences", "levels": "preferences", "default": "preferences"}
+)
 
 
 class Refusal(click.ClickException):
@@ -50,6 +54,14 @@ def refusing(commands: Iterable[click.Command] = ()) -> Iterator[None]:
         raise Refusal(error, parameters_of(commands)) from None
 
 
+class Group(click.Group):
+    """A group whose commands are refused in terms of their own flags."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with refusing(self.commands.values()):
+            return super().invoke(ctx)
+
+
 def parameters_of(commands: Iterable[click.Command]) -> dict[str, click.Parameter]:
     """What commands take, by the names that the library knows and by those that users type; the first one counts."""
     found: dict[str, click.Parameter] = {}
@@ -62,8 +74,10 @@ def parameters_of(commands: Iterable[click.Command]) -> dict[str, click.Paramete
 def write_argument(argument: Argument, parameters: Mapping[str, click.Parameter]) -> str:
     """An argument as a flag, by place, or as a line of the dataset file."""
     name, value, parameter = argument.name, argument.value, parameters.get(argument.name)
-    if parameter is None:
+    if parameter is None and name in _TABLES:
         return _line(name, value)
+    if parameter is None:
+        return name if value is ... else f"{name} {_typed(value)}"
     if isinstance(parameter, click.Argument):
         return name.upper() if value is ... else f"{_typed(value)} for {name.upper()}"
     flag = parameter.opts[0]
@@ -87,7 +101,7 @@ def _typed(value: Any) -> str:
 
 def _line(name: str, value: Any) -> str:
     """A line of the dataset file, and the table that it stands in."""
-    table = _TABLES.get(name)
+    table = _TABLES[name]
     if table == name:
         lines = "; ".join(f"{toml_key(key)} = {_toml(one)}" for key, one in value.items()) if value is not ... else ""
         return f"{lines} under [{table}]" if lines else f"[{table}]"

@@ -41,11 +41,11 @@ PYTHON = re.compile(r"\beps\.|\bpeople\.\w+\(|\w=[({']|\b(share|error|step|bound
 
 
 def of(place: str) -> dict[str, click.Parameter]:
-    """What is taken where an argument is written: by questions, by `init`, by `collect`; a file takes no flags."""
+    """What is taken where an argument is written: by questions, by `init`, in a group; a file takes no flags."""
     if place == "question":
         return parameters_of(app.load("statistics").values())
-    if place == "collect":
-        group = app.load("collect")["collect"]
+    if place in ("collect", "ledger"):
+        group = app.load(place)[place]
         assert isinstance(group, click.Group)
         return parameters_of(group.commands.values())
     return parameters_of([app.load("file")["init"]] if place == "init" else [])
@@ -90,6 +90,12 @@ def of(place: str) -> dict[str, click.Parameter]:
         ("collect", "options", ["small", "large"], "--option small --option large"),
         ("collect", "levels", {"strict": 0.1}, "--level strict=0.1"),
         ("collect", "epsilon", 1, "--epsilon 1"),
+        ("collect", "resolution", 8, "--h3 8"),
+        ("collect", "level", 0.95, "--level 0.95"),
+        ("collect", "population", ..., "population"),
+        ("collect", "density", 0.5, "density 0.5"),
+        ("ledger", "anchor", ..., "--anchor"),
+        ("ledger", "ledger", "sqlite:///people.ledger", "--ledger sqlite:///people.ledger"),
     ],
 )  # fmt: skip
 def test_an_argument_is_a_flag_or_a_line_of_the_file(place: str, name: str, value: Any, text: str) -> None:

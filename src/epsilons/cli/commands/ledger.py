@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from epsilons.cli.errors import Group
 from epsilons.cli.terminal import as_json, note, print_json, width, write
 from epsilons.display import show_count, show_key, text_table
 from epsilons.errors import LedgerError
@@ -63,7 +64,7 @@ def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) 
     return ledger.open(address, anchor=anchor, create=False, **how)
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """What is left, what was asked, one person's account, and whether the ledger adds up."""
 

@@ -27,8 +27,8 @@ ASSUME = click.Choice(["unrelated", "nothing"])
 @click.option("--yes", help="Randomized response: probability that the second coin says yes.")
 @click.option("--sampling", help="Sampling Privacy at this rate: two rounds (read what it leaks).")
 @click.option("--level", "levels", multiple=True, metavar="NAME=EPSILON", help="Everyone picks a level; repeat.")
-@click.option("--h3", type=int, metavar="RESOLUTION", help="Options are H3 cells in --box.")
-@click.option("--square", type=float, metavar="MILES", help="Options are squares of this width in --box.")
+@click.option("--h3", "resolution", type=int, metavar="RESOLUTION", help="Options are H3 cells in --box.")
+@click.option("--square", "miles", type=float, metavar="MILES", help="Options are squares of this width in --box.")
 @click.option("--box", type=float, nargs=4, metavar="SOUTH WEST NORTH EAST", help="The region, in degrees.")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 @as_json
@@ -69,21 +69,21 @@ def design(file: str, force: bool, as_json: bool, **asked: Any) -> None:
 
 
 def _options(
-    options: tuple[str, ...], h3: int | None, square: float | None, box: tuple[float, ...] | None, **_: Any
+    options: tuple[str, ...], resolution: int | None, miles: float | None, box: tuple[float, ...] | None, **_: Any
 ) -> tuple[tuple[str, ...], dict[str, Any]]:
     """The labels of the options, and how they lie on a map if they do."""
-    if h3 is None and square is None:
+    if resolution is None and miles is None:
         if box:
             raise PlanError("A box needs a grid.", suggest="--h3 8, or --square 0.5")
         return options or ("yes",), {}
     from epsilons.local.places import H3Grid, Region, SquareGrid
 
-    if not box or options or (h3 is not None and square is not None):
+    if not box or options or (resolution is not None and miles is not None):
         hint = "--h3 8 --box 40.7 -74 40.8 -73.9"
         raise PlanError("Places need one grid and a box, and no other options.", suggest=hint)
     south, west, north, east = box
     center = (round((south + north) / 2, 6), round((west + east) / 2, 6))
-    grid: Any = SquareGrid(center, square) if square is not None else H3Grid(h3 or 0)
+    grid: Any = SquareGrid(center, miles) if miles is not None else H3Grid(resolution or 0)
     return Region.of(grid, (south, west, north, east)).labels, grid.to_dict()
 
 
