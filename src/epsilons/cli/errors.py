@@ -96,15 +96,16 @@ def _typed(value: Any) -> str:
         return ",".join(map(_typed, value))
     if isinstance(value, float):
         return "public" if math.isinf(value) else f"{value:.12g}"
-    return str(value)
+    return "..." if value is ... else str(value)
 
 
 def _line(name: str, value: Any) -> str:
     """A line of the dataset file, and the table that it stands in."""
     table = _TABLES[name]
     if table == name:
-        lines = "; ".join(f"{toml_key(key)} = {_toml(one)}" for key, one in value.items()) if value is not ... else ""
-        return f"{lines} under [{table}]" if lines else f"[{table}]"
+        lines = value.items() if isinstance(value, Mapping) else ()
+        told = "; ".join(f"{toml_key(key)} = {_toml(one)}" for key, one in lines)
+        return f"{told} under [{table}]" if told else f"[{table}]"
     line = name if value is ... else f"no {name}" if value is None else f"{name} = {_toml(value)}"
     return f"{line} under [{table}]" if table else line
 

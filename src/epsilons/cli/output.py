@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from epsilons.arguments import ASSUMPTIONS
@@ -73,37 +75,43 @@ def show_release(
     people: Dataset, release: Release, entry: Entry, asked: Mapping[str, Any], stored: bool, verbose: bool
 ) -> None:
     """One answer: its value, or one for each group, bin or coefficient."""
+    from epsilons.dataset.answers import Answers
+
     column = asked.get("target" if entry.model else "column")
     which = "".join(f" ({name}={asked[name]:g})" for name in ("q", "k") if name in asked)
     title = release.statistic if column is None else f"{entry.name.replace('_', ' ')} of {column}{which}"
     keys = tuple(asked.get("by", ()))
     if entry.name == "histogram":
+        if len(keys) > 1:  # ((group, group), bin)
+            flat = {(*group, cell): number for (group, cell), number in release.value.items()}
+            release = replace(release, value=flat)
         title, keys = "rows", (*keys, str(column))
     elif entry.model:
         keys = (*keys, "coefficient")
-    show_answers(people, {title: release}, keys, stored, verbose)
+    show_answers(people, Answers({title: release}, keys), stored, verbose)
 
 
-def show_answers(
-    people: Dataset, answers: Mapping[str, Release], keys: tuple[str, ...], stored: bool, verbose: bool
-) -> None:
-    """A row for each key, under the names of its parts, each value with its interval; then charges and the promise."""
-    rows = list(_rows(answers, len(keys)))
+def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool) -> None:
+    """A row for each group, each value with its interval; then charges and the promise."""
+    head, rows = answers.table()
+    keys = len(head) - 2 * len(answers)
     holds = ", ".join(dict.fromkeys(_HOLDS[release.assumption] for release in answers.values()))
-    below = [holds] if len(rows) == 1 else []
-    head = [*keys, *(cell for name, release in answers.items() for cell in (show_key(name), _bar_head(release)))]
-    table = text_table([*head, *(["holds"] if below else [])], [[*row, *below] for row in rows], width())
-    if len(answers) > 1 and (below or len(table.splitlines()) > len(rows) + 2):
+    beside = [("holds", holds)] if len(rows) == 1 else []
+    if beside:
+        head, rows = [*head, "holds"], [[*rows[0], holds]]
+    table = text_table(list(map(show_key, head)), rows, width())
+    if len(answers) > 1 and (beside or len(table.splitlines()) > len(rows) + 2):
         # Cells would break; a line for each answer is easier to read.
         lines = []
         for row in rows:
             for place, name in enumerate(answers):
-                start = len(keys) + 2 * place
-                group = row[: len(keys)] if place == 0 else [""] * len(keys)
-                lines.append([*group, show_key(name), *row[start : start + 2], *below])
-        bars = " or ".join(dict.fromkeys(map(_bar_head, answers.values())))
-        table = text_table([*keys, "", "answer", bars, *(["holds"] if below else [])], lines, width())
-    write("\n".join([table, *([] if below else [f"This holds {holds}."]), ""]))
+                start = keys + 2 * place
+                group = row[:keys] if place == 0 else [""] * keys
+                lines.append([*group, show_key(name), *row[start : start + 2], *(one for _, one in beside)])
+        table = text_table(
+            [*head[:keys], "", "answer", "95% interval", *(title for title, _ in beside)], lines, width()
+        )
+    write("\n".join([table, *([] if beside else [f"Intervals hold {holds}."]), ""]))
     write(_charges(people, answers, stored) + "\n")
     for name, release in answers.items():
         write((f"{show_key(name)}: " if len(answers) > 1 else "") + _explain(release, len(rows) > 1, verbose))
@@ -117,34 +125,6 @@ def show_answers(
     write(f"{PERSONALIZED}: nobody loses more than is charged here (more: --verbose).")
 
 
-def _bar_head(release: Release) -> str:
-    return "error" if release.models is None else "95% interval"
-
-
-def _rows(answers: Mapping[str, Release], keys: int) -> Iterator[list[str]]:
-    """For each key its parts, then each answer with its interval, or its error where there is none."""
-    from epsilons.dataset.answers import interval_of, show_interval
-
-    bars = {name: interval_of(release) for name, release in answers.items()}
-    first = next(iter(answers.values())).value
-    for key in first if isinstance(first, dict) else [()]:
-        row = _parts(key, keys)
-        for name, release in answers.items():
-            value, bar = release.value, bars[name]
-            row.append(show(value[key] if isinstance(value, dict) else value))
-            bar = bar.get(key) if isinstance(bar, dict) else bar
-            row.append(f"± {show(release.error)}" if bar is None and release.error is not None else show_interval(bar))
-        yield row
-
-
-def _parts(key: Hashable, number: int) -> list[str]:
-    """A key in as many parts as it has names: groups, then a bin, which may itself be a pair."""
-    if number <= 1:
-        return [show_key(key)] * number
-    assert isinstance(key, tuple)
-    return [show_key(part) for part in key] if len(key) == number else [*_parts(key[0], number - 1), show_key(key[1])]
-
-
 def _explain(release: Release, many: bool, verbose: bool) -> str:
     """Who answered and how far it errs; why there is no interval."""
     if release.error == 0:
@@ -155,25 +135,19 @@ def _explain(release: Release, many: bool, verbose: bool) -> str:
     return f"By {release.mechanism}{error}.{why}{none}"
 
 
-def _charges(people: Dataset, answers: Mapping[str, Release], stored: bool) -> str:
+def _charges(people: Dataset, answers: Answers, stored: bool) -> str:
     """A line for each level: what it granted, what was charged, what is left of it."""
-    charges: dict[float, float] = {}
-    names: dict[float, str] = {}
-    for release in answers.values():
-        names |= release.levels
-        for granted, spent in release.charges.items():
-            charges[granted] = charges.get(granted, 0.0) + spent
-    remaining = people.remaining()
-    sizes: dict[float, int] = {}
-    for cohort in remaining.cohorts:
-        granted = to_epsilon(cohort.granted)
-        sizes[granted] = sizes.get(granted, 0) + cohort.people
+    charges, remaining = answers.charges, people.remaining()
+    names = {granted: name for release in answers.values() for granted, name in release.levels.items()}
     left = remaining.epsilons
+    sizes: Counter[float] = Counter()
+    for cohort in remaining.cohorts:
+        sizes[to_epsilon(cohort.granted)] += cohort.people
     levels = [granted for granted in charges if granted in left]
     if not levels:
         return "Nobody is charged: everyone chose public."
-    largest = sorted(levels, key=lambda granted: -sizes.get(granted, 0))[:_MOST_LEVELS]
-    alone = [granted for granted in levels if granted in largest and sizes.get(granted, 0) >= _FEW_PEOPLE]
+    largest = sorted(levels, key=lambda granted: -sizes[granted])[:_MOST_LEVELS]
+    alone = [granted for granted in levels if granted in largest and sizes[granted] >= _FEW_PEOPLE]
     others = [granted for granted in levels if granted not in alone]
     if len(others) == 1:
         alone, others = levels, []

@@ -110,7 +110,7 @@ def sql(
         if as_json:
             output.print_answers(people, answers, stored)
         else:
-            output.show_answers(people, answers, answers.key_names if answers.grouped else (), stored, verbose)
+            output.show_answers(people, answers, stored, verbose)
 
 
 #: The commands by the names that users type.

@@ -36,12 +36,7 @@ def demo(owners: int, picture: str | None, as_json: bool) -> None:
 
     with tempfile.TemporaryDirectory(prefix="epsilons-demo-") as folder, progress() as bar:
         task = bar.add_task("owners", total=owners)
-        told = run(
-            Path(folder),
-            owners,
-            lambda done, _: bar.update(task, completed=done),
-            note,
-        )
+        told = run(Path(folder), owners, lambda done, _: bar.update(task, completed=done), note)
     estimate = told.publication.estimate()
     if picture is not None:
         draw_map(told.publication.collection.survey, estimate, picture)
