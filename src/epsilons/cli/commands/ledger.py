@@ -254,15 +254,16 @@ def _release(past: Past) -> dict[str, Any]:
 
 
 def _show_history(document: Sequence[Mapping[str, Any]]) -> None:
-    head = ("release", "when", "question", "state", "analyst", "charged of what was granted then")
+    analysts = ["analyst"] if any(line["analyst"] for line in document) else []
     rows = []
     for line in document:
         charges = [f"{charge['charged']:.6g} of {charge['epsilon']:.6g}" for charge in line["charges"]]
         if len(charges) > _MOST_CHARGES:
             charges[_MOST_CHARGES:] = [f"{len(charges) - _MOST_CHARGES} more"]
         when, question = line["at"][:16].replace("T", " "), line["description"] or line["kind"]
-        rows.append((line["release"], when, question, line["state"], line["analyst"], ", ".join(charges)))
-    _show_table(head, rows)
+        who = [line[name] for name in analysts]
+        rows.append((line["release"], when, question, line["state"], *who, ", ".join(charges)))
+    _show_table(("release", "when", "question", "state", *analysts, "charged of what was granted then"), rows)
     _show_mark(document[-1]["not_dp_since"] if document else None)
 
 
