@@ -21,10 +21,9 @@ from report import facts
 from rich.console import Console
 
 from epsilons.collection import Aggregator, Collection, Coordinator, HttpAggregator, OwnerClient, Place, Store
-from epsilons.collection.field import total
-from epsilons.collection.reports import Report, write_reports
+from epsilons.collection.proof import total
+from epsilons.collection.reports import Report, explicit_place, split_vector, uniform_words, write_reports
 from epsilons.collection.sealing import ID_BYTES, OpeningKey, purpose
-from epsilons.collection.shares import explicit_place, split, uniform_words
 from epsilons.local import Survey
 from epsilons.noise import system
 
@@ -80,7 +79,7 @@ def _split(collection: Collection, vector: np.ndarray, owners: int) -> None:
         report = entropy.bytes(ID_BYTES)
         purposes = [purpose(collection.id, place, 1, 0, report) for place in range(AGGREGATORS)]
         seeds = [entropy.bytes(32) for _ in purposes[1:]]
-        split(vector, purposes, explicit_place(report, AGGREGATORS), seeds)
+        split_vector(vector, purposes, explicit_place(report, AGGREGATORS), seeds)
 
 
 def _take(aggregator: Aggregator, collection: bytes, reports: Sequence[Report]) -> None:

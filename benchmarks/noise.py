@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from timing import Group, Row, Size, again, time_by_turns
 
-from epsilons.noise.bernoulli import bernoulli, binomial
+from epsilons.noise.coins import bernoulli, binomial
 from epsilons.noise.entropy import system
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.noise.weighing import keep_chance

@@ -15,7 +15,7 @@ from timing import Group, Limit, Row, Size, again, seconds, time_by_turns, time_
 from wage_table import QUESTIONS, Asked, Plain, make_file, open_dataset
 
 import epsilons as eps
-from epsilons.noise.bernoulli import keep_digests
+from epsilons.noise.coins import keep_digests
 from epsilons.noise.entropy import system
 
 FEW, MANY = 3, 256

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError
 
 NANO = 10**9
 
@@ -30,6 +31,8 @@ RELATION = {
     "absent": "Compared with data in which one person's records are replaced by nothing.",
     "replace": "Compared with data in which one person's records are replaced by any others.",
 }
+#: More levels than this are told by their number and range; `to_dict` lists them all.
+_LISTED = 6
 
 
 def to_epsilon(nano: int | None) -> float:
@@ -60,11 +63,8 @@ class Guarantee:
 
     def __post_init__(self) -> None:
         if self.neighbors not in NEIGHBORS:
-            raise PlanError(
-                f"Unknown neighbours {self.neighbors!r}.",
-                rule='A promise compares with "absent" or "replace".',
-                suggest='neighbors="absent"',
-            )
+            given = f"Unknown neighbours {self.neighbors!r}."
+            raise PlanError(given, suggest=(Argument("neighbors", "absent"), " or ", Argument("neighbors", "replace")))
 
     @property
     def epsilons(self) -> dict[float, float]:
@@ -72,7 +72,7 @@ class Guarantee:
         return {to_epsilon(granted): to_epsilon(loss) for granted, loss in self.losses}
 
     def with_neighbors(self, neighbors: str) -> Guarantee:
-        """The same release, promised against other neighbours.
+        """This release, promised against other neighbours.
 
         A replacement is a removal and an addition, so "absent" at epsilon gives "replace" at twice epsilon. The
         way back holds at the same epsilon, but only for mechanisms that impute a missing person.
@@ -87,7 +87,7 @@ class Guarantee:
         raise PlanError(
             f"This promise against {self.neighbors!r} says nothing against {neighbors!r}.",
             rule="Only a mechanism that lets a missing person stand at a public value allows the step.",
-            suggest=f'ask again with neighbors="{neighbors}"',
+            suggest=("ask again with ", Argument("neighbors", neighbors)),
         )
 
     def compose(self, other: Guarantee) -> Guarantee:
@@ -103,8 +103,7 @@ class Guarantee:
         Sound only if the groups are defined by public facts of the roster. Who matches a predicate is private.
         """
         note = "Composed in parallel: sound only because the groups are defined by public facts of the roster."
-        joined = self._join(other, max)
-        return replace(joined, caveats=_merge(joined.caveats, (note,)))
+        return _add_caveats(self._join(other, max), note)
 
     def post_process(self) -> Guarantee:
         """Whatever is computed from a release alone keeps its promise (first privacy axiom)."""
@@ -116,25 +115,22 @@ class Guarantee:
 
     def _join(self, other: Guarantee, add: Callable[[int, int], int]) -> Guarantee:
         one, two = self._align(other)
-        losses: list[tuple[int | None, int | None]] = []
-        for granted in sorted({g for g, _ in (*one.losses, *two.losses)}, key=to_epsilon):
-            a, b = one._loss(granted), two._loss(granted)
-            losses.append((granted, None if a is None or b is None else add(a, b)))
-        caveats = _merge(one.caveats, two.caveats)
-        kind = max(one.kind, two.kind, key=KINDS.index)
-        if NO_PROMISE not in (one.kind, two.kind) and one.kind != two.kind:
-            caveats = _merge(caveats, (f"Composed of {one.kind} and {two.kind}: the weaker kind is all that remains.",))
-        return Guarantee(
-            neighbors=one.neighbors,
-            losses=tuple(losses),
-            kind=kind,
-            caveats=caveats,
+        grants = sorted({granted for granted, _ in (*one.losses, *two.losses)}, key=to_epsilon)
+        pairs = [(granted, one._loss(granted), two._loss(granted)) for granted in grants]
+        joined = replace(
+            one,
+            losses=tuple((granted, None if a is None or b is None else add(a, b)) for granted, a, b in pairs),
+            kind=max(one.kind, two.kind, key=KINDS.index),
             imputes=one.imputes and two.imputes,
             rounded=one.rounded or two.rounded,
         )
+        joined = _add_caveats(joined, *two.caveats)
+        if NO_PROMISE in (one.kind, two.kind) or one.kind == two.kind:
+            return joined
+        return _add_caveats(joined, f"Composed of {one.kind} and {two.kind}: the weaker kind is all that remains.")
 
     def _loss(self, granted: int | None) -> int | None:
-        """What somebody with this grant lost: nothing if no such level took part, the rung's loss if it was rounded."""
+        """What a person with this grant lost: nothing if no such level took part, the rung's loss if it was rounded."""
         found = dict(self.losses)
         if granted in found or granted is None:
             return found.get(granted, 0)
@@ -162,24 +158,27 @@ class Guarantee:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
         """The inverse of `to_dict`."""
-        return cls(
-            neighbors=data["neighbors"],
-            losses=tuple((pair[0], pair[1]) for pair in data["losses"]),
-            kind=data["kind"],
-            caveats=tuple(data["caveats"]),
-            imputes=data["imputes"],
-            rounded=data["rounded"],
-        )
+        losses = tuple((granted, loss) for granted, loss in data["losses"])
+        flags = {name: data[name] for name in ("neighbors", "kind", "imputes", "rounded")}
+        return cls(losses=losses, caveats=tuple(data["caveats"]), **flags)
 
     def __str__(self) -> str:
-        finite = [(g, e) for g, e in self.epsilons.items() if math.isfinite(g)]
-        people = ", ".join(f"{e:.6g} to those who granted {g:.6g}" for g, e in finite) or "nothing to anyone"
-        head = f"{self.kind}: a loss of at most {people}. {RELATION[self.neighbors]}"
-        return " ".join((head, *self.caveats))
+        finite = {granted: loss for granted, loss in self.epsilons.items() if math.isfinite(granted)}
+        if len(finite) > _LISTED:
+            people = f"{_range(finite.values())} by level ({len(finite)} levels, granted {_range(finite)})"
+        else:
+            listed = (f"{loss:.6g} to those who granted {granted:.6g}" for granted, loss in finite.items())
+            people = ", ".join(listed) or "nothing to anyone"
+        return " ".join((f"{self.kind}: a loss of at most {people}.", RELATION[self.neighbors], *self.caveats))
 
 
-def _merge(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*first, *second)))
+def _range(epsilons: Iterable[float]) -> str:
+    low, high = (f"{bound:.6g}" for bound in (min(epsilons), max(epsilons)))
+    return low if low == high else f"{low} to {high}"
+
+
+def _add_caveats(guarantee: Guarantee, *caveats: str) -> Guarantee:
+    return replace(guarantee, caveats=tuple(dict.fromkeys((*guarantee.caveats, *caveats))))
 
 
 def compose_all(guarantees: Iterable[Guarantee]) -> Guarantee:
@@ -195,10 +194,8 @@ def compose_all(guarantees: Iterable[Guarantee]) -> Guarantee:
     parts = list(guarantees)
     if not parts:
         raise PlanError("There is nothing to compose.", suggest="at least one guarantee")
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole.compose(part)
-    marked = [number for number, part in enumerate(parts, 1) if part.kind == INDIVIDUAL]
-    if not marked:
+    whole = reduce(Guarantee.compose, parts)
+    first = next((number for number, part in enumerate(parts, 1) if part.kind == INDIVIDUAL), None)
+    if first is None:
         return whole
-    return replace(whole, caveats=_merge((f"Not DP since release {marked[0]}.",), whole.caveats))
+    return _add_caveats(replace(whole, caveats=(f"Not DP since release {first}.",)), *whole.caveats)

@@ -224,7 +224,7 @@ def test_the_papers_two_rounds_by_the_commands(tmp_path: Path) -> None:
         aggregator.shut()
         said, _ = coordinator.communicate(timeout=120)
         assert coordinator.returncode == 0
-        assert "Collected by Sampling Privacy (paper 3)." in said
+        assert "Collected by Sampling Privacy (Joy)." in said
         assert "Estimated from 12 owners" in said
         assert "round two alone" in said
         assert "infinite" in said

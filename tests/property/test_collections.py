@@ -17,8 +17,7 @@ import numpy as np
 import pytest
 
 from epsilons.collection import Aggregator, Coordinator, Publication
-from epsilons.collection.refusals import OutOfOrderError
-from epsilons.collection.reports import STORED, Report
+from epsilons.collection.reports import STORED, OutOfOrderError, Report, read_ids
 from epsilons.errors import ProtocolError
 from epsilons.local import SamplingPrivacy, Survey
 from support.collections_world import NO_NOISE, World, cheat, options, sqlite_urls
@@ -155,7 +154,7 @@ def check(here: World, publication: Publication, everywhere: set[int], anywhere:
     for batch in publication.published:
         assert batch.reports >= MINIMUM
         row = batch.sums[0]
-        if here.collection.two_rounds:
+        if here.collection.rounds == 2:
             # Whoever is not sampled says the same twice: the difference is the sampled owners' truths.
             row = tuple(two - one for one, two in zip(*batch.sums, strict=True))[1:]
         assert set(row) <= {0, 1}, "somebody was counted twice, or a cheater was counted"
@@ -163,9 +162,9 @@ def check(here: World, publication: Publication, everywhere: set[int], anywhere:
     assert max(counted.values(), default=0) <= 1
     assert set(counted) <= anywhere
     whole = len(publication.published) == len(publication.batches)
-    if whole and not here.collection.two_rounds:
+    if whole and here.collection.rounds == 1:
         assert everywhere <= set(counted), "an answer was lost that everyone acknowledged"
-    if whole and here.collection.two_rounds:
+    if whole and here.collection.rounds == 2:
         # One in a thousand is not sampled and does not show; all are added up.
         assert len(everywhere) <= publication.batches[0].reports
         assert len(everywhere - set(counted)) <= 2
@@ -219,10 +218,8 @@ class AcknowledgesTooEarly(Aggregator):
 class AnyBatch(Aggregator):
     """Does not look at the minimum."""
 
-    def _read_ids(self, connection: Any, number: int, terms: Any, level: int, ids: bytes) -> set[bytes]:
-        from epsilons.collection.reports import split_ids
-
-        return set(split_ids(ids) or ())
+    def _check_batch(self, connection: Any, entered: Any, level: int, ids: bytes) -> set[bytes]:
+        return set(read_ids(ids))
 
 
 @pytest.mark.parametrize("kind", [CountsARetryTwice, AcknowledgesTooEarly])

@@ -19,7 +19,7 @@ from sqlglot import exp
 
 import epsilons as eps
 from epsilons.engines.base import SOURCE, Schema
-from epsilons.engines.conditions import LONGEST, parse
+from epsilons.engines.conditions import LONGEST_CONDITION, parse
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError, PlanError
 
@@ -273,8 +273,9 @@ HOSTILE = [
     "DESCRIBE source",
     "age = 1 AND COPY source TO 'x'", "age = 1\x00", "union = '\x00'", "union = '\ud800'", "age = 1 \ud800",
     "(" * 400 + "age = 1" + ")" * 400, "NOT " * 5000 + "age = 1", "age = 1" + " AND age = 1" * 5000,
-    "x" * (LONGEST + 1),
-    "union = '" + "a" * LONGEST + "'", "age IN (" + ", ".join(map(str, range(20000))) + ")", "(" * 3000, "'" * 2999,
+    "x" * (LONGEST_CONDITION + 1),
+    "union = '" + "a" * LONGEST_CONDITION + "'", "age IN (" + ", ".join(map(str, range(20000))) + ")",
+    "(" * 3000, "'" * 2999,
     "age = " + "9" * 5000, "age = 1e-999999", "age = " + "-" * 3000 + "1", "[" * 500 + "1", "{" * 500, "CASE " * 900,
     "age IS NULL IS NULL", "age NOT NULL = 1", "list_contains([1], age)", "x -> x = 1", "age = INTERVAL 1 DAY",
     "union = 'a'::VARCHAR", "(age, small) = (1, 2)", "(age) IN ((1, 2))", "ROW(age) = ROW(1)",

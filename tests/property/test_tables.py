@@ -21,7 +21,7 @@ from epsilons.dataset import people as table_people
 from epsilons.dataset.people import TablePeople
 from epsilons.mechanisms.base import Weighing, create, weighting_of
 from epsilons.mechanisms.sample import Sample
-from epsilons.noise.bernoulli import keep_digests
+from epsilons.noise.coins import keep_digests
 from epsilons.noise.entropy import Entropy
 from epsilons.statistics.additive import Additive, weighted_sums
 from epsilons.statistics.base import Question

@@ -20,7 +20,7 @@ from epsilons.auditing import ABSENT, bound_loss
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Mechanism, create, registered, weighting_of
 from epsilons.mechanisms.sample import Sample
-from epsilons.noise.bernoulli import bernoulli
+from epsilons.noise.coins import bernoulli
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.preferences import roster_of

@@ -24,7 +24,7 @@ from epsilons.noise import (
     keep_chance,
     segments,
 )
-from epsilons.noise.bernoulli import settle, thin
+from epsilons.noise.coins import break_tie
 from epsilons.noise.entropy import floor_dyadic, uniform, uniform_many
 from epsilons.noise.laplace import digits_of, truncated_geometric, truncated_geometric_many
 from epsilons.testing import seeded
@@ -158,7 +158,7 @@ class TestCoins:
         """With chances out of 8, `<=` for `<` is one chance more: far beyond what chi-square tolerates."""
         entropy = seeded(23)
         for chance, verdict in ((3, True), (4, False)):
-            draws = np.array([thin(entropy, 10, chance, 3) for _ in range(10_000)])
+            draws = np.array([binomial(entropy, 10, chance, 3) for _ in range(10_000)])
             p = p_value(np.bincount(draws, minlength=11), binom.pmf(np.arange(11), 10, 3 / 8))
             assert (p > ACCEPT) if verdict else (p < REJECT)
 
@@ -173,7 +173,7 @@ class TestCoins:
             return word < threshold if word != threshold else tie()
 
         entropy, size = seeded(24), 30_000
-        exact = sum(coin(entropy, lambda: settle(entropy, value, 2)) for _ in range(size))
+        exact = sum(coin(entropy, lambda: break_tie(entropy, value, 2)) for _ in range(size))
         strict = sum(coin(entropy, lambda: False) for _ in range(size))
         loose = sum(coin(entropy, lambda: True) for _ in range(size))
         assert two_sided(exact, size, exp(-1)) > ACCEPT

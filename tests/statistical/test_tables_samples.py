@@ -20,7 +20,7 @@ from scipy.stats import chi2
 from epsilons.dataset import people as table_people
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion
-from epsilons.noise.bernoulli import keep_digests
+from epsilons.noise.coins import keep_digests
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.preferences import roster_of
 from epsilons.statistics.additive import Additive, Counting

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 
 from epsilons.collection import Aggregator, Collection, Coordinator, OwnerClient, Place, Store
-from epsilons.collection.field import P, Words, to_words
-from epsilons.collection.proof import Shape
-from epsilons.collection.reports import STORED, Report
+from epsilons.collection.proof import P, ReportShape, Words, to_words
+from epsilons.collection.reports import STORED, Report, explicit_place, split_vector, uniform_words
 from epsilons.collection.sealing import OpeningKey, SealingKey, purpose
-from epsilons.collection.shares import explicit_place, split, uniform_words
 from epsilons.local import SamplingPrivacy, Survey
 from epsilons.noise import Entropy, system
 
@@ -104,7 +102,7 @@ def evaluate(points: Sequence[int], values: Sequence[int], at: int) -> int:
     return found
 
 
-def slow_vector(shape: Shape, cells: Sequence[int], blind: int) -> list[int]:
+def slow_vector(shape: ReportShape, cells: Sequence[int], blind: int) -> list[int]:
     """Cells, blind and the quotient at the other points, from the definition; for cheaters the quotient is rounded to
     whatever division by Z gives, which is the best that they can do."""
     root = pow(7, (P - 1) // shape.order, P)
@@ -126,7 +124,7 @@ def seal(
     places = range(len(collection.aggregators))
     purposes = [purpose(collection.id, place, number, level, report) for place in places]
     seeds = [system().bytes(32) for _ in purposes[1:]]
-    pieces = split(to_words(list(vector)), purposes, explicit_place(report, len(purposes)), seeds)
+    pieces = split_vector(to_words(list(vector)), purposes, explicit_place(report, len(purposes)), seeds)
     return [
         Report(report, number, level, SealingKey.from_text(place.key).seal(piece, what_for))
         for place, piece, what_for in zip(collection.aggregators, pieces, purposes, strict=True)

@@ -26,7 +26,7 @@ from epsilons.mechanisms.sample import Sample
 from epsilons.mechanisms.stretching import Stretching
 from epsilons.mechanisms.threshold import Threshold
 from epsilons.mechanisms.weighted import Weighted
-from epsilons.noise.bernoulli import bernoulli
+from epsilons.noise.coins import bernoulli
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler

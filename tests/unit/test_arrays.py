@@ -146,7 +146,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[eps.EpsilonsError], str, str]] 
         plan("max", bounds=BOUNDS, error=1), eps.PlanError, "No error can be predicted for a max.", "share=",
     ),
     "one epsilon for nobody knows how many": (
-        lambda: eps.plan("count", 0.5), eps.PreferenceError, "nobody says how many people", "[0.5] * 1000",
+        lambda: eps.plan("count", 0.5), eps.PreferenceError, "unknown number of people", "[0.5] * 1000",
     ),
 }  # fmt: skip
 

@@ -65,7 +65,7 @@ def test_the_way_back_is_free_for_mechanisms_that_impute_only() -> None:
     with pytest.raises(PlanError) as caught:
         PLAIN_REPLACE.with_neighbors("absent")
     assert "This promise against 'replace' says nothing against 'absent'." in str(caught.value)
-    assert 'Try: ask again with neighbors="absent"' in str(caught.value)
+    assert "Try: ask again with neighbors='absent'" in str(caught.value)
 
 
 def test_mixed_neighbours_compose_against_absence_where_all_impute() -> None:
@@ -127,7 +127,7 @@ def test_unknown_neighbours_are_refused(neighbors: str) -> None:
     with pytest.raises(PlanError) as caught:
         Guarantee(neighbors, ())
     assert f"Unknown neighbours {neighbors!r}." in str(caught.value)
-    assert 'Try: neighbors="absent"' in str(caught.value)
+    assert "Try: neighbors='absent'" in str(caught.value)
     with pytest.raises(PlanError):
         ABSENT.with_neighbors(neighbors)
 
@@ -167,3 +167,12 @@ def test_rounded_preferences_compose_with_exact_ones() -> None:
     for both in (rounded.compose(exact), exact.compose(rounded)):
         assert both.epsilons[0.077] == pytest.approx(0.077 + rounded.epsilons[rung])
     assert Guarantee.from_dict(json.loads(json.dumps(rounded.to_dict()))) == rounded
+
+
+def test_many_levels_are_told_by_their_number_and_range() -> None:
+    losses = tuple((level * TENTH, TENTH // 2 * min(level, 50)) for level in range(1, 101))
+    many = Guarantee("absent", (*losses, (None, None)))
+    assert "a loss of at most 0.05 to 2.5 by level (100 levels, granted 0.1 to 10)." in str(many)
+    assert len(many.to_dict()["losses"]) == 101
+    even = Guarantee("absent", tuple((level * TENTH, TENTH) for level in range(1, 8)))
+    assert "a loss of at most 0.1 by level (7 levels, granted 0.1 to 0.7)." in str(even)

@@ -23,7 +23,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 HEAVY = {
     "flint", "cryptography", "pyarrow", "rich", "matplotlib", "pandas", "scipy", "sklearn", "duckdb", "sqlglot",
-    "sqlalchemy", "click", "opendp", "pyspark", "fastapi", "polars", "h3",
+    "sqlalchemy", "click", "opendp", "pyspark", "uvicorn", "polars", "h3",
 }  # fmt: skip
 
 NAMES = [
@@ -264,7 +264,6 @@ def test_an_optional_part_is_imported_in_its_own_room_only() -> None:
     rooms = {
         "matplotlib": ("plots.py", "demo", "demo.py", "papers"),
         "pyspark": ("engines",),
-        "fastapi": ("service",),
         "uvicorn": ("service",),
         "sklearn": ("estimators",),
         "h3": ("local",),

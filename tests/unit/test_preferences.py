@@ -114,7 +114,7 @@ def test_one_number_stands_for_everyone() -> None:
     assert roster_of(0.5, people=3).levels == Levels((NANO // 2,), (3,))
     assert eps.count([1, 0, 1], 0.5).charges == {0.5: 0.5}
     assert eps.count([1, 0, 1], eps.PUBLIC).value == 2
-    with pytest.raises(PreferenceError, match=r"nobody says how many people.*\[0.5\] \* 1000"):
+    with pytest.raises(PreferenceError, match=r"unknown number of people.*\[0.5\] \* 1000"):
         roster_of(0.5)
 
 
@@ -321,6 +321,6 @@ def test_count_codes_counts_over_chunks() -> None:
 
 def test_a_share_of_every_grant_rounds_down_and_merges() -> None:
     levels = roster_of([0.5, 0.500000001, 1.0, eps.PUBLIC]).levels
-    part = levels.scaled(Fraction(1, 10))
+    part = levels.take_share(Fraction(1, 10))
     assert part.grants == (50_000_000, 100_000_000, None)
     assert part.sizes == (2, 1, 1)

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from epsilons.errors import PlanError
+from epsilons.errors import EpsilonsError, PlanError
 
 #: Public numbers (bounds, spread) are at most this large, and at least one over this: their powers stay within floats.
 LARGEST = 1e30
@@ -50,13 +50,13 @@ def check_real(number: Any) -> float:
         raise TypeError from None
 
 
-def check_whole(number: Any, least: int = 1, most: int | None = None) -> int:
-    """A whole number of any type within limits; TypeError for whatever is not."""
+def check_whole(number: Any, least: int = 1, most: int | None = None, refusal: EpsilonsError | None = None) -> int:
+    """A whole number of any type within limits; anything else raises the refusal, or TypeError."""
     if isinstance(number, (bool, np.bool_)) or not isinstance(number, Integral):
-        raise TypeError
+        raise refusal or TypeError
     whole = int(number)
     if whole < least or (most is not None and whole > most):
-        raise TypeError
+        raise refusal or TypeError
     return whole
 
 
@@ -103,6 +103,14 @@ def _within(number: Any, low: float, high: float, *, open_low: bool = False, ope
     above = found > low if open_low else found >= low
     below = found < high if open_high else found <= high
     return found if above and below else None
+
+
+def check_between(number: Any, low: float, high: float, refusal: EpsilonsError, *, ends: bool = False) -> float:
+    """A number strictly between two others, or also at its ends; anything else raises the refusal."""
+    found = _within(number, low, high, open_low=not ends, open_high=not ends)
+    if found is None:
+        raise refusal
+    return found
 
 
 def check_step(step: Any) -> float:

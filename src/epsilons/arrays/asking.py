@@ -103,7 +103,7 @@ def _answer(question: Question, values: Any, roster: Roster, options: AskOptions
 
 def _use_share(people: ArrayPeople, share: Fraction) -> ArrayPeople:
     """The people who have something to spend at this share; nobody looks at the others."""
-    roster, used = people.roster.scaled(share)
+    roster, used = people.roster.take_share(share)
     if roster.levels.all_public:
         raise nobody_left(share)
     return ArrayPeople(people.values if used.all() else people.values[used], roster)

@@ -15,7 +15,7 @@ from epsilons.arrays.algorithms import Algorithm, algorithm_of, run
 from epsilons.errors import DataError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
 from epsilons.mechanisms.base import resolve_threshold
-from epsilons.noise.bernoulli import keep_people
+from epsilons.noise.coins import keep_people
 from epsilons.noise.entropy import ALWAYS, Entropy, system
 from epsilons.noise.weighing import keep_chance
 from epsilons.preferences import Levels, Preferences, Roster, aligned_roster, roster_of

@@ -10,35 +10,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from epsilons.collection.field import Words, add, in_range, to_integers
-from epsilons.collection.proof import SHOWN, round_challenge
-from epsilons.collection.publication import Batch, Publication
-from epsilons.collection.reports import Report, join_ids, split_ids
+from epsilons.collection.aggregator import Aggregator
+from epsilons.collection.proof import SHOWN, Words, add, in_range, round_challenge, to_integers
+from epsilons.collection.publication import LevelSums, Publication
+from epsilons.collection.reports import read_ids
 from epsilons.collection.terms import Collection
+from epsilons.collection.transport import HttpAggregator
 from epsilons.errors import ProtocolError
 
 _Answer = TypeVar("_Answer")
-
-
-class Remote(Protocol):
-    """An aggregator, here or behind HTTP."""
-
-    def enter(self, document: Any) -> bytes: ...
-    def status(self, collection: bytes) -> dict[str, Any]: ...
-    def take(self, collection: bytes, offered: Sequence[Report]) -> list[str]: ...
-    def close(self, collection: bytes, round_number: int) -> bytes: ...
-    def present(self, collection: bytes, level: int) -> bytes: ...
-    def accepted(self, collection: bytes, level: int) -> bytes | None: ...
-    def check(self, collection: bytes, level: int, challenge: bytes, ids: bytes) -> bytes: ...
-    def collect(self, collection: bytes, level: int, ids: bytes) -> bytes: ...
+#: An aggregator, here or behind HTTP: both have the steps of a collection under the same names.
+Remote = Aggregator | HttpAggregator
 
 
 class Coordinator:
-    """Drives one collection; `aggregators` stand in the order of the terms. `told` hears what is being done."""
+    """Drives one collection; `aggregators` stand in the order of the terms. `told` gets a line on each step."""
 
     def __init__(
         self, collection: Collection, aggregators: Sequence[Remote], *, told: Callable[[str], None] = lambda _: None
@@ -70,37 +60,37 @@ class Coordinator:
         publication.check()
         return publication
 
-    def _batch(self, level: int, nonces: Sequence[bytes]) -> Batch:
+    def _batch(self, level: int, nonces: Sequence[bytes]) -> LevelSums:
         name, nano = self.collection.levels[level]
         collection = self.collection.id
         self._told(f"level {name}: agreeing on reports")
-        lists = [_ids(body) for body in self._all(lambda a: a.present(collection, level))]
+        lists = [read_ids(body) for body in self._all(lambda a: a.present(collection, level))]
         common = set(lists[0]).intersection(*lists[1:])
         partial = len(set().union(*lists)) - len(common)
         # After an interruption some aggregator may have its sum already: the others add up the same reports.
         known = next((body for body in self._all(lambda a: a.accepted(collection, level)) if body is not None), None)
         if known is None:
             if len(common) < self.collection.minimum:
-                return Batch(name, nano, 0, 0, partial + len(common), ())
+                return LevelSums(name, nano, 0, 0, partial + len(common), ())
             self._told(f"level {name}: checking {len(common):,} proofs")
             good = self._check(level, nonces, sorted(common))
             if len(good) < self.collection.minimum:
-                return Batch(name, nano, 0, len(common) - len(good), partial, ())
-            known = join_ids(good)
+                return LevelSums(name, nano, 0, len(common) - len(good), partial, ())
+            known = b"".join(good)
         ids = known
         self._told(f"level {name}: adding up")
         sums = self._all(lambda a: a.collect(collection, level, ids))
-        count = len(_ids(ids))
+        count = len(read_ids(ids))
         rows = self._add(sums, self.collection.rounds, len(self.collection.cells))
         numbers = tuple(tuple(to_integers(row)) for row in rows)
-        return Batch(name, nano, count, len(common) - count, partial, numbers)
+        return LevelSums(name, nano, count, len(common) - count, partial, numbers)
 
     def _check(self, level: int, nonces: Sequence[bytes], ids: list[bytes]) -> list[bytes]:
         """The reports whose proofs hold in every round."""
         collection = self.collection.id
         # Drawn by all aggregators when the rounds closed, so that no owner could know it.
         challenge = hashlib.sha256(b"".join((b"epsilons challenge 1", collection, bytes((level,)), *nonces))).digest()
-        joined = join_ids(ids)
+        joined = b"".join(ids)
         shown = self._all(lambda a: a.check(collection, level, challenge, joined))
         words = self._add(shown, len(ids), SHOWN * self.collection.rounds)
         good = np.ones(len(ids), bool)
@@ -117,18 +107,11 @@ class Coordinator:
                 raise ProtocolError("An aggregator's reply has the wrong length.")
             words = np.frombuffer(body, dtype="<u8").astype(np.uint64).reshape(rows, columns)
             if not in_range(words):
-                raise ProtocolError("An aggregator's reply holds no words of the field.")
+                raise ProtocolError("An aggregator's reply is out of the field's range.")
             whole = add(whole, words)
         return whole
 
     def _all(self, ask: Callable[[Remote], _Answer]) -> list[_Answer]:
-        """The same of every aggregator, at the same time."""
+        """Ask every aggregator, all at the same time."""
         with ThreadPoolExecutor(len(self._aggregators)) as pool:
             return list(pool.map(ask, self._aggregators))
-
-
-def _ids(body: bytes) -> list[bytes]:
-    ids = split_ids(body)
-    if ids is None:
-        raise ProtocolError("An aggregator's reply holds no ids.")
-    return ids

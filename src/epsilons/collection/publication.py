@@ -4,35 +4,43 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.collection.noise_sums import quantile
 from epsilons.collection.terms import Collection, noise_variance
 from epsilons.errors import PlanError, ProtocolError
 from epsilons.guarantee import ROSTER_IS_PUBLIC, Guarantee, to_epsilon
-from epsilons.local.estimate import Estimate
+from epsilons.local.estimate import Estimate, check_combination, solve_counts, split_variance
 from epsilons.local.leakage import COUNTS, Leakage
 from epsilons.local.sampling_privacy import SamplingPrivacy
 
-FORMAT = 1
+_PUBLICATION_FORMAT = 1
 #: A sum is called impossible if honest noise reaches it with less than this probability: 2^-40.
 _IMPOSSIBLE_BITS = 40
-PAPER_LABEL = "Sampling Privacy (paper 3)"
+PAPER_LABEL = "Sampling Privacy (Joy)"
 REPAIRED_LABEL = "shares with every aggregator's own noise"
 HONEST_ONE = (
     "It holds if at least one aggregator is honest, whatever the others, the coordinator and other owners do; an "
     "honest one keeps its key, its shares and its noise to itself and runs this protocol."
 )
-SENT_ONCE = "Whoever sends n reports, in this collection or another, loses n times as much."
+SENT_ONCE = "An owner who sends n reports, in this collection or another, loses n times as much."
+PAPER_CAVEATS = (
+    "The paper's epsilon holds against an observer who sees round two alone. Here both rounds' sums are published "
+    "without noise: read the leakage from published counts.",
+    "All aggregators together, or one that reads another's shares, see every owner in both rounds.",
+)
+#: The grid of the noise's law: points per standard deviation, and how many standard deviations on each side.
+_FINE = 400
+_WIDE = 40
 
 
 @dataclass(frozen=True)
-class Batch:
+class LevelSums:
     """One level: how many reports were added up, refused by their proofs, or seen by some aggregators only.
 
     `sums` has a row per round and a number per published cell; it is empty if the batch stayed below the minimum.
@@ -51,31 +59,27 @@ class Publication:
     """Everything that a collection makes public."""
 
     collection: Collection
-    batches: tuple[Batch, ...]
+    batches: tuple[LevelSums, ...]
 
     @property
     def label(self) -> str:
         """Which protocol this is."""
-        return PAPER_LABEL if self.collection.two_rounds else REPAIRED_LABEL
+        return PAPER_LABEL if self.guarantee is None else REPAIRED_LABEL
 
     @property
-    def published(self) -> tuple[Batch, ...]:
+    def published(self) -> tuple[LevelSums, ...]:
         """The levels that reached the minimum."""
         return tuple(batch for batch in self.batches if batch.sums)
 
     def check(self) -> None:
-        """Refuse sums that honest aggregators cannot have sent: somebody lied, or lost shares."""
+        """Refuse sums that honest aggregators cannot have sent: one of them lied, or lost shares."""
         for batch in self.published:
             room = self._room(batch.nano)
             usable = all(-room <= number <= batch.reports + room for row in batch.sums for number in row)
-            if usable and self.collection.two_rounds:
-                usable = all(sum(row) == batch.reports for row in batch.sums)
-            if not usable:
-                raise ProtocolError(
-                    "The aggregators' sums do not fit together.",
-                    rule="A cell counts some of the reports, give or take the noise.",
-                    suggest="ask the aggregators: one of them lost shares or did not add them up",
-                )
+            if not usable or (batch.nano is None and any(sum(row) != batch.reports for row in batch.sums)):
+                rule = "A cell counts some of the reports, give or take the noise."
+                hint = "ask the aggregators: one of them lost shares or did not add them up"
+                raise ProtocolError("The aggregators' sums do not fit together.", rule=rule, suggest=hint)
 
     def _room(self, nano: int | None) -> float:
         """How far noise of all aggregators takes any cell, but for a chance of 2^-40."""
@@ -83,10 +87,8 @@ class Publication:
             return 0.0
         aggregators = len(self.collection.aggregators)
         draws = aggregators * len(self.collection.cells)
-        scale = to_epsilon(nano) / (2 if self.collection.neighbors == "replace" else 1)
+        scale = to_epsilon(nano) / self.collection.cells_moved
         return aggregators * ((_IMPOSSIBLE_BITS + 1) * math.log(2) + math.log(draws)) / scale
-
-    # The estimate -----------------------------------------------------------------------------------------------------
 
     def estimate(self, *, assume: str = "unrelated", density: float = 0.5) -> Estimate:
         """How many owners have each option.
@@ -95,28 +97,37 @@ class Publication:
         "nothing" counts every owner alike, and is unbiased however answers follow levels.
         """
         if not self.published:
-            raise PlanError(
-                "No level reached the minimum.",
-                rule=f"At least {self.collection.minimum:,} reports.",
-                suggest="more owners",
-            )
-        notes = self._notes()
-        labels = self.collection.survey.options
+            rule = f"At least {self.collection.minimum:,} reports."
+            raise PlanError("No level reached the minimum.", rule=rule, suggest="more owners")
+        labels, notes = self.collection.survey.options, self._notes()
         protocol = self.collection.survey.protocol
         if isinstance(protocol, SamplingPrivacy):
-            found = protocol.estimate(*self.published[0].sums).named(labels)
-            return Estimate(
-                found.values, found.errors, found.respondents, found.leak, found.bounds, labels, (*found.notes, *notes)
-            )
+            found = protocol.estimate(*self.published[0].sums)
+            return replace(found, labels=labels, notes=(*found.notes, *notes))
         weights = self.weights(assume=assume, density=density)
-        return self._combine(weights, assume, labels, notes)
+        sizes = np.array([batch.reports for batch in self.published], dtype=np.float64)
+        people = float(sizes.sum())
+        values = weights @ np.array([batch.sums[0] for batch in self.published], dtype=np.float64)
+        noise = float(weights**2 @ self._noise())
+        split = split_variance(sizes, weights / people, assume)
+        within = np.clip(values, 0, people)
+        errors = np.sqrt(noise + split * within * (people - within))
+        epsilons = [to_epsilon(batch.nano) / self.collection.cells_moved for batch in self.published]
+        scales = tuple(zip(weights.tolist(), epsilons, strict=True))
+
+        def bounds(level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            z = NormalDist().inv_cdf((1 + level) / 2)
+            reach = max(noise_quantile(scales, len(self.collection.aggregators), level), z * math.sqrt(noise))
+            return solve_counts(values, people, reach**2, 0.0, split, z)
+
+        said = [f"One owner who lies moves a count by at most {float(weights.max()):.4g}."]
+        if assume == "unrelated" and len(weights) > 1:
+            said.append("Levels are combined as if they said nothing about answers.")
+        return Estimate(values, errors, int(people), self.leakages, bounds, labels, (*said, *notes))
 
     def weights(self, *, assume: str = "unrelated", density: float = 0.5) -> NDArray[np.float64]:
         """What one owner's report counts for, per published level; 1 on average. From public facts only."""
-        if assume not in ("unrelated", "nothing"):
-            raise PlanError("Unknown assumption.", rule='"unrelated" or "nothing".', suggest='assume="unrelated"')
-        if isinstance(density, bool) or not isinstance(density, (int, float)) or not 0 < density < 1:
-            raise PlanError("This density is not usable.", rule="It lies between 0 and 1.", suggest="density=0.5")
+        density = check_combination(assume, density)
         sizes = np.array([batch.reports for batch in self.published], dtype=np.float64)
         if assume == "nothing":
             return np.ones(len(sizes))
@@ -129,66 +140,28 @@ class Publication:
         each = [noise_variance(batch.nano or 0, self.collection.neighbors) for batch in self.published]
         return len(self.collection.aggregators) * np.array(each)
 
-    def _combine(
-        self, weights: NDArray[np.float64], assume: str, labels: tuple[str, ...], notes: tuple[str, ...]
-    ) -> Estimate:
-        sizes = np.array([batch.reports for batch in self.published], dtype=np.float64)
-        people = float(sizes.sum())
-        values = weights @ np.array([batch.sums[0] for batch in self.published], dtype=np.float64)
-        noise = float(weights**2 @ self._noise())
-        # What the split of an option's owners over levels adds if it is by chance: `local.personal` has the formula.
-        split = 0.0
-        if assume == "unrelated" and people > 1:
-            split = max(0.0, float(sizes @ (weights / people) ** 2) - 1 / people) * people / (people - 1)
-        within = np.clip(values, 0, people)
-        errors = np.sqrt(noise + split * within * (people - within))
-        halves = 2 if self.collection.neighbors == "replace" else 1
-        scales = tuple(
-            (float(weight), to_epsilon(batch.nano) / halves)
-            for weight, batch in zip(weights, self.published, strict=True)
-        )
-
-        def bounds(level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            z = NormalDist().inv_cdf((1 + level) / 2)
-            reach = max(quantile(scales, len(self.collection.aggregators), level), z * math.sqrt(noise))
-            # The n with (value - n)^2 <= reach^2 + z^2 split n (people - n): between the roots of a quadratic.
-            a, b, c = 1 + z**2 * split, -2 * values - z**2 * split * people, values**2 - reach**2
-            root = np.sqrt(np.maximum(0, b**2 - 4 * a * c))
-            return np.clip((-b - root) / (2 * a), 0, people), np.clip((-b + root) / (2 * a), 0, people)
-
-        most = float(weights.max())
-        said = [f"One owner who lies moves a count by at most {most:.4g}."]
-        if assume == "unrelated" and len(weights) > 1:
-            said.append("Levels are combined as if they said nothing about answers.")
-        return Estimate(values, errors, int(people), self.leakages, bounds, labels, (*said, *notes))
-
     def _notes(self) -> tuple[str, ...]:
-        notes = [
-            f"Level {batch.level} is left out: fewer than {self.collection.minimum:,} reports."
-            for batch in self.batches
-            if not batch.sums
-        ]
+        few = [batch.level for batch in self.batches if not batch.sums]
+        notes = [f"Level {name} is left out: fewer than {self.collection.minimum:,} reports." for name in few]
         if refused := sum(batch.refused for batch in self.batches):
             notes.append(f"{refused:,} reports were refused: their proofs do not hold.")
         if partial := sum(batch.partial for batch in self.batches):
             notes.append(f"{partial:,} owners did not reach every aggregator in every round and are not counted.")
         return tuple(notes)
 
-    # The promise ------------------------------------------------------------------------------------------------------
-
     @property
     def guarantee(self) -> Guarantee | None:
-        """The promise in the form that composes with other releases; the paper's protocol has none."""
-        if self.collection.two_rounds:
+        """The promise in the form that composes with other releases; Joy's protocol has none."""
+        if not self.collection.survey.levels:
             return None
         losses = tuple(sorted({(batch.nano, batch.nano) for batch in self.published}, key=lambda pair: pair[0] or 0))
         return Guarantee(self.collection.neighbors, losses, caveats=(ROSTER_IS_PUBLIC, HONEST_ONE, SENT_ONCE))
 
     def leakages(self) -> tuple[Leakage, ...]:
         """What all aggregators but one learn, with the publication: exactly epsilon under "absent"."""
-        protocol = self.collection.survey.protocol
-        if protocol is not None:
+        if self.guarantee is None:
             return self.estimate().leakages
+        neighbors = self.collection.neighbors
         found = []
         for batch in self.published:
             epsilon = to_epsilon(batch.nano)
@@ -196,68 +169,38 @@ class Publication:
             # two cells moved by 1 show no more than that (Kairouz, Oh, Viswanath 2015, Theorem 2).
             more, less = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
             pair = (np.array([more, less]), np.array([less, more]))
-            sees = f"all but one aggregator, level {batch.level}"
-            exact = self.collection.neighbors == "absent"
-            found.append(
-                Leakage.of(
-                    COUNTS,
-                    sees,
-                    epsilon,
-                    [pair],
-                    epsilon=None,
-                    claim=None,
-                    neighbors=self.collection.neighbors,
-                    exact=exact,
-                )
-            )
+            sees, exact = f"all but one aggregator, level {batch.level}", neighbors == "absent"
+            found.append(Leakage.of(COUNTS, sees, epsilon, [pair], neighbors=neighbors, exact=exact))
         return tuple(found)
 
     def caveats(self) -> tuple[str, ...]:
         """What must be said beside the numbers."""
-        if not self.collection.two_rounds:
-            return () if self.guarantee is None else self.guarantee.caveats
-        return (
-            "The paper's epsilon holds for somebody who sees round two alone. Here both rounds' sums are published "
-            "without noise: read the leakage from published counts.",
-            "All aggregators together, or one that reads another's shares, see every owner in both rounds.",
-        )
-
-    # The file ---------------------------------------------------------------------------------------------------------
+        return PAPER_CAVEATS if self.guarantee is None else self.guarantee.caveats
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
         return {
-            "format": FORMAT,
+            "format": _PUBLICATION_FORMAT,
             "label": self.label,
             "collection": self.collection.to_dict(),
-            "batches": [
-                {
-                    "level": batch.level,
-                    "nano": batch.nano,
-                    "reports": batch.reports,
-                    "refused": batch.refused,
-                    "partial": batch.partial,
-                    "sums": [list(row) for row in batch.sums],
-                }
-                for batch in self.batches
-            ],
+            "batches": [asdict(batch) | {"sums": [list(row) for row in batch.sums]} for batch in self.batches],
             "guarantee": None if self.guarantee is None else self.guarantee.to_dict(),
             "caveats": list(self.caveats()),
         }
 
     @classmethod
     def from_dict(cls, document: Any) -> Publication:
-        """The inverse of `to_dict`."""
+        """The inverse of `to_dict`; label, guarantee and caveats follow from the terms."""
         try:
-            if document["format"] != FORMAT:
+            if document["format"] != _PUBLICATION_FORMAT:
                 raise KeyError
             batches = tuple(
-                Batch(**{**batch, "sums": tuple(tuple(int(n) for n in row) for row in batch["sums"])})
+                LevelSums(**{**batch, "sums": tuple(tuple(int(n) for n in row) for row in batch["sums"])})
                 for batch in document["batches"]
             )
             collection = Collection.from_dict(document["collection"])
         except (KeyError, TypeError, ValueError):
-            raise ProtocolError("This is no publication.", suggest="epsilons collect run writes one") from None
+            raise ProtocolError("This is not a publication.", suggest="epsilons collect run writes one") from None
         return cls(collection, batches)
 
     def to_json(self) -> str:
@@ -265,9 +208,47 @@ class Publication:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
 
     def __str__(self) -> str:
-        lines = [self.collection.survey.question, f"Collected by {self.label}.", "", self.estimate().table(), ""]
-        if self.guarantee is not None:
-            lines.append(str(self.guarantee))
-        else:
-            lines += self.caveats()
-        return "\n".join(lines)
+        promise = [str(self.guarantee)] if self.guarantee is not None else list(self.caveats())
+        head = [self.collection.survey.question, f"Collected by {self.label}."]
+        return "\n".join([*head, "", self.estimate().table(), "", *promise])
+
+
+@lru_cache(maxsize=256)
+def noise_quantile(scales: tuple[tuple[float, float], ...], draws: int, level: float) -> float:
+    """The smallest x with P(|S| <= x) >= level, rounded up by less than a hundredth of S's standard deviation.
+
+    S adds up, for each (weight, inverse scale), `draws` independent discrete Laplace draws times the weight. For
+    printing intervals only; no draw uses it.
+    """
+    kept = [(weight, scale) for weight, scale in scales if weight > 0 and scale < 700]
+    spread = math.sqrt(sum(draws * weight**2 / (2 * math.sinh(scale / 2) ** 2) for weight, scale in kept))
+    if not spread:
+        return 0.0
+    step, half = spread / _FINE, _FINE * _WIDE
+    size = 1 << (2 * half).bit_length()
+    product = np.ones(size // 2 + 1, np.complex128)
+    for weight, scale in kept:
+        masses = np.zeros(size)
+        cells = _masses(weight, scale, step, half)
+        masses[: half + 1], masses[size - half :] = cells[half:], cells[:half]
+        product *= np.fft.rfft(masses) ** draws
+    law = np.maximum(np.fft.irfft(product, size), 0)
+    inside = np.cumsum(law[: half + 1]) + np.concatenate([[0.0], np.cumsum(law[: size - half - 1 : -1])])[: half + 1]
+    place = int(np.searchsorted(inside, level * law.sum()))
+    # Every draw was moved to a grid point, by half a step at most; these moves add up like independent errors.
+    return (place + math.sqrt(len(kept) * draws)) * step
+
+
+def _masses(weight: float, scale: float, step: float, half: int) -> NDArray[np.float64]:
+    """The chance that weight * draw lies in each cell of the grid -half*step, ..., half*step."""
+    edges = np.floor((np.arange(-half, half + 2) - 0.5) * step / weight)
+    q = math.exp(-scale)
+    # F(k) = 1 - q^(k+1)/(1+q) for k >= 0 and q^(-k)/(1+q) below; symmetric tails keep every difference exact enough.
+    with np.errstate(under="ignore"):
+        below = np.where(
+            edges >= 0,
+            1 - np.exp(-scale * (np.maximum(edges, 0) + 1)) / (1 + q),
+            np.exp(scale * np.minimum(edges, 0)) / (1 + q),
+        )
+    masses: NDArray[np.float64] = np.diff(below)
+    return masses

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from epsilons.errors import ProtocolError
 from epsilons.noise import system
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-
+_SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 KEY_BYTES = 32
 #: What sealing adds to a share: the sender's public key and a tag.
 SEALED_BYTES = 32 + 16
@@ -30,34 +31,23 @@ def purpose(collection: bytes, place: int, round_number: int, level: int, report
     return b"".join((_PURPOSE, collection, bytes((place, round_number, level)), report))
 
 
-@cache
-def _suite() -> Any:
-    from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
-
-    return Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
-
-
 class SealingKey:
     """The public half, which owners seal to."""
 
     def __init__(self, key: X25519PublicKey) -> None:
         self._key = key
-        self._suite = _suite()
 
     @classmethod
     def from_text(cls, text: Any) -> SealingKey:
         """From 64 hexadecimal digits."""
-        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
-
         try:
             return cls(X25519PublicKey.from_public_bytes(bytes.fromhex(text)))
         except (TypeError, ValueError):
-            raise ProtocolError("This is no aggregator's key.", rule="64 hexadecimal digits.") from None
+            raise ProtocolError("This is not an aggregator's key.", rule="64 hexadecimal digits.") from None
 
     def seal(self, share: bytes, what_for: bytes) -> bytes:
         """So that only the owner of the other half reads it, and only for this."""
-        sealed: bytes = self._suite.encrypt(share, self._key, info=what_for)
-        return sealed
+        return _SUITE.encrypt(share, self._key, info=what_for)
 
     def __str__(self) -> str:
         return self._key.public_bytes_raw().hex()
@@ -68,7 +58,6 @@ class OpeningKey:
 
     def __init__(self, key: X25519PrivateKey) -> None:
         self._key = key
-        self._suite = _suite()
 
     @classmethod
     def fresh(cls) -> OpeningKey:
@@ -78,8 +67,6 @@ class OpeningKey:
     @classmethod
     def from_bytes(cls, raw: bytes) -> OpeningKey:
         """From its 32 bytes."""
-        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
         return cls(X25519PrivateKey.from_private_bytes(raw))
 
     @property
@@ -88,14 +75,11 @@ class OpeningKey:
         return SealingKey(self._key.public_key())
 
     def open(self, sealed: bytes, what_for: bytes) -> bytes | None:
-        """The share; None if it was sealed to somebody else, for something else, or damaged."""
-        from cryptography.exceptions import InvalidTag
-
+        """The share; None if it was sealed to another key, for another purpose, or damaged."""
         try:
-            share: bytes = self._suite.decrypt(sealed, self._key, info=what_for)
+            return _SUITE.decrypt(sealed, self._key, info=what_for)
         except (InvalidTag, ValueError):
             return None
-        return share
 
 
 def keep_secret(path: str | os.PathLike[str]) -> bytes:

@@ -1,33 +1,21 @@
 """Where an aggregator keeps its shares: SQLite or PostgreSQL. A transaction that has ended survives a crash.
 
-One writer at a time, also among several processes. Names and types of the tables are the format on disk: `FORMAT` grows
-with any change to them.
+One writer at a time, also among several processes. Names and types of the tables are the format on disk: `STORE_FORMAT`
+grows with any change to them.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from functools import partial
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    Column,
-    Connection,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-)
+from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, LargeBinary, MetaData, Table, Text
 
-from epsilons.collection.refusals import UnavailableError
+from epsilons.collection.reports import UnavailableError
 from epsilons.errors import ProtocolError
 from epsilons.storage import open_database
 from epsilons.storage.base import Owner
 
-FORMAT = 1
+STORE_FORMAT = 1
 
 metadata = MetaData()
 _Whole = BigInteger().with_variant(Integer(), "sqlite")
@@ -108,7 +96,6 @@ OWNER = Owner(
     refused=_REFUSED,
     broken=_REFUSED,
     no_address=_NO_ADDRESS,
-    no_postgres_address=_NO_ADDRESS,
     no_psycopg=partial(ProtocolError, "PostgreSQL needs psycopg.", suggest="pip install 'epsilons[postgres]'"),
     no_log=partial(
         ProtocolError, "This disk cannot hold a store.", rule="SQLite's write-ahead log does not work there."
@@ -124,10 +111,17 @@ OWNER = Owner(
 
 
 class Store:
-    """An aggregator's tables, by address: "sqlite:///one.store" or "postgresql://.../database?schema=one"."""
+    """An aggregator's tables, by address: "sqlite:///one.store" or "postgresql://.../database?schema=one".
+
+    `write` is one durable transaction with no other writer beside it; an exception takes all of it back. `read` is one
+    consistent view. `forget` overwrites what was erased where it may remain, in SQLite's log; PostgreSQL keeps it until
+    its vacuum. `close` lets go of the connections.
+    """
 
     def __init__(self, url: str) -> None:
         self._database = open_database(url, OWNER)
+        self.write, self.read = self._database.write, self._database.read
+        self.forget, self.close = self._database.forget, self._database.close
         try:
             with self.write() as connection:
                 self._database.make_schema(connection)
@@ -135,19 +129,3 @@ class Store:
         except BaseException:
             self.close()
             raise
-
-    def write(self) -> AbstractContextManager[Connection]:
-        """One durable transaction with no other writer beside it; an exception takes all of it back."""
-        return self._database.write()
-
-    def read(self) -> AbstractContextManager[Connection]:
-        """One consistent view."""
-        return self._database.read()
-
-    def forget(self) -> None:
-        """Overwrite what was erased where it may remain: SQLite's log. PostgreSQL keeps it until its vacuum."""
-        self._database.forget()
-
-    def close(self) -> None:
-        """Let go of the connections."""
-        self._database.close()

@@ -1,4 +1,5 @@
-"""An aggregator behind HTTP, as its users see it: the same methods, and patience.
+"""From owners to aggregators: an answer becomes one sealed share for each of them, before anything leaves; a courier
+takes the shares there; `HttpAggregator` is an aggregator behind HTTP.
 
 Every request may be repeated without harm, so one that got no answer is sent again, at growing intervals, until
 `patience` seconds have passed: an aggregator that is killed and started again is just slow.
@@ -8,27 +9,97 @@ from __future__ import annotations
 
 import http.client
 import json
+import queue
+import threading
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from epsilons.collection.reports import STORED, Report, write_reports
-from epsilons.errors import ProtocolError
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.collection import reports as wire
+from epsilons.collection.reports import STORED, Report
+from epsilons.collection.sealing import ID_BYTES, SealingKey, purpose
+from epsilons.collection.terms import Collection, Place, check_address
+from epsilons.errors import DataError, EpsilonsError, ProtocolError
+from epsilons.local.base import read_truths
+from epsilons.noise import Entropy, system
 
 _FIRST_WAIT = 0.05
 _LONGEST_WAIT = 1.0
 _SECONDS_FOR_A_REPLY = 600
+#: So many batches wait for a slow aggregator before the sender waits as well.
+_WAITING = 8
+#: [round][aggregator] -> the reports of some owners, in their order.
+Reports = list[list[list[Report]]]
+_WORDS_AT_ONCE = 1 << 20
+
+
+class OwnerClient:
+    """Makes reports for one collection, for one owner or for many.
+
+    A report must be made once and kept until every aggregator has acknowledged it: sending the same bytes again is
+    harmless, while a second report of the same answer counts, and costs the owner's epsilon, a second time.
+    """
+
+    def __init__(self, collection: Collection, *, entropy: Entropy | None = None) -> None:
+        self.collection = collection
+        self._entropy = system() if entropy is None else entropy
+        self._keys = [SealingKey.from_text(place.key) for place in collection.aggregators]
+
+    def report(self, answer: str, level: str | None = None) -> Reports:
+        """One owner's reports: for each round, one per aggregator."""
+        truth = self.collection.survey.truth(answer)
+        if truth is None:
+            raise DataError("This answer is none of the survey's.", rule="A label or a number.", suggest="an option")
+        return self.reports([truth], self.collection.level(level))
+
+    def reports(self, truths: Any, levels: Any = 0) -> Reports:
+        """Many owners' reports: truths are 0 (none) or 1..options, levels the numbers of their levels."""
+        answers, _ = read_truths(truths, len(self.collection.survey.options))
+        chosen = np.broadcast_to(np.asarray(levels, dtype=np.int64), answers.shape)
+        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(self.collection.levels):
+            raise DataError("A level is unknown.", rule=f"From 0 to {len(self.collection.levels) - 1}.", suggest="0")
+        protocol = self.collection.survey.protocol
+        rounds = (answers,) if protocol is None else protocol.respond(answers, entropy=self._entropy)
+        made: Reports = [[[] for _ in self._keys] for _ in rounds]
+        raw = self._entropy.bytes(ID_BYTES * len(answers))
+        ids = [raw[start : start + ID_BYTES] for start in range(0, len(raw), ID_BYTES)]
+        for number, outputs in enumerate(rounds, 1):
+            for owner, vector in self._vectors(outputs):
+                for place, report in enumerate(self._seal(vector, ids[owner], number, int(chosen[owner]))):
+                    made[number - 1][place].append(report)
+        return made
+
+    def _vectors(self, outputs: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.uint64]]]:
+        """Each owner's answer with its proof, worked out for many at a time."""
+        shape = self.collection.shape
+        chunk = max(1, _WORDS_AT_ONCE // shape.words)
+        for start in range(0, len(outputs), chunk):
+            some = outputs[start : start + chunk].astype(np.int64)
+            yield from enumerate(shape.prove(some, wire.uniform_words(self._entropy, len(some))), start)
+
+    def _seal(self, vector: NDArray[np.uint64], report: bytes, round_number: int, level: int) -> list[Report]:
+        places = range(len(self._keys))
+        purposes = [purpose(self.collection.id, place, round_number, level, report) for place in places]
+        raw = self._entropy.bytes(wire.SEED_BYTES * (len(purposes) - 1))
+        seeds = [raw[start : start + wire.SEED_BYTES] for start in range(0, len(raw), wire.SEED_BYTES)]
+        pieces = wire.split_vector(vector, purposes, wire.explicit_place(report, len(purposes)), seeds)
+        return [
+            Report(report, round_number, level, key.seal(piece, what_for))
+            for key, piece, what_for in zip(self._keys, pieces, purposes, strict=True)
+        ]
 
 
 class HttpAggregator:
-    """`token` is the coordinator's; owners need none. One instance belongs to one thread."""
+    """Has the methods of `Aggregator`. `token` is the coordinator's; owners need none. One instance, one thread."""
 
     def __init__(self, url: str, *, token: str | None = None, patience: float = 60.0) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ProtocolError("An aggregator has no usable address.", suggest="https://one.example.org")
-        self.url, self._parts, self._patience = url, parts, patience
+        check_address(url)
+        self.url, self._parts, self._patience = url, urlsplit(url), patience
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._connection: http.client.HTTPConnection | None = None
 
@@ -37,9 +108,6 @@ class HttpAggregator:
         return str(_entry(self._ask("GET", "/v1/key"), "key", str))
 
     def enter(self, document: Any) -> bytes:
-        """Take part in a collection."""
-        from epsilons.collection.terms import Collection
-
         collection = Collection.from_dict(document).id
         reply = self._ask("PUT", _path(collection), json.dumps(document).encode())
         if _entry(reply, "id", str) != collection.hex():
@@ -47,7 +115,6 @@ class HttpAggregator:
         return collection
 
     def status(self, collection: bytes) -> dict[str, Any]:
-        """The open round and how many reports it has."""
         reply = self._ask("GET", _path(collection))
         counts = _entry(reply, "reports", dict)
         if not all(isinstance(count, int) for count in counts.values()):
@@ -55,33 +122,26 @@ class HttpAggregator:
         return {"round": _entry(reply, "round", int), "rounds": _entry(reply, "rounds", int), "reports": counts}
 
     def take(self, collection: bytes, offered: Sequence[Report]) -> list[str]:
-        """What became of each report; it is durable there when this returns."""
-        body = self._ask("POST", f"{_path(collection)}/reports", write_reports(offered), outcomes=True)
-        listed = _entry(body, "refused", list)
+        body = self._ask("POST", f"{_path(collection)}/reports", wire.write_reports(offered), outcomes=True)
         try:
-            refused = {str(item["id"]): str(item["reason"]) for item in listed}
+            refused = {str(item["id"]): str(item["reason"]) for item in _entry(body, "refused", list)}
         except (KeyError, TypeError):
             raise _unusable() from None
         return [refused.get(report.id.hex(), STORED) for report in offered]
 
     def close(self, collection: bytes, round_number: int) -> bytes:
-        """End a round."""
         return self._ask("POST", f"{_path(collection)}/rounds/{round_number}/close")
 
     def present(self, collection: bytes, level: int) -> bytes:
-        """Ids present in every round."""
         return self._ask("GET", f"{_path(collection)}/levels/{level}/present")
 
     def accepted(self, collection: bytes, level: int) -> bytes | None:
-        """Ids that were added up; None if that is still to come."""
         return self._ask("GET", f"{_path(collection)}/levels/{level}/accepted") or None
 
     def check(self, collection: bytes, level: int, challenge: bytes, ids: bytes) -> bytes:
-        """Words of the reports' proofs."""
         return self._ask("POST", f"{_path(collection)}/levels/{level}/check", challenge + ids)
 
     def collect(self, collection: bytes, level: int, ids: bytes) -> bytes:
-        """The noisy sum."""
         return self._ask("POST", f"{_path(collection)}/levels/{level}/collect", ids)
 
     def shut(self) -> None:
@@ -101,11 +161,8 @@ class HttpAggregator:
             if status < 500:
                 break
             if time.monotonic() + wait > give_up:
-                raise ProtocolError(
-                    "An aggregator does not answer.",
-                    rule=f"{self._patience:.0f} seconds were enough.",
-                    suggest="start it",
-                )
+                what = f"No answer from the aggregator at {self.url} within {self._patience:g} s."
+                raise ProtocolError(what, suggest="check that it is running")
             time.sleep(wait)
             wait = min(2 * wait, _LONGEST_WAIT)
         if status < 300:
@@ -132,19 +189,77 @@ class HttpAggregator:
 
 
 def _entry(body: bytes, name: str, kind: type) -> Any:
-    """One entry of a JSON reply, from somebody who need not be honest."""
+    """One entry of a JSON reply; its sender need not be honest."""
     try:
         found = json.loads(body)[name]
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise _unusable() from None
+        found = None
     if not isinstance(found, kind):
         raise _unusable()
     return found
 
 
 def _unusable() -> ProtocolError:
-    return ProtocolError("An aggregator's reply is not usable.", suggest="ask whoever runs it")
+    return ProtocolError("An aggregator's reply is not usable.", suggest="ask its operator")
 
 
 def _path(collection: bytes) -> str:
     return f"/v1/collections/{collection.hex()}"
+
+
+class Courier:
+    """A thread per aggregator. `send` returns at once; `finish` when everything is acknowledged or refused.
+
+    Before anything is sent, each aggregator is asked for its key: an address that answers with another key than the
+    terms name gets nothing.
+    """
+
+    def __init__(self, collection: Collection, *, patience: float = 60.0) -> None:
+        self._collection, self._patience = collection, patience
+        places = collection.aggregators
+        #: For each aggregator: how many reports were stored, or refused for which reason.
+        self.outcomes: list[Counter[str]] = [Counter() for _ in places]
+        self._queues: list[queue.Queue[Sequence[Report] | None]] = [queue.Queue(_WAITING) for _ in places]
+        self._failures: list[EpsilonsError] = []
+        self._threads = [
+            threading.Thread(target=self._carry, args=(number, place), daemon=True)
+            for number, place in enumerate(places)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, reports: Sequence[Sequence[Report]]) -> None:
+        """One list of reports per aggregator."""
+        for waiting, some in zip(self._queues, reports, strict=True):
+            waiting.put(some)
+
+    def acknowledged(self) -> int:
+        """How many reports every aggregator has stored so far, at the least."""
+        return min(counts[STORED] for counts in self.outcomes)
+
+    def finish(self) -> list[Counter[str]]:
+        """Wait for everything that was sent; what became of it, per aggregator."""
+        for waiting in self._queues:
+            waiting.put(None)
+        for thread in self._threads:
+            thread.join()
+        if self._failures:
+            raise self._failures[0]
+        return self.outcomes
+
+    def _carry(self, number: int, place: Place) -> None:
+        aggregator = HttpAggregator(place.url, patience=self._patience)
+        failed = False
+        while (some := self._queues[number].get()) is not None:
+            if failed:
+                # What is still handed in is dropped, so that no sender waits for a queue that is full.
+                continue
+            try:
+                if not self.outcomes[number] and aggregator.key() != place.key:
+                    what = f"The aggregator at {place.url} has another key than the terms say."
+                    raise ProtocolError(what, rule="Shares go only to aggregators that the terms name.")
+                self.outcomes[number].update(aggregator.take(self._collection.id, some))
+            except EpsilonsError as failure:
+                self._failures.append(failure)
+                failed = True
+        aggregator.shut()

@@ -18,7 +18,7 @@ from epsilons.dataset.preparation import Preparation
 from epsilons.dataset.question import TableQuestion, Terms, question_key
 from epsilons.dataset.registry import Registry
 from epsilons.errors import BudgetExceeded, PlanError
-from epsilons.ledger.values import Cohort, allowance, present
+from epsilons.ledger.values import Cohort, allowance, list_active
 from epsilons.mechanisms.base import Settings
 from epsilons.noise.entropy import system
 from epsilons.planner.choose import choose
@@ -132,7 +132,7 @@ def spendable_at(
     share: Fraction, cohorts: Sequence[Cohort], names: Mapping[float, str], part: Fraction = Fraction(1)
 ) -> Spendable:
     """What each cohort may be charged; BudgetExceeded when nobody with a finite epsilon has anything left."""
-    grants = [cohort.granted for cohort in present(cohorts) if cohort.granted]
+    grants = [cohort.granted for cohort in list_active(cohorts) if cohort.granted]
     if grants and max(grants) * share < 1:
         raise TooSmallShareError("This share is too small.", rule="It is less than a nano-epsilon of anybody's grant.")
     return Spendable.of(allowance(cohorts, share, 0, part), cohorts, names)

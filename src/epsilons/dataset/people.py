@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from epsilons.dataset.preparation import Preparation
 from epsilons.engines.trees import Predicate
-from epsilons.noise.bernoulli import keep_digests
+from epsilons.noise.coins import keep_digests
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive

@@ -56,7 +56,7 @@ def check_person(engine: Engine, name: Any) -> Column:
 
 def read_wishes(engine: Engine, person: Column, preferences: Preferences, open_table: Callable[..., Engine]) -> Asked:
     """Everybody's wish: whoever is in the data, and whoever a second table or a mapping lists."""
-    wishes = preferences.wishes
+    wishes = preferences.column
     if wishes is not None and wishes.source is None:
         ids, epsilons = _read(engine, person, wishes.column, wishes.levels, preferences.default)
         return _asked(ids, epsilons, wishes.column)
@@ -83,7 +83,7 @@ def read_wishes(engine: Engine, person: Column, preferences: Preferences, open_t
 
 def read_table(source: Any, person: Column, preferences: Preferences, open_table: Callable[..., Engine]) -> Asked:
     """Wishes in a table of their own, whose columns are called as those that the preferences come from."""
-    wishes = preferences.wishes
+    wishes = preferences.column
     if wishes is None:
         raise PreferenceError(
             "Nobody said which column holds the wishes.",

@@ -19,13 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.collection.coordinator import Coordinator
-from epsilons.collection.courier import Courier
-from epsilons.collection.owner import OwnerClient
 from epsilons.collection.publication import Publication
 from epsilons.collection.reports import STORED
 from epsilons.collection.sealing import read_secret
 from epsilons.collection.terms import Collection, Place
-from epsilons.collection.transport import HttpAggregator
+from epsilons.collection.transport import Courier, HttpAggregator, OwnerClient
 from epsilons.errors import ProtocolError
 from epsilons.local.places import Region, SquareGrid
 from epsilons.local.survey import Survey

@@ -1,8 +1,8 @@
 """What an engine is: it knows the columns of one table, runs a query given as a tree, and hands back Arrow.
 
-Queries are sqlglot expression trees, made node by node and rendered once by the engine. Text that somebody wrote never
-becomes part of a query: conditions are parsed, checked and rebuilt (`conditions`), values become typed literals
-(`trees`). Whatever an engine has to say about a failure stays inside it, since it may quote a value of the table.
+Queries are sqlglot expression trees, made node by node and rendered once by the engine. A caller's text never becomes
+part of a query: conditions are parsed, checked and rebuilt (`conditions`), values become typed literals (`trees`). An
+engine's own messages stay inside it, since they may quote a value of the table.
 
 An engine is one file in this package. It registers its class, which has a `name`, the `options` that it understands,
 and `takes`, which looks at a source's type alone.
@@ -10,14 +10,14 @@ and `takes`, which looks at a source's type alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
-from epsilons.errors import DataError
+from epsilons.errors import Argument, DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +33,13 @@ NUMBER, TEXT, TRUTH, DATE, TIME, OTHER = "number", "text", "truth", "date", "tim
 
 #: Types that cannot be asked about, by the names of Spark and DuckDB, and the nearest that can; text for all others.
 _PLAINER = {"TIMESTAMP": "TIMESTAMP_NTZ", "TIMESTAMP WITH TIME ZONE": "TIMESTAMP", "UHUGEINT": "DOUBLE"}
+
+_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
+_UNSIGNED_BITS = {"UTINYINT": 8, "USMALLINT": 16, "UINTEGER": 32, "UBIGINT": 64}
+_WHOLE = {kind: (-(1 << bits - 1), (1 << bits - 1) - 1) for kind, bits in _BITS.items()}
+_WHOLE |= {kind: (0, (1 << bits) - 1) for kind, bits in _UNSIGNED_BITS.items()}
+_FLOATS = {"FLOAT": 32, "DOUBLE": 64}
+_DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 
 
 @dataclass(frozen=True)
@@ -53,7 +60,7 @@ class Column:
     bits: int = 0
     type: str = ""
 
-    @cached_property
+    @property
     def floating(self) -> bool:
         """Whether the column may hold NaN and infinities."""
         return self.bits > 0
@@ -68,13 +75,7 @@ class Schema(Mapping[str, Column]):
 
     def __init__(self, columns: list[Column]) -> None:
         self._columns = {column.name: column for column in columns}
-        folded = {name.casefold() for name in self._columns}
-        if len(folded) < len(columns):
-            raise DataError(
-                "Two columns have the same name.",
-                rule="Names of columns differ by more than upper and lower case.",
-                suggest="rename a column",
-            )
+        check_names([column.name for column in columns])
 
     def __getitem__(self, name: str) -> Column:
         return self._columns[name]
@@ -94,9 +95,8 @@ class Schema(Mapping[str, Column]):
         if found is None and isinstance(name, str):
             found = next((c for c in self.values() if c.name.casefold() == name.casefold()), None)
         if found is None:
-            raise DataError(
-                f"There is no column {name!r}.", rule="Columns are named as in the table.", suggest=_some(list(self))
-            )
+            names = ", ".join([*list(self)[:8], *["..."] * (len(self) > 8)]) or "a table with columns"
+            raise DataError(f"There is no column {name!r}.", rule="Columns are named as in the table.", suggest=names)
         return found
 
     def askable(self, name: Any) -> Column:
@@ -113,9 +113,36 @@ class Schema(Mapping[str, Column]):
             raise DataError(
                 f"Column {column.name!r} holds {column.family}, not numbers.",
                 rule="This statistic works on numbers.",
-                suggest="a histogram with categories for words; types={...} for numbers in a CSV file",
+                suggest=("a histogram with categories for text; ", Argument("types"), " for numbers in a CSV file"),
             )
         return column
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Engines take names that differ only in case for one, and would rename a column."""
+    if len({name.casefold() for name in names}) < len(names):
+        raise DataError(
+            "Two columns have the same name.",
+            rule="Names of columns differ by more than upper and lower case.",
+            suggest="rename a column",
+        )
+
+
+def make_column(name: str, kind: str, plain: Mapping[str, str], other: str) -> Column:
+    """A column by the engine's name of its type; `plain` has the family of every type that is no number.
+
+    `other` is what to call a type that cannot be asked about.
+    """
+    upper = kind.upper()
+    if upper in _WHOLE:
+        return Column(name, NUMBER, *_WHOLE[upper])
+    if upper in _FLOATS:
+        return Column(name, NUMBER, bits=_FLOATS[upper])
+    if match := _DECIMAL.fullmatch(upper):
+        precision, scale = int(match[1]), int(match[2])
+        most = 10**precision - 1
+        return Column(name, NUMBER, -most, most, scale, precision)
+    return Column(name, plain[kind]) if kind in plain else Column(name, OTHER, type=other)
 
 
 def unaskable(column: Column) -> DataError:
@@ -130,7 +157,14 @@ def unaskable(column: Column) -> DataError:
 
 
 class Engine(Protocol):
-    """Runs trees on one table and hands back Arrow."""
+    """Runs trees on one table and hands back Arrow. It has a name, and options that it understands."""
+
+    name: ClassVar[str]
+    options: ClassVar[frozenset[str]]
+
+    @staticmethod
+    def takes(source: Any) -> bool:
+        """Whether this engine is the one for a source, unless another is named."""
 
     @property
     def schema(self) -> Schema:
@@ -152,7 +186,7 @@ class Engine(Protocol):
         """
 
     def check_ready(self) -> None:
-        """`DataError` if nothing can be read any more, which is asked before anybody is charged."""
+        """`DataError` if nothing can be read any more; checked before anyone is charged."""
 
     def run(self, tree: exp.Query) -> pa.Table:
         """The result of a query; `DataError` with a fixed text if the engine fails."""
@@ -170,18 +204,7 @@ class Engine(Protocol):
         """Let go of files and memory."""
 
 
-class Registered(Engine, Protocol):
-    """What an engine's class says about itself."""
-
-    name: ClassVar[str]
-    options: ClassVar[frozenset[str]]
-
-    @staticmethod
-    def takes(source: Any) -> bool:
-        """Whether this engine is the one for a source, if nobody says otherwise."""
-
-
-_E = TypeVar("_E", bound=Registered)
+_E = TypeVar("_E", bound=Engine)
 
 
 def register(engine: type[_E]) -> type[_E]:
@@ -190,8 +213,8 @@ def register(engine: type[_E]) -> type[_E]:
     return engine
 
 
-def engines() -> dict[str, type[Registered]]:
-    """Every engine of this room by name. None of them loads what it runs on before it is opened."""
+def engines() -> dict[str, type[Engine]]:
+    """Every engine by name. None of them loads what it runs on before it is opened."""
     import epsilons.engines
 
     for module in iter_modules(epsilons.engines.__path__):
@@ -218,8 +241,7 @@ def open_table(source: Any, engine: str | None = None, **options: Any) -> Engine
     if unknown:
         takers = sorted(name for name, other in known.items() if unknown[0] in other.options)
         raise DataError(f"The engine {engine!r} takes no {unknown[0]!r}.", suggest=f"for {', '.join(takers)} only")
-    build = cast(Any, kind)
-    opened: Engine = build(source, **given)
+    opened: Engine = cast(Any, kind)(source, **given)
     return opened
 
 
@@ -239,7 +261,3 @@ def hide_engine_errors(work: Callable[[], _T], engine: str) -> _T:
         rule="Reasons are not shown, since they may quote what the table holds.",
         suggest=f"the same table in {engine} itself, as its steward",
     )
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "") if names else "a table with columns"

@@ -5,9 +5,9 @@
 A column against literals of its own family with = <> < <= > >=, IN, BETWEEN, LIKE (text), IS [NOT] NULL; AND, OR, NOT
 and parentheses. Nothing else, and one fixed message for whatever else there is.
 
-The text is parsed, every node and every one of its arguments is looked up in a list of what is allowed, and what comes
-out are the frozen values of `trees`. The query is built from those, so no node of the parser reaches an engine. On
-the way they take a normal form, whose `text` is the same for conditions that say the same in another order or manner:
+The text is parsed, every node and every one of its arguments is looked up in a list of what is allowed, and the result
+are the frozen values of `trees`. The query is built from those, so no node of the parser reaches an engine. They take a
+normal form, whose `text` is the same for conditions that say the same in another order or manner:
 
 - NOT goes down to the comparisons (De Morgan), where it turns `<` into `>=` and so on. What remains is built of AND
   and OR alone, so that "unknown" may count as false at once: a row whose value is missing, null or NaN, meets no
@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 from sqlglot import exp, tokenize
@@ -39,11 +39,11 @@ from epsilons.engines.trees import (
     Never,
     Predicate,
     canonical,
-    check_text,
+    check_storable,
 )
 from epsilons.errors import PlanError
 
-LONGEST = 20_000
+LONGEST_CONDITION = 20_000
 MOST_TOKENS = 4_000
 DEEPEST = 24
 
@@ -53,21 +53,15 @@ _SIGNS: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
 }  # fmt: skip
 _DIGITS = re.compile(r"(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?", re.ASCII)
-
-
-_WORDS = {"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE"}
+_KEYWORDS = {"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE"}
 _WRITTEN = {TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER}
 
 
 class _RefusedError(Exception):
-    """Not in the language."""
+    """Not in the language, or about a column of a type that cannot be asked about."""
 
-
-class _UnaskableError(Exception):
-    """A column of a type that cannot be asked about."""
-
-    def __init__(self, column: Column) -> None:
-        self.column = column
+    def __init__(self, unusable: Column | None = None) -> None:
+        self.unusable = unusable
 
 
 def parse(text: Any, schema: Schema) -> Predicate:
@@ -83,8 +77,8 @@ def parse(text: Any, schema: Schema) -> Predicate:
     found = None
     try:
         return _parse(text, schema)
-    except _UnaskableError as error:
-        found = error.column
+    except _RefusedError as error:
+        found = error.unusable
     except Exception:  # parsers quote what they could not read, and recursion ends in errors of its own
         pass
     if found is not None:
@@ -97,28 +91,25 @@ def parse(text: Any, schema: Schema) -> Predicate:
 
 
 def _parse(text: Any, schema: Schema) -> Predicate:
-    if not isinstance(text, str) or len(text) > LONGEST:
+    if not isinstance(text, str) or len(text) > LONGEST_CONDITION:
         raise _RefusedError
-    check_text(text[: LONGEST // 2]), check_text(text[LONGEST // 2 :])
+    half = LONGEST_CONDITION // 2
+    check_storable(text[:half]), check_storable(text[half:])
     names = {name.casefold() for name in schema}
     tokens = [_as_name(token, names) for token in tokenize(text)]
     if not tokens or len(tokens) > MOST_TOKENS or any(token.comments or token.text == ";" for token in tokens):
         raise _RefusedError
-    depth = 0
-    for token in tokens:
-        depth += token.text == "("
-        depth -= token.text == ")"
-        if depth > DEEPEST:
-            raise _RefusedError
-    if sum(token.text.upper() == "NOT" for token in tokens) > 4 * DEEPEST:
+    depths = accumulate((token.text == "(") - (token.text == ")") for token in tokens)
+    negations = sum(token.text.upper() == "NOT" for token in tokens)
+    if max(depths) > DEEPEST or negations > 4 * DEEPEST:
         raise _RefusedError
     (tree,) = Parser().parse_into(exp.Condition, tokens, text)
     return _condition(tree, schema, False)
 
 
 def _as_name(token: Token, names: set[str]) -> Token:
-    """A word of SQL that is no word of this language may name a column: union, order, date."""
-    if token.token_type in _WRITTEN or token.text.upper() in _WORDS or token.text.casefold() not in names:
+    """A keyword of SQL that is none of this language may name a column: union, order, date."""
+    if token.token_type in _WRITTEN or token.text.upper() in _KEYWORDS or token.text.casefold() not in names:
         return token
     return Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, list(token.comments))
 
@@ -137,8 +128,8 @@ def _condition(node: Any, schema: Schema, negated: bool) -> Predicate:
         node = node.this
         kind = type(node)
     if kind in (exp.And, exp.Or):
-        parts = [_condition(part, schema, negated) for part in _chain(node, kind)]
-        return _joined(parts, every=(kind is exp.And) != negated)
+        parts = [_condition(part, schema, negated) for part in _unchain(node, kind)]
+        return _join(parts, every=(kind is exp.And) != negated)
     if kind in _SIGNS:
         _only(node, "this", "expression")
         return _comparison(node.this, _SIGNS[kind], node.expression, schema, negated)
@@ -146,7 +137,7 @@ def _condition(node: Any, schema: Schema, negated: bool) -> Predicate:
         _only(node, "this", "low", "high")
         ends = [(">=", node.args["low"]), ("<=", node.args["high"])]
         parts = [_comparison(node.this, sign, end, schema, negated) for sign, end in ends]
-        return _joined(parts, every=not negated)
+        return _join(parts, every=not negated)
     if kind is exp.In:
         _only(node, "this", "expressions")
         return _among(_column(node.this, schema), node.expressions, negated)
@@ -161,25 +152,22 @@ def _condition(node: Any, schema: Schema, negated: bool) -> Predicate:
     raise _RefusedError
 
 
-def _chain(node: Any, kind: type[exp.Connector]) -> Iterator[Any]:
+def _unchain(node: Any, kind: type[exp.Connector]) -> list[Any]:
     """The parts of a AND b AND c, which the parser nests to the left as deep as there are parts."""
     parts = []
     while type(node) is kind:
         _only(node, "this", "expression")
         parts.append(node.expression)
         node = node.this
-    return iter([node, *reversed(parts)])
+    return [node, *reversed(parts)]
 
 
-def _joined(parts: list[Predicate], every: bool) -> Predicate:
+def _join(parts: list[Predicate], every: bool) -> Predicate:
     same = All if every else Any_
     flat = [inner for part in parts for inner in (part.parts if isinstance(part, same) else (part,))]
-    looked_at = frozenset[str]().union(*(part.columns for part in flat))
-    if every and any(isinstance(part, Never) for part in flat):
-        return Never(looked_at)
-    kept = {part.text: part for part in flat if every or not isinstance(part, Never)}
-    if not kept:
-        return Never(looked_at)
+    kept = {part.text: part for part in flat if not isinstance(part, Never)}
+    if not kept or (every and any(isinstance(part, Never) for part in flat)):
+        return Never(frozenset[str]().union(*(part.columns for part in flat)))
     ordered = tuple(kept[text] for text in sorted(kept))
     return ordered[0] if len(ordered) == 1 else same(ordered)
 
@@ -193,7 +181,7 @@ def _column(node: Any, schema: Schema) -> Column:
     if found is None:
         raise _RefusedError
     if found.family == OTHER:
-        raise _UnaskableError(found)
+        raise _RefusedError(found)
     return found
 
 
@@ -244,40 +232,34 @@ def _compare_units(kind: Column, sign: str, units: Fraction) -> Predicate:
     """In whole units of the column: only =, <>, <= and >= with a number of the column's range remain."""
     assert kind.low is not None
     assert kind.high is not None
-    never, anyone = Never(frozenset({kind.name})), Missing(kind, negated=True)
+    never, always = Never(frozenset({kind.name})), Missing(kind, negated=True)
     if sign in ("=", "<>"):
-        held = units.denominator == 1 and kind.low <= units <= kind.high
-        if not held:
-            return never if sign == "=" else anyone
-        return Compare(kind, sign, int(units))
+        if units.denominator == 1 and kind.low <= units <= kind.high:
+            return Compare(kind, sign, int(units))
+        return never if sign == "=" else always
     if sign in ("<", "<="):
         most = math.floor(units) if sign == "<=" else math.ceil(units) - 1
-        if most >= kind.high:
-            return anyone
-        return never if most < kind.low else Compare(kind, "<=", most)
+        if kind.low <= most < kind.high:
+            return Compare(kind, "<=", most)
+        return never if most < kind.low else always
     least = math.ceil(units) if sign == ">=" else math.floor(units) + 1
-    if least <= kind.low:
-        return anyone
-    return never if least > kind.high else Compare(kind, ">=", least)
+    if kind.low < least <= kind.high:
+        return Compare(kind, ">=", least)
+    return never if least > kind.high else always
 
 
 def _among(kind: Column, nodes: list[Any], negated: bool) -> Predicate:
     if not nodes:
         raise _RefusedError
     parts = [_compare(kind, "=", _value(node, kind)) for node in nodes]
-    values = {part.value for part in parts if isinstance(part, Compare)}
-    ordered: tuple[Canonical, ...] = tuple(sorted(values))
-    if not ordered:
+    values: tuple[Canonical, ...] = tuple(sorted({part.value for part in parts if isinstance(part, Compare)}))
+    if not values:
         return Missing(kind, negated=True) if negated else Never(frozenset({kind.name}))
-    if len(ordered) == 1:
-        return _compare_one(kind, ordered[0], negated)
-    return Among(kind, ordered, negated)
-
-
-def _compare_one(kind: Column, value: Canonical, negated: bool) -> Predicate:
+    if len(values) > 1:
+        return Among(kind, values, negated)
     if kind.family == TRUTH:
-        return Compare(kind, "=", bool(value) != negated)
-    return Compare(kind, "<>" if negated else "=", value)
+        return Compare(kind, "=", bool(values[0]) != negated)
+    return Compare(kind, "<>" if negated else "=", values[0])
 
 
 def _like(kind: Column, node: Any, negated: bool) -> Predicate:
@@ -285,4 +267,4 @@ def _like(kind: Column, node: Any, negated: bool) -> Predicate:
     # A backslash escapes in one engine and not in another.
     if kind.family != TEXT or not isinstance(pattern, str) or "\\" in pattern:
         raise _RefusedError
-    return Like(kind, check_text(pattern), negated)
+    return Like(kind, check_storable(pattern), negated)

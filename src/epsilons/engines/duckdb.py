@@ -21,22 +21,11 @@ import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from epsilons.engines.base import (
-    DATE,
-    NUMBER,
-    OTHER,
-    SOURCE,
-    TEXT,
-    TIME,
-    TRUTH,
-    Column,
-    Schema,
-    hide_engine_errors,
-    register,
-)
-from epsilons.engines.sources import Files, Frame, locate, typed
+from epsilons.engines import base
+from epsilons.engines.base import SOURCE, Column, Schema, make_column, register
+from epsilons.engines.sources import Files, Frame, cast_text, locate
 from epsilons.engines.trees import column, table
-from epsilons.errors import DataError
+from epsilons.errors import Argument, DataError
 
 _T = TypeVar("_T")
 
@@ -49,22 +38,9 @@ _A_FEW = 1 << 16
 #: Counts per (grid point, level) then stand in an array instead of a hash table: up to 4 million of them.
 _ARRAY_BITS = 22
 
-_WHOLE = {
-    "TINYINT": (-(2**7), 2**7 - 1),
-    "SMALLINT": (-(2**15), 2**15 - 1),
-    "INTEGER": (-(2**31), 2**31 - 1),
-    "BIGINT": (-(2**63), 2**63 - 1),
-    "HUGEINT": (-(2**127), 2**127 - 1),
-    "UTINYINT": (0, 2**8 - 1),
-    "USMALLINT": (0, 2**16 - 1),
-    "UINTEGER": (0, 2**32 - 1),
-    "UBIGINT": (0, 2**64 - 1),
-}
-_FLOATS = ("FLOAT", "DOUBLE")
-_PLAIN = {"VARCHAR": TEXT, "BOOLEAN": TRUTH, "DATE": DATE, "TIMESTAMP": TIME}
-#: Types that the table's view turns into a plain one. A word that is no member of an enumeration would be an error.
+_PLAIN = {"VARCHAR": base.TEXT, "BOOLEAN": base.TRUTH, "DATE": base.DATE, "TIMESTAMP": base.TIME}
+#: Types that the table's view turns into a plain one. Text that is no member of an enumeration would be an error.
 _VIEWED = re.compile(r"(ENUM\(.*\)|UUID|TIMESTAMP_(S|MS|NS))", re.DOTALL)
-_DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 
 
 @register
@@ -73,6 +49,7 @@ class DuckDB:
 
     name: ClassVar[str] = "duckdb"
     options: ClassVar[frozenset[str]] = frozenset({"types", "table", "threads", "memory"})
+    embedded = True
 
     @staticmethod
     def takes(source: Any) -> bool:
@@ -92,25 +69,32 @@ class DuckDB:
         self._relation: Any = source if isinstance(source, duckdb.DuckDBPyRelation) else None
         located = None if self._relation is not None else locate(source, types, table)
         if self._relation is not None and (types or table):
-            raise DataError("A DuckDB relation has its own types.", suggest="leave types= and table= out")
+            unfit = ("leave ", Argument("types"), " and ", Argument("table"), " out")
+            raise DataError("A DuckDB relation has its own types.", suggest=unfit)
         self._kept: set[str] = set()
-        self._files = located.paths if isinstance(located, Files) else ()
+        self.files = located.paths if isinstance(located, Files) else ()
+        # A user's relation lives on its own connection, where nothing of ours is known.
+        self.joins = self._relation is None
         self._spill = tempfile.mkdtemp(prefix="epsilons-")
         self._connection: Any = _hide_errors(lambda: self._open(located, threads, memory))
         self._closing = weakref.finalize(self, _close, self._connection, self._spill)
-        self._schema = _hide_errors(lambda: self._view(located))
+        self.schema: Schema = _hide_errors(lambda: self._view(located))
 
     # Opening and locking --------------------------------------------------------------------------------------------
 
     def _open(self, located: Files | Frame | None, threads: int | None, memory: str | None) -> Any:
-        settings: dict[str, Any] = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-        settings |= {"perfect_ht_threshold": _ARRAY_BITS, "preserve_insertion_order": False}
-        # Without it, what a large query needed is not given back to the operating system.
-        settings |= {"allocator_background_threads": True}
+        settings: dict[str, Any] = {
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "perfect_ht_threshold": _ARRAY_BITS,
+            "preserve_insertion_order": False,
+            # Without it, what a large query needed is not given back to the operating system.
+            "allocator_background_threads": True,
+        }
         settings |= {"threads": threads} if threads else {}
         settings |= {"memory_limit": memory} if memory else {}
         connection = duckdb.connect(":memory:", config=settings)
-        # Copies are packed when they are complete: less than half the memory, and words become quick to group by.
+        # Copies are packed when they are complete: less than half the memory, and text becomes quick to group by.
         connection.execute(f"ATTACH ':memory:' AS {_COPIES} (COMPRESS)")
         connection.execute(f"USE {_COPIES}")
         if isinstance(located, Files):
@@ -126,7 +110,7 @@ class DuckDB:
 
     def _view(self, located: Files | Frame | None) -> Schema:
         if self._relation is not None:
-            return _schema(list(zip(self._relation.columns, map(str, self._relation.types), strict=True)))
+            return _make_schema(list(zip(self._relation.columns, map(str, self._relation.types), strict=True)))
         if isinstance(located, Frame):
             self._connection.register(_RAW, located.table)
             origin: exp.Expr = table(_RAW)
@@ -138,7 +122,7 @@ class DuckDB:
         columns = []
         for name, kind in found:
             if name in types:
-                columns.append(exp.alias_(typed(column(name), types[name]), name, quoted=True))
+                columns.append(exp.alias_(cast_text(column(name), types[name]), name, quoted=True))
             elif _VIEWED.fullmatch(kind):
                 plain = "TIMESTAMP" if kind.startswith("TIMESTAMP") else "VARCHAR"
                 view = exp.TryCast(this=column(name), to=exp.DataType.build(plain))
@@ -147,7 +131,7 @@ class DuckDB:
                 columns.append(column(name))
         query = exp.select(*columns).from_(origin)
         self._connection.execute(exp.Create(this=table(SOURCE), kind="VIEW", expression=query).sql("duckdb"))
-        unusable = [Column(name, OTHER) for name in getattr(located, "unusable", ())]
+        unusable = [Column(name, base.OTHER) for name in getattr(located, "unusable", ())]
         return Schema([*self._columns(SOURCE).values(), *unusable])
 
     def _describe(self, query: exp.Query) -> list[tuple[str, str]]:
@@ -155,41 +139,31 @@ class DuckDB:
         return [(row[0], row[1]) for row in rows]
 
     def _columns(self, name: str) -> Schema:
-        return _schema(self._describe(exp.select("*").from_(table(name))))
+        return _make_schema(self._describe(exp.select("*").from_(table(name))))
 
     # What every engine does -----------------------------------------------------------------------------------------
-
-    @property
-    def schema(self) -> Schema:
-        return self._schema
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files read, by absolute paths; none for frames and relations."""
-        return self._files
-
-    @property
-    def embedded(self) -> bool:
-        return True
-
-    @property
-    def joins(self) -> bool:
-        """A user's relation lives on its own connection, where nothing of ours is known."""
-        return self._relation is None
 
     def check_ready(self) -> None:
         """Always: questions go to copies on a connection of our own, also if the user has closed theirs."""
 
     def run(self, tree: exp.Query) -> pa.Table:
         text = tree.sql("duckdb", copy=False)
-        return _hide_errors(lambda: self._query(tree, text).to_arrow_table())
+
+        def work() -> pa.Table:
+            theirs = self._relation is not None and _reads_source(tree)
+            found = self._relation.query(SOURCE, text) if theirs else self._connection.sql(text)
+            return found.to_arrow_table()
+
+        return _hide_errors(work)
 
     def keep(self, name: str, tree: exp.Query) -> Schema:
         """As every engine. Of a user's relation, what is read passes through Arrow into the private connection."""
-        if self._relation is not None and _reads_source(tree):
-            return self._keep_relation(name, tree)
-        self._store(name, tree.copy())
-        return _hide_errors(lambda: self._columns(name))
+        if self._relation is None or not _reads_source(tree):
+            return self._store(name, tree.copy())
+        self.add("handed_over", self.run(tree))
+        schema = self._store(name, exp.select("*").from_(table("handed_over")))
+        self.drop("handed_over")
+        return schema
 
     def add(self, name: str, table: pa.Table) -> Schema:
         _hide_errors(lambda: self._connection.register(name, table))
@@ -205,26 +179,22 @@ class DuckDB:
     def close(self) -> None:
         self._closing()
 
-    def _query(self, tree: exp.Query, text: str) -> Any:
-        if self._relation is not None and _reads_source(tree):
-            return self._relation.query(SOURCE, text)
-        return self._connection.sql(text)
-
-    def _store(self, name: str, tree: exp.Query) -> None:
+    def _store(self, name: str, tree: exp.Query) -> Schema:
         _hide_errors(lambda: self._pack(table(name).sql("duckdb"), tree))
         self._kept.add(name)
+        return _hide_errors(lambda: self._columns(name))
 
     def _pack(self, name: str, tree: exp.Query) -> None:
         """Floats that hardly repeat stay as they are: unpacking them would take longer than adding them."""
-        found, text = self._describe(tree), tree.sql("duckdb")
-        rough = self._rough([column(each).sql("duckdb") for each, kind in found if kind in _FLOATS], text)
-        columns = [(column(each).sql("duckdb"), kind) for each, kind in found]
-        typed_columns = [f"{each} {kind}{_AS_IT_IS if each in rough else ''}" for each, kind in columns]
-        self._connection.execute(f"CREATE TABLE {name} ({', '.join(typed_columns)})")
+        text = tree.sql("duckdb")
+        columns = [(column(each).sql("duckdb"), kind) for each, kind in self._describe(tree)]
+        rough = self._find_rough([each for each, kind in columns if kind in ("FLOAT", "DOUBLE")], text)
+        typed = [f"{each} {kind}{_AS_IT_IS if each in rough else ''}" for each, kind in columns]
+        self._connection.execute(f"CREATE TABLE {name} ({', '.join(typed)})")
         self._connection.execute(f"INSERT INTO {name} {text}")
         self._connection.execute(f"CHECKPOINT {_COPIES}")
 
-    def _rough(self, floats: list[str], text: str) -> list[str]:
+    def _find_rough(self, floats: list[str], text: str) -> list[str]:
         """Columns in which hardly a value occurs twice, by a look at a few rows; it decides on speed alone."""
         if not floats:
             return []
@@ -233,40 +203,19 @@ class DuckDB:
         ((rows, *counts),) = self._connection.execute(query).fetchall()
         return [each for each, count in zip(floats, counts, strict=True) if count > rows / 2]
 
-    def _keep_relation(self, name: str, tree: exp.Query) -> Schema:
-        """What was read from the user's connection is stored in the private one."""
-        rows = self.run(tree)
-        _hide_errors(lambda: self._connection.register("handed_over", rows))
-        self._store(name, exp.select("*").from_(table("handed_over")))
-        _hide_errors(lambda: self._connection.unregister("handed_over"))
-        return _hide_errors(lambda: self._columns(name))
-
 
 def _reads_source(tree: exp.Query) -> bool:
     return any(found.name == SOURCE for found in tree.find_all(exp.Table))
 
 
-def _schema(found: list[tuple[str, str]]) -> Schema:
-    return Schema([_column(name, kind) for name, kind in found])
-
-
-def _column(name: str, kind: str) -> Column:
-    if kind in _WHOLE:
-        return Column(name, NUMBER, *_WHOLE[kind])
-    if kind in _FLOATS:
-        return Column(name, NUMBER, bits=32 if kind == "FLOAT" else 64)
-    if match := _DECIMAL.fullmatch(kind):
-        precision, scale = int(match[1]), int(match[2])
-        most = 10**precision - 1
-        return Column(name, NUMBER, -most, most, scale, precision)
-    if kind in _PLAIN:
-        return Column(name, _PLAIN[kind])
-    # The words of an enumeration, and the fields of a structure, stay out of messages.
-    return Column(name, OTHER, type="list" if kind.endswith("]") else kind.partition("(")[0])
+def _make_schema(found: list[tuple[str, str]]) -> Schema:
+    # The members of an enumeration, and the fields of a structure, stay out of messages.
+    other = {kind: "list" if kind.endswith("]") else kind.partition("(")[0] for _, kind in found}
+    return Schema([make_column(name, kind, _PLAIN, other[kind]) for name, kind in found])
 
 
 def _hide_errors(work: Callable[[], _T]) -> _T:
-    return hide_engine_errors(work, "DuckDB")
+    return base.hide_engine_errors(work, "DuckDB")
 
 
 def _close(connection: Any, spill: str) -> None:

@@ -1,8 +1,8 @@
 """Where tables come from: files, frames and databases, with types fixed by declaration and never by their contents.
 
 Columns of CSV and JSON files, and untyped columns of pandas, are text unless `types` declares them; a cell that does
-not parse is null, wherever it stands. Nothing is guessed from the first rows: a guess would depend on somebody's value,
-and fail on somebody else's.
+not parse is null, wherever it stands. Nothing is guessed from the first rows: a guess would depend on one person's
+value, and fail on another's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import csv
 import glob
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -20,7 +20,8 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from epsilons.errors import DataError
+from epsilons.engines.base import check_names
+from epsilons.errors import Argument, DataError, Text
 
 #: What `types` may say, and the engine's type for it.
 TYPES = {
@@ -31,6 +32,12 @@ _ENDINGS = {
     ".duckdb": "duckdb", ".ddb": "duckdb", ".db": "duckdb",
 }  # fmt: skip
 _FILES = "a .parquet, .csv, .ndjson or .duckdb file"
+#: Given in full, so that the reader looks at no row to find out.
+_READER_OPTIONS: dict[str, dict[str, bool | str]] = {
+    "parquet": {"hive_partitioning": False},
+    "json": {"format": "newline_delimited"},
+    "csv": {"auto_detect": False, "header": True, "delim": ",", "quote": '"', "escape": '"', "nullstr": ""},
+}
 
 
 @dataclass(frozen=True)
@@ -47,29 +54,17 @@ class Files:
         """What a query reads from."""
         if self.kind == "duckdb":
             return exp.Table(this=exp.to_identifier(self.table, quoted=True), db=exp.to_identifier(attached))
-        paths = exp.Array(expressions=[exp.Literal.string(path) for path in self.paths])
-        arguments: list[exp.Expr] = [paths]
-        if self.kind == "parquet":
-            return exp.Anonymous(this="read_parquet", expressions=[*arguments, _option("hive_partitioning", False)])
-        fields = [
-            exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=exp.Literal.string("VARCHAR"))
-            for name in self.names
-        ]
-        arguments.append(exp.EQ(this=exp.column("columns"), expression=exp.Struct(expressions=fields)))
-        if self.kind == "json":
-            arguments.append(_option("format", "newline_delimited"))
-            return exp.Anonymous(this="read_json", expressions=arguments)
-        # Given in full, so that the reader looks at no row to find out.
-        options: dict[str, bool | str] = {
-            "auto_detect": False,
-            "header": True,
-            "delim": ",",
-            "quote": '"',
-            "escape": '"',
-            "nullstr": "",
-        }
-        arguments += [_option(name, value) for name, value in options.items()]
-        return exp.Anonymous(this="read_csv", expressions=arguments)
+        arguments: list[exp.Expr] = [exp.Array(expressions=[exp.Literal.string(path) for path in self.paths])]
+        if self.kind != "parquet":
+            fields = [
+                exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=exp.Literal.string("VARCHAR"))
+                for name in self.names
+            ]
+            arguments.append(exp.EQ(this=exp.column("columns"), expression=exp.Struct(expressions=fields)))
+        for option, value in _READER_OPTIONS[self.kind].items():
+            given = exp.Boolean(this=value) if isinstance(value, bool) else exp.Literal.string(value)
+            arguments.append(exp.EQ(this=exp.column(option), expression=given))
+        return exp.Anonymous(this=f"read_{self.kind}", expressions=arguments)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,19 +78,18 @@ class Frame:
 
 def locate(source: Any, types: Mapping[str, str] | None, table: str | None) -> Files | Frame:
     """Find out what a source is, from its name or type alone."""
-    declared = _check_types(types)
+    declared = dict(types or {})
+    for name, kind in declared.items():
+        if not isinstance(name, str) or kind not in TYPES:
+            raise DataError(f"Unknown type {kind!r} of column {name!r}.", rule=f"Types: {', '.join(TYPES)}.")
     if isinstance(source, (str, os.PathLike)) or (isinstance(source, (list, tuple)) and source):
         return _files(source, declared, table)
     if table is not None:
-        raise DataError("Only a DuckDB file has tables to choose from.", suggest="leave table= out")
-    frame = _frame(source, declared)
-    unknown = set(declared) - set(frame.table.column_names)
-    if unknown:
-        raise _no_such_column(sorted(unknown)[0])
-    return frame
+        raise DataError("Only a DuckDB file has tables to choose from.", suggest=_leave_out("table"))
+    return _read_frame(source, declared)
 
 
-def typed(tree: exp.Expr, kind: str) -> exp.Expr:
+def cast_text(tree: exp.Expr, kind: str) -> exp.Expr:
     """A text cell in its declared type, or null. Casts round fractions to whole numbers: those are null here."""
     value = exp.TryCast(this=tree.copy(), to=exp.DataType.build(TYPES[kind]))
     if kind != "int":
@@ -105,21 +99,14 @@ def typed(tree: exp.Expr, kind: str) -> exp.Expr:
     return exp.Case(ifs=[exp.If(this=exactly, true=value)])
 
 
-def _option(name: str, value: bool | str) -> exp.Expr:
-    given = exp.Boolean(this=value) if isinstance(value, bool) else exp.Literal.string(value)
-    return exp.EQ(this=exp.column(name), expression=given)
+def _leave_out(name: str) -> Text:
+    return "leave ", Argument(name), " out"
 
 
-def _check_types(types: Mapping[str, str] | None) -> dict[str, str]:
-    declared = dict(types or {})
-    for name, kind in declared.items():
-        if not isinstance(name, str) or kind not in TYPES:
-            raise DataError(f"Unknown type {kind!r} of column {name!r}.", rule=f"Types: {', '.join(TYPES)}.")
-    return declared
-
-
-def _no_such_column(name: str) -> DataError:
-    return DataError(f"There is no column {name!r} to declare.", rule="types= names columns of the table.")
+def _check_declared(declared: Mapping[str, str], names: Iterable[str]) -> None:
+    for unknown in sorted(set(declared) - set(names)):
+        rule = (Argument("types"), " names columns of the table.")
+        raise DataError(f"There is no column {unknown!r} to declare.", rule=rule)
 
 
 # Files --------------------------------------------------------------------------------------------------------------
@@ -132,21 +119,28 @@ def _files(source: Any, declared: dict[str, str], table: str | None) -> Files:
     if not kind:
         raise DataError("The kind of file is not known.", rule="The ending says it, one for all.", suggest=_FILES)
     if (table is None) == (kind == "duckdb"):
-        raise DataError("A DuckDB file needs table=, and nothing else has one.", suggest='table="people"')
+        needs = ("A DuckDB file needs ", Argument("table"), ", and nothing else has one.")
+        raise DataError(needs, suggest=Argument("table", "people"))
     if kind == "duckdb":
         if len(paths) > 1:
-            raise DataError("More than one DuckDB file.", suggest="one file, with table=")
+            raise DataError("More than one DuckDB file.", suggest=("one file, with ", Argument("table")))
         return Files(kind, paths, table=table)
     if kind == "parquet":
         if declared:
-            raise DataError("Parquet has its own types.", suggest="leave types= out")
+            raise DataError("Parquet has its own types.", suggest=_leave_out("types"))
         _check_alike(paths)
         return Files(kind, paths)
-    names = _alike([_header(path) if kind == "csv" else _fields(path) for path in paths])
-    unknown = set(declared) - set(names)
-    if unknown:
-        raise _no_such_column(sorted(unknown)[0])
-    return Files(kind, paths, tuple(declared.items()), names)
+    try:
+        listed = [_read_names(path, kind) for path in paths]
+    except (OSError, ValueError, csv.Error, RecursionError):
+        listed = [()]
+    if not listed[0] or not all(listed[0]):
+        raise DataError("A file does not begin with the names of its columns.", suggest="a header line, in UTF-8")
+    if any(names != listed[0] for names in listed):
+        raise _unlike()
+    check_names(listed[0])
+    _check_declared(declared, listed[0])
+    return Files(kind, paths, tuple(declared.items()), listed[0])
 
 
 def _expand(given: list[Any]) -> tuple[str, ...]:
@@ -171,65 +165,32 @@ def _check_alike(paths: tuple[str, ...]) -> None:
     """Files of one table have one schema; otherwise an engine would convert values, and fail on some."""
     from pyarrow import parquet
 
-    schemas = []
     try:
-        for path in paths:
-            schemas.append(parquet.read_schema(path).remove_metadata())
+        schemas = [parquet.read_schema(path).remove_metadata() for path in paths]
     except Exception:
         schemas = []
     if not schemas:
         raise DataError("A file is not Parquet.", suggest=_FILES)
     if any(not schema.equals(schemas[0]) for schema in schemas):
         raise _unlike()
-    _check_names(schemas[0].names)
-
-
-def _alike(listed: list[tuple[str, ...] | None]) -> tuple[str, ...]:
-    first = listed[0]
-    if first is None or not first or any(not name for name in first):
-        raise DataError("A file does not begin with the names of its columns.", suggest="a header line, in UTF-8")
-    if any(names != first for names in listed):
-        raise _unlike()
-    _check_names(first)
-    return first
-
-
-def _check_names(names: Sequence[str]) -> None:
-    """Engines take names that differ only in case for one, and would rename a column."""
-    if len({name.casefold() for name in names}) < len(names):
-        raise DataError(
-            "Two columns have the same name.",
-            rule="Names of columns differ by more than upper and lower case.",
-            suggest="rename a column",
-        )
+    check_names(schemas[0].names)
 
 
 def _unlike() -> DataError:
     return DataError("Files have different columns.", rule="The files of one table have one schema.")
 
 
-def _header(path: str) -> tuple[str, ...] | None:
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            return tuple(next(csv.reader(file), ()))
-    except (OSError, ValueError, csv.Error):
-        return None
-
-
-def _fields(path: str) -> tuple[str, ...] | None:
-    """The keys of the first object, in the first line."""
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            first = json.loads(file.readline())
-        return tuple(first) if isinstance(first, dict) else None
-    except (OSError, ValueError, RecursionError):
-        return None
+def _read_names(path: str, kind: str) -> tuple[str, ...]:
+    """The header of a CSV file; of a JSON file the keys of the first object, in the first line."""
+    with open(path, newline="" if kind == "csv" else None, encoding="utf-8-sig") as file:
+        first = next(csv.reader(file), ()) if kind == "csv" else json.loads(file.readline())
+    return tuple(first) if kind == "csv" or isinstance(first, dict) else ()
 
 
 # Frames -------------------------------------------------------------------------------------------------------------
 
 
-def _frame(source: Any, declared: dict[str, str]) -> Frame:
+def _read_frame(source: Any, declared: dict[str, str]) -> Frame:
     if isinstance(source, (pa.Table, pa.RecordBatch)):
         table = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
         return _from_arrow(table, declared, ())
@@ -250,7 +211,8 @@ def _frame(source: Any, declared: dict[str, str]) -> Frame:
 
 def _from_arrow(table: pa.Table, declared: dict[str, str], unusable: tuple[str, ...]) -> Frame:
     """Dictionaries become plain, halves become floats; what an engine may not know is left out."""
-    names, columns, left_out = [], [], list(unusable)
+    check_names(table.column_names)
+    columns, left_out = {}, list(unusable)
     for name, values in zip(table.column_names, table.columns, strict=True):
         kind = values.type
         if pa.types.is_dictionary(kind):
@@ -264,37 +226,36 @@ def _from_arrow(table: pa.Table, declared: dict[str, str], unusable: tuple[str, 
             left_out.append(name)
             continue
         if name in declared and not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-            raise DataError(f"Column {name!r} has a type already.", rule="types= is for columns of text.")
-        names.append(name)
-        columns.append(values)
-    _check_names(table.column_names)
-    if not names:
-        raise DataError("The table has no columns that can be read.", suggest="numbers, words, truths or dates")
-    return Frame(pa.Table.from_arrays(columns, names=names), tuple(declared.items()), tuple(left_out))
+            rule = (Argument("types"), " is for columns of text.")
+            raise DataError(f"Column {name!r} has a type already.", rule=rule)
+        columns[name] = values
+    if not columns:
+        raise DataError("The table has no columns that can be read.", suggest="numbers, text, truths or dates")
+    _check_declared(declared, columns)
+    return Frame(pa.table(columns), tuple(declared.items()), tuple(left_out))
 
 
 def _from_pandas(frame: Any, declared: dict[str, str]) -> Frame:
-    names, arrays, unusable = [], [], []
-    for place, name in enumerate(frame.columns):
-        if not isinstance(name, str):
-            raise DataError("A column's name is not text.", suggest="frame.columns = [...]")
-        values = frame.iloc[:, place]
+    """Untyped columns are text (`_write_cell`); complex numbers and intervals are left out, since Arrow has none."""
+    if not all(isinstance(name, str) for name in frame.columns):
+        raise DataError("A column's name is not text.", suggest="frame.columns = [...]")
+    check_names(list(frame.columns))
+    arrays, unusable = {}, []
+    for name, values in frame.items():
         try:
-            array = _untyped(values) if values.dtype == object else pa.array(values, from_pandas=True)
-        except Exception:  # complex numbers, intervals: Arrow has no such type
+            if values.dtype == object:
+                array = pa.array([_write_cell(value) for value in values], pa.large_string())
+            else:
+                array = pa.array(values, from_pandas=True)
+        except Exception:
             unusable.append(name)
             continue
-        names.append(name)
-        arrays.append(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)
-    return _from_arrow(pa.Table.from_arrays(arrays, names=names), declared, tuple(unusable))
+        arrays[name] = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return _from_arrow(pa.table(arrays), declared, tuple(unusable))
 
 
-def _untyped(values: Any) -> pa.Array:
-    """An untyped column is text: words as they are, plain numbers, truths and dates as written, all else missing."""
-    return pa.array([_written(value) for value in values], pa.large_string())
-
-
-def _written(value: Any) -> str | None:
+def _write_cell(value: Any) -> str | None:
+    """A cell of an untyped column: text as it is, plain numbers, truths and dates as written, all else missing."""
     if type(value) is str:
         return None if any("\ud800" <= c <= "\udfff" for c in value) else value
     if type(value) in (int, float, bool, Decimal, date) and value == value:

@@ -3,10 +3,10 @@
 Everything runs in a Spark session of our own beside the user's, with the settings on which the trees depend. It shares
 the cluster with the user's session; settings, temporary views and the log level there stay as they are.
 
-What `keep` makes is written to files before anything reads it. Spark computes again whatever a lost executor held, and
-a frame need not give the same rows twice: a random number in it, a table that grows. Nobody's number of rows would be
-capped then, and two answers would come from two tables. A file that every executor reaches has no such second reading,
-and Spark takes over the files of one attempt of each task only.
+What `keep` makes is written to files before anything reads it. Spark computes again what a lost executor held, and a
+frame need not give the same rows twice: a random number in it, a table that grows. The number of rows per person would
+not be capped then, and two answers would come from two tables. A file that every executor reaches has no such second
+reading, and Spark takes over the files of one attempt of each task only.
 """
 
 from __future__ import annotations
@@ -25,21 +25,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import pyarrow as pa
 from sqlglot import exp
 
-from epsilons.engines.base import (
-    DATE,
-    NUMBER,
-    OTHER,
-    SOURCE,
-    TEXT,
-    TIME,
-    TRUTH,
-    Column,
-    Schema,
-    hide_engine_errors,
-    register,
-)
+from epsilons.engines import base
+from epsilons.engines.base import SOURCE, Column, Schema, make_column, register
 from epsilons.engines.trees import table
-from epsilons.errors import DataError
+from epsilons.errors import Argument, DataError
 from epsilons.noise.entropy import system
 
 if TYPE_CHECKING:
@@ -47,9 +36,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_WHOLE = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
-_PLAIN = {"string": TEXT, "boolean": TRUTH, "date": DATE, "timestamp_ntz": TIME}
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_PLAIN = {"string": base.TEXT, "boolean": base.TRUTH, "date": base.DATE, "timestamp_ntz": base.TIME}
 _SIZED_TEXT = re.compile(r"(var)?char\(\d+\)")
 _COLLATED = "string collate "
 #: Spark has no whole numbers without a sign.
@@ -84,59 +71,47 @@ class Spark:
 
     name: ClassVar[str] = "spark"
     options: ClassVar[frozenset[str]] = frozenset()
+    #: What Spark reads need not lie on this machine.
+    files = ()
+    #: The driver holds only summaries.
+    embedded = False
+    #: The second reading of a frame may give other rows than the first.
+    joins = False
 
     @staticmethod
     def takes(source: Any) -> bool:
-        """Whatever pyspark calls a DataFrame; looking at its name does not load pyspark."""
+        """What pyspark calls a DataFrame; looking at its name does not load pyspark."""
         return type(source).__module__.partition(".")[0] == "pyspark" and type(source).__name__ == "DataFrame"
 
     def __init__(self, source: Any) -> None:
-        frame = _frame(source)
+        frame = _find_frame(source)
         self._home = _hide_errors(lambda: _home(frame.sparkSession))
         self._session: SparkSession = _hide_errors(lambda: _own_session(frame.sparkSession))
         self._known: dict[str, str | None] = {}  # names of views, and the path of those that were kept
         self._closing = weakref.finalize(self, _close, self._session, self._home, self._known)
         self._usual = _hide_errors(lambda: [str(self._session.conf.get(key)) for key in (_ADAPTIVE, _PARTITIONS)])
-        self._schema = _hide_errors(lambda: self._view(frame))
+        self.schema: Schema = _hide_errors(lambda: self._view(frame))
 
     def _view(self, frame: DataFrame) -> Schema:
         """The table under the name `SOURCE`; texts are compared letter by letter, whatever their collation was."""
         from pyspark.sql import functions
 
-        found = _handed_over(frame, self._session)
-        schema = Schema([_column(field) for field in found.schema.fields])
+        found = _hand_over(frame, self._session)
         columns = []
         for field in found.schema.fields:
-            one = functions.col(_quoted(field.name))
+            one = functions.col(_quote(field.name))
             collated = field.dataType.simpleString().startswith(_COLLATED)
             columns.append(functions.collate(one, "UTF8_BINARY").alias(field.name) if collated else one)
+        schema = _make_schema(found)
         self._name(SOURCE, found.select(columns))
         return schema
 
-    def _name(self, name: str, frame: DataFrame, path: str | None = None) -> None:
-        frame.createOrReplaceTempView(_quoted(name))
+    def _name(self, name: str, frame: DataFrame, path: str | None = None) -> Schema:
+        frame.createOrReplaceTempView(_quote(name))
         self._known[name] = path
+        return _make_schema(frame)
 
     # What every engine does -----------------------------------------------------------------------------------------
-
-    @property
-    def schema(self) -> Schema:
-        return self._schema
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """None: what Spark reads need not lie on this machine."""
-        return ()
-
-    @property
-    def embedded(self) -> bool:
-        """The driver holds only summaries."""
-        return False
-
-    @property
-    def joins(self) -> bool:
-        """The second reading of a frame may give other rows than the first."""
-        return False
 
     def check_ready(self) -> None:
         """As every engine: the session lives in the user's cluster, which they may have stopped."""
@@ -164,18 +139,16 @@ class Spark:
             placed.write.parquet(path)
             reader = self._session.read.schema(placed.schema)
             stored = reader.option("ignoreMissingFiles", False).option("ignoreCorruptFiles", False).parquet(path)
-            self._name(name, stored.toDF(*frame.columns), path)
-            return Schema([_column(field) for field in frame.schema.fields])
+            return self._name(name, stored.toDF(*frame.columns), path)
 
         return _hide_errors(work)
 
     def add(self, name: str, table: pa.Table) -> Schema:
         def work() -> Schema:
             signed = table.cast(pa.schema([(f.name, _SIGNED.get(f.type, f.type)) for f in table.schema]))
-            with _active_as_before():
+            with _keep_active():
                 frame = self._session.createDataFrame(signed)
-            self._name(name, frame)
-            return Schema([_column(field) for field in frame.schema.fields])
+            return self._name(name, frame)
 
         return _hide_errors(work)
 
@@ -193,15 +166,14 @@ class Spark:
 # Opening and closing ------------------------------------------------------------------------------------------------
 
 
-def _frame(source: Any) -> DataFrame:
+def _find_frame(source: Any) -> DataFrame:
     """The source as a DataFrame of the session that it belongs to."""
     try:
         from pyspark.sql import DataFrame
         from pyspark.sql.classic.dataframe import DataFrame as Classic
     except ImportError:
-        raise DataError(
-            "Spark is not installed.", suggest="pip install 'epsilons[spark]', and Java 17 or newer"
-        ) from None
+        install = "pip install 'epsilons[spark]', and Java 17 or newer"
+        raise DataError("Spark is not installed.", suggest=install) from None
     if isinstance(source, Classic):
         _check_running(source.sparkSession)
         if source.isStreaming:
@@ -218,25 +190,25 @@ def _frame(source: Any) -> DataFrame:
         raise DataError(
             f"Spark cannot read a table from {type(source).__name__!r}.",
             rule="A Spark DataFrame, the name of a table, or paths of Parquet files.",
-            suggest='eps.Dataset("wages", engine="spark", ...)',
+            suggest=('"wages" with ', Argument("engine", "spark")),
         )
-    session = _their_session()
-    if isinstance(source, str) and not _is_path(source):
-        return _found(
+    session = _find_session()
+    if isinstance(source, str) and not ("/" in source or source.endswith((".parquet", ".pq"))):
+        return _look_up(
             lambda: session.table(source),
             # A view that is there may be made of tables that are not.
             lambda no: None if session.catalog.tableExists(source) else f"There is no table {source!r}.",
             "a name that spark.catalog.listTables() shows, or a path with a / in it",
         )
-    return _found(
+    return _look_up(
         lambda: session.read.parquet(*map(os.fspath, paths)),
         lambda no: f"There is no file {no.getMessageParameters()['path']!r}.",
         "a path that spark.read.parquet reads; file:///... for a file on this machine",
     )
 
 
-def _found(look: Callable[[], DataFrame], absent: Callable[[Any], str | None], hint: str) -> DataFrame:
-    """That there is no such table or file says nothing about what one holds; every other reason stays untold."""
+def _look_up(look: Callable[[], DataFrame], absent: Callable[[Any], str | None], hint: str) -> DataFrame:
+    """That there is no such table or file says nothing about what one holds; every other reason is hidden."""
     from pyspark.errors import AnalysisException
 
     def work() -> DataFrame | str:
@@ -254,12 +226,8 @@ def _found(look: Callable[[], DataFrame], absent: Callable[[Any], str | None], h
     return found
 
 
-def _is_path(source: str) -> bool:
-    return "/" in source or source.endswith((".parquet", ".pq"))
-
-
-def _their_session() -> SparkSession:
-    """The session that is there, or one that is made here and says nothing."""
+def _find_session() -> SparkSession:
+    """The active session, or a new one that logs nothing."""
     from pyspark.sql import SparkSession
 
     found = SparkSession.getActiveSession()
@@ -274,7 +242,7 @@ def _their_session() -> SparkSession:
 
 
 def _check_running(session: SparkSession) -> None:
-    """Refuse a session that was stopped, by Python or by whoever else has hold of the cluster."""
+    """Refuse a session that was stopped, by Python or by another user of the cluster."""
     try:
         context: Any = session.sparkContext._jsc
         running = context is not None and not context.sc().isStopped()
@@ -301,8 +269,8 @@ def _own_session(theirs: SparkSession) -> SparkSession:
     return ours
 
 
-def _handed_over(frame: DataFrame, session: SparkSession) -> DataFrame:
-    """The same table as a DataFrame of another session; views of all sessions serve for as long as that takes."""
+def _hand_over(frame: DataFrame, session: SparkSession) -> DataFrame:
+    """The table as a DataFrame of another session, by a view that all sessions see for as long as that takes."""
     name = f"epsilons_{_token()}"
     frame.createGlobalTempView(name)
     try:
@@ -348,7 +316,7 @@ def _forget(session: SparkSession, name: str, path: str | None) -> None:
 
 
 def _close(session: SparkSession, home: str, known: dict[str, str | None]) -> None:
-    """Whatever of it is still there: the user may have stopped Spark before. The session's cluster is theirs."""
+    """Remove what is still there: the user may have stopped Spark before. The session's cluster is theirs."""
     shutil.rmtree(home.removeprefix(_HERE), ignore_errors=True)
     try:
         if session.sparkContext._jsc is not None:
@@ -362,7 +330,7 @@ def _close(session: SparkSession, home: str, known: dict[str, str | None]) -> No
 
 
 @contextmanager
-def _active_as_before() -> Iterator[None]:
+def _keep_active() -> Iterator[None]:
     """Making a frame makes its session the active one; making an empty one makes the user's active again."""
     from pyspark.sql import SparkSession
 
@@ -374,28 +342,20 @@ def _active_as_before() -> Iterator[None]:
             before.createDataFrame([], "nothing int")
 
 
-# Words and types ----------------------------------------------------------------------------------------------------
+# Names and types ----------------------------------------------------------------------------------------------------
 
 
-def _column(field: Any) -> Column:
-    kind = field.dataType.simpleString()
-    if kind in _WHOLE:
-        most = 1 << _WHOLE[kind]
-        return Column(field.name, NUMBER, -most, most - 1)
-    if kind in ("float", "double"):
-        return Column(field.name, NUMBER, bits=32 if kind == "float" else 64)
-    if match := _DECIMAL.fullmatch(kind):
-        precision, scale = int(match[1]), int(match[2])
-        most = 10**precision - 1
-        return Column(field.name, NUMBER, -most, most, scale, precision)
+def _make_schema(frame: DataFrame) -> Schema:
+    return Schema([_make_column(field.name, field.dataType.simpleString()) for field in frame.schema.fields])
+
+
+def _make_column(name: str, kind: str) -> Column:
     if kind.startswith(_COLLATED) or _SIZED_TEXT.fullmatch(kind):
-        return Column(field.name, TEXT)
-    if kind in _PLAIN:
-        return Column(field.name, _PLAIN[kind])
-    return Column(field.name, OTHER, type=re.split(r"[<(]", kind)[0])
+        return Column(name, base.TEXT)
+    return make_column(name, kind, _PLAIN, re.split(r"[<(]", kind)[0])
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return table(name).sql("spark")
 
 
@@ -404,13 +364,13 @@ def _token() -> str:
 
 
 def _hide_errors(work: Callable[[], _T]) -> _T:
-    with _unsaid():
-        return hide_engine_errors(work, "Spark")
+    with _mute_spark_logs():
+        return base.hide_engine_errors(work, "Spark")
 
 
 @contextmanager
-def _unsaid() -> Iterator[None]:
-    """pyspark logs errors as it makes them, with the values they are about; what others do meanwhile is logged."""
+def _mute_spark_logs() -> Iterator[None]:
+    """pyspark logs errors as it makes them, with the values they are about; other threads still log."""
     from pyspark.logger import PySparkLogger
 
     here = threading.get_ident()

@@ -5,8 +5,7 @@ could fail on some values and not on others. What a column's type cannot hold eq
 Doubles are written with an exponent, which every engine reads as the same double.
 
 `conditions.parse` makes predicates out of text. They are built of AND and OR alone: NOT has gone down into the
-comparisons, so that "unknown" may count as false at once. A row whose value is missing, null or NaN, meets no
-comparison, negated or not.
+comparisons. A row whose value is missing, null or NaN, meets no comparison, negated or not.
 """
 
 from __future__ import annotations
@@ -18,14 +17,15 @@ from datetime import date, datetime
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sqlglot import exp
 
+from epsilons.arguments import check_real
 from epsilons.engines.base import DATE, NUMBER, TEXT, TIME, TRUTH, Column
 
-#: A value in the form in which a column's values are compared: units of an exact number, a double, a word, ...
+#: A value in the form in which a column's values are compared: units of an exact number, a double, a text, ...
 Canonical = int | float | str | bool | date | datetime
 LONGEST_TEXT = 10_000
 #: Digits enough for any decimal of an engine.
@@ -37,7 +37,7 @@ _NODES: dict[str, type[exp.Binary]] = {
 
 
 class MismatchError(Exception):
-    """A value of another family than the column's; turned into a fixed text by whoever asked."""
+    """A value of another family than the column's; the caller turns it into a fixed text."""
 
 
 # Nodes of a tree ------------------------------------------------------------------------------------------------------
@@ -49,12 +49,10 @@ def column(name: str) -> exp.Column:
 
 
 def table(name: str) -> exp.Table:
-    """A reference to a table of the engine."""
     return exp.Table(this=exp.to_identifier(name, quoted=True))
 
 
 def whole(number: int) -> exp.Expr:
-    """A whole number."""
     literal = exp.Literal.number(str(abs(number)))
     return exp.Neg(this=literal) if number < 0 else literal
 
@@ -68,7 +66,6 @@ def double(number: float) -> exp.Expr:
 
 
 def cast(tree: exp.Expr, kind: str) -> exp.Expr:
-    """CAST(tree AS kind)."""
     return exp.Cast(this=tree, to=exp.DataType.build(kind, dialect="duckdb"))
 
 
@@ -81,18 +78,16 @@ def missing(kind: Column) -> exp.Expr:
 
 
 def present(kind: Column) -> exp.Expr:
-    """Whether a column has a value."""
     return _and_a_number(exp.Not(this=exp.Is(this=column(kind.name), expression=exp.null())), kind)
 
 
 def both(*conditions: exp.Expr) -> exp.Expr:
-    """All of the conditions."""
     if len(conditions) == 1:
         return conditions[0]
-    return exp.Paren(this=_balanced(exp.And, list(conditions)))
+    return exp.Paren(this=_balance(exp.And, list(conditions)))
 
 
-def _balanced(node: type[exp.Connector], trees: list[exp.Expr]) -> exp.Expr:
+def _balance(node: type[exp.Connector], trees: list[exp.Expr]) -> exp.Expr:
     """A tree of logarithmic depth: neither the writer nor the engine goes deep."""
     while len(trees) > 1:
         pairs = [trees[i : i + 2] for i in range(0, len(trees), 2)]
@@ -101,9 +96,7 @@ def _balanced(node: type[exp.Connector], trees: list[exp.Expr]) -> exp.Expr:
 
 
 def _and_a_number(tree: exp.Expr, kind: Column) -> exp.Expr:
-    if not kind.floating:
-        return tree
-    return both(tree, exp.Not(this=exp.IsNan(this=column(kind.name))))
+    return both(tree, exp.Not(this=exp.IsNan(this=column(kind.name)))) if kind.floating else tree
 
 
 # Values as a column holds them ----------------------------------------------------------------------------------------
@@ -116,7 +109,7 @@ def canonical(value: Any, kind: Column) -> Canonical | None:
     if kind.family == TRUTH and isinstance(value, bool):
         return value
     if kind.family == TEXT and isinstance(value, str):
-        return check_text(value)
+        return check_storable(value)
     if kind.family == NUMBER:
         return _number(value, kind)
     if kind.family == DATE:
@@ -132,10 +125,8 @@ def literal(value: Canonical, kind: Column) -> exp.Expr:
         return exp.Boolean(this=bool(value))
     if kind.family == TEXT:
         return exp.Literal.string(str(value))
-    if kind.family == DATE:
-        return cast(exp.Literal.string(str(value)), "DATE")
-    if kind.family == TIME:
-        return cast(exp.Literal.string(str(value)), "TIMESTAMP")
+    if kind.family in (DATE, TIME):
+        return cast(exp.Literal.string(str(value)), "DATE" if kind.family == DATE else "TIMESTAMP")
     if kind.floating:
         assert isinstance(value, float)
         if math.isinf(value):
@@ -143,42 +134,35 @@ def literal(value: Canonical, kind: Column) -> exp.Expr:
         return double(value)
     assert isinstance(value, int)
     if kind.precision:
-        return cast(exp.Literal.string(written(value, kind.scale)), f"DECIMAL({kind.precision}, {kind.scale})")
+        return cast(exp.Literal.string(write_units(value, kind.scale)), f"DECIMAL({kind.precision}, {kind.scale})")
     assert kind.high is not None
     return cast(exp.Literal.string(str(value)), "HUGEINT") if kind.high >= 1 << 64 else whole(value)
 
 
-def written(units: int, scale: int) -> str:
+def write_units(units: int, scale: int) -> str:
     """So many units of 10^-scale in digits, without an exponent."""
     return f"{Decimal(units).scaleb(-scale, _CONTEXT):f}"
 
 
 def rational(value: Any) -> Fraction | float:
     """A number as an exact rational, or as an infinite float; `MismatchError` for anything else."""
-    if isinstance(value, Fraction):
-        return value
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, Fraction)) or value != value:
         raise MismatchError
     if isinstance(value, (float, Decimal)) and not math.isfinite(value):
-        if value != value:
-            raise MismatchError
-        return math.inf if value > 0 else -math.inf
+        return float(value)
     return Fraction(value)
 
 
 def nearest(value: Fraction | float, bits: int) -> float:
     """The nearest float of 32 or 64 bits; infinite beyond the largest."""
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf if value > 0 else -math.inf
+    number = check_real(value)
     if bits == 32:
         with np.errstate(over="ignore", under="ignore"):
             return float(np.float32(number))
     return number
 
 
-def check_text(value: str) -> str:
+def check_storable(value: str) -> str:
     """Text that can be stored: no null character, no half of a surrogate pair, not too long."""
     if "\0" in value or len(value) > LONGEST_TEXT or any("\ud800" <= c <= "\udfff" for c in value):
         raise MismatchError
@@ -199,16 +183,14 @@ def _number(value: Any, kind: Column) -> int | float | None:
 
 
 def _date(value: Any) -> date:
-    if isinstance(value, datetime):
-        raise MismatchError
-    if isinstance(value, date):
-        return value
     if isinstance(value, str) and len(value) == 10 and value.isascii():
         try:
             return date.fromisoformat(value)
         except ValueError:
-            pass
-    raise MismatchError
+            raise MismatchError from None
+    if not isinstance(value, date) or isinstance(value, datetime):
+        raise MismatchError
+    return value
 
 
 def _time(value: Any) -> datetime:
@@ -233,7 +215,7 @@ class Predicate(ABC):
     @property
     @abstractmethod
     def text(self) -> str:
-        """The same for the same condition: what "the same question" compares."""
+        """One text for one condition: what "the same question" compares."""
 
     @property
     @abstractmethod
@@ -246,20 +228,41 @@ class Predicate(ABC):
 
 
 @dataclass(frozen=True)
-class Compare(Predicate):
-    """A column against one literal."""
+class _OfColumn(Predicate):
+    """A condition on one column."""
 
     column: Column
-    sign: str
-    value: Canonical
-
-    @cached_property
-    def text(self) -> str:
-        return f"{_name(self.column)} {self.sign} {_shown(self.value, self.column)}"
 
     @property
     def columns(self) -> frozenset[str]:
         return frozenset({self.column.name})
+
+    @cached_property
+    def text(self) -> str:
+        name = self.column.name.replace('"', '""')
+        return f'"{name}" {self._rest()}'
+
+    @abstractmethod
+    def _rest(self) -> str:
+        """What follows the column's name in the text."""
+
+    def _write(self, value: Canonical) -> str:
+        if isinstance(value, bool):
+            return str(value).upper()
+        if isinstance(value, (int, float)):
+            return repr(value) if self.column.floating else write_units(int(value), self.column.scale)
+        return "'" + str(value).replace("'", "''") + "'"
+
+
+@dataclass(frozen=True)
+class Compare(_OfColumn):
+    """A column against one literal."""
+
+    sign: str
+    value: Canonical
+
+    def _rest(self) -> str:
+        return f"{self.sign} {self._write(self.value)}"
 
     def tree(self) -> exp.Expr:
         tree = _NODES[self.sign](this=column(self.column.name), expression=literal(self.value, self.column))
@@ -268,21 +271,14 @@ class Compare(Predicate):
 
 
 @dataclass(frozen=True)
-class Among(Predicate):
+class Among(_OfColumn):
     """A column against two or more literals, sorted."""
 
-    column: Column
     values: tuple[Canonical, ...]
     negated: bool
 
-    @cached_property
-    def text(self) -> str:
-        word = "NOT IN" if self.negated else "IN"
-        return f"{_name(self.column)} {word} ({', '.join(_shown(value, self.column) for value in self.values)})"
-
-    @property
-    def columns(self) -> frozenset[str]:
-        return frozenset({self.column.name})
+    def _rest(self) -> str:
+        return f"{'NOT IN' if self.negated else 'IN'} ({', '.join(map(self._write, self.values))})"
 
     def tree(self) -> exp.Expr:
         values = [literal(value, self.column) for value in self.values]
@@ -291,20 +287,14 @@ class Among(Predicate):
 
 
 @dataclass(frozen=True)
-class Like(Predicate):
+class Like(_OfColumn):
     """Text against a pattern: % is any text, _ any character; there is no escape."""
 
-    column: Column
     pattern: str
     negated: bool
 
-    @cached_property
-    def text(self) -> str:
-        return f"{_name(self.column)} {'NOT LIKE' if self.negated else 'LIKE'} {_shown(self.pattern, self.column)}"
-
-    @property
-    def columns(self) -> frozenset[str]:
-        return frozenset({self.column.name})
+    def _rest(self) -> str:
+        return f"{'NOT LIKE' if self.negated else 'LIKE'} {self._write(self.pattern)}"
 
     def tree(self) -> exp.Expr:
         tree = exp.Like(this=column(self.column.name), expression=exp.Literal.string(self.pattern))
@@ -312,19 +302,13 @@ class Like(Predicate):
 
 
 @dataclass(frozen=True)
-class Missing(Predicate):
+class Missing(_OfColumn):
     """Whether there is a value at all; null and NaN are alike."""
 
-    column: Column
     negated: bool
 
-    @cached_property
-    def text(self) -> str:
-        return f"{_name(self.column)} {'IS NOT NULL' if self.negated else 'IS NULL'}"
-
-    @property
-    def columns(self) -> frozenset[str]:
-        return frozenset({self.column.name})
+    def _rest(self) -> str:
+        return "IS NOT NULL" if self.negated else "IS NULL"
 
     def tree(self) -> exp.Expr:
         return present(self.column) if self.negated else missing(self.column)
@@ -335,58 +319,38 @@ class Never(Predicate):
     """No row at all: `age = 17.5` of a column of whole numbers. The column is still one that was asked about."""
 
     columns: frozenset[str] = frozenset()
-
-    @cached_property
-    def text(self) -> str:
-        return "FALSE"
+    text: ClassVar[str] = "FALSE"
 
     def tree(self) -> exp.Expr:
         return exp.false()
 
 
 @dataclass(frozen=True)
-class All(Predicate):
-    """Every one of two or more conditions."""
+class _Several(Predicate):
+    """Two or more conditions."""
 
     parts: tuple[Predicate, ...]
+    _node: ClassVar[type[exp.Connector]]
 
     @cached_property
     def text(self) -> str:
-        return f"({' AND '.join(part.text for part in self.parts)})"
+        return f"({f' {self._node.__name__.upper()} '.join(part.text for part in self.parts)})"
 
     @property
     def columns(self) -> frozenset[str]:
         return frozenset[str]().union(*(part.columns for part in self.parts))
 
     def tree(self) -> exp.Expr:
-        return both(*(part.tree() for part in self.parts))
+        return exp.Paren(this=_balance(self._node, [part.tree() for part in self.parts]))
 
 
-@dataclass(frozen=True)
-class Any_(Predicate):  # noqa: N801 - Any is taken by typing
-    """At least one of two or more conditions."""
+class All(_Several):
+    """Every one of the conditions."""
 
-    parts: tuple[Predicate, ...]
-
-    @cached_property
-    def text(self) -> str:
-        return f"({' OR '.join(part.text for part in self.parts)})"
-
-    @property
-    def columns(self) -> frozenset[str]:
-        return frozenset[str]().union(*(part.columns for part in self.parts))
-
-    def tree(self) -> exp.Expr:
-        return exp.Paren(this=_balanced(exp.Or, [part.tree() for part in self.parts]))
+    _node = exp.And
 
 
-def _name(kind: Column) -> str:
-    return '"' + kind.name.replace('"', '""') + '"'
+class Any_(_Several):  # noqa: N801 - Any is taken by typing
+    """At least one of the conditions."""
 
-
-def _shown(value: Canonical, kind: Column) -> str:
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, (int, float)):
-        return repr(value) if kind.floating else written(int(value), kind.scale)
-    return "'" + str(value).replace("'", "''") + "'"
+    _node = exp.Or

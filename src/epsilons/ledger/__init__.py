@@ -1,9 +1,10 @@
 """Per-person budgets: durable, atomic, and global over everyone who asks.
 
 Start with `values` (what is handed out) and `ledger` (the class, and the order of a release). A question passes
-`checks` (what may enter), `reading` (what the tables say), `charging` (what changes a budget) and `journal` (the line
-that is kept). In `roster` people join and change their minds; `opening` and `migrations` open a ledger; `recount` shows
-that nothing was changed behind its back. `tables` is the format on disk; the databases are in `epsilons.storage`.
+`checks` (what may enter), `statements` (what the tables say, and what changes a budget) and `journal` (the line that is
+kept). In `roster` people join and change their minds; `identity` makes digests of their ids; `opening` opens a ledger,
+also of an older format; `recount` shows that every table follows from the journal. `tables` is the format on disk; the
+databases are in `epsilons.storage`.
 
 >>> from fractions import Fraction
 >>> from epsilons import ledger
@@ -28,7 +29,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
-from epsilons.errors import LedgerError
+from epsilons.errors import Argument, LedgerError
 from epsilons.ledger.values import (
     Allowance,
     Cohort,
@@ -84,19 +85,22 @@ def open(
     a database that machines share.
 
     The head of its chain is kept outside the database, at `anchor` or in the user's state directory (`anchor=False`:
-    nowhere). A ledger that is behind its head or beside it is refused, and so is one without a head until it is opened
-    once with `adopt=True`. If its newest records are gone for good, `accept_loss=True` opens what is left and counts
-    everybody's grant as fully spent. `create=False` refuses to start a new ledger where there is none.
+    nowhere). A ledger that is older than its head or has diverged from it is refused, and so is one without a head
+    until it is opened once with `adopt=True`. If its newest records are gone for good, `accept_loss=True` opens what is
+    left and counts everybody's grant as fully spent. `create=False` refuses to start a new ledger where there is none.
     """
-    from epsilons.ledger.journal import now
+    from epsilons.ledger.journal import now, write_time
     from epsilons.ledger.ledger import Ledger
-    from epsilons.ledger.opening import find_database
+    from epsilons.ledger.opening import find_database, open_ledger
 
     if url is None and (anchor or accept_loss):
-        raise LedgerError("A ledger in memory has no anchor.", suggest='url="sqlite:///people.ledger"')
+        raise LedgerError("A ledger in memory has no anchor.", suggest=Argument("url", "sqlite:///people.ledger"))
+    clock = clock or now
     database = find_database(url, create=create)
     try:
-        return Ledger(database, clock=clock or now, anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss)
+        at = write_time(clock)
+        opened = open_ledger(database, at, anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss)
+        return Ledger(database, opened, clock)
     except BaseException:
         database.close()
         raise

@@ -3,8 +3,8 @@
     digest(id) = BLAKE2b-128(key=salt, person="epsilons person", tag + content)
 
 The tag keeps kinds of ids apart: the number 1 and the text "1" are two people. Numbers are alike whatever their width,
-texts only if they agree code point by code point. Two ledgers have two salts, so nobody can be followed from one to
-the other by their digests. Whoever holds a ledger and guesses ids can look them up: the roster is not protected.
+texts only if they agree code point by code point. Two ledgers have two salts, so digests do not show that a person is
+in both. A reader of a ledger who guesses ids can look them up: the roster is not protected.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ PERSONALISATION = b"epsilons person"
 _NUMBER, _TEXT, _BYTES = b"i", b"s", b"b"
 
 
-def canonical(person: object) -> bytes:
+def encode_id(person: object) -> bytes:
     """One string of bytes for one id: a tag for its kind, then the number in base 16, UTF-8, or the bytes."""
     if isinstance(person, str):
-        # A lone surrogate is no character, but may stand in somebody's id.
+        # A lone surrogate is no character, but may stand in an id.
         return _TEXT + person.encode("utf-8", "surrogatepass")
     if isinstance(person, (int, np.integer)) and not isinstance(person, bool):
         return _NUMBER + b"%x" % int(person)
@@ -52,36 +52,36 @@ def digests(ids: NDArray[Any] | Sequence[Id] | pa.Array | pa.ChunkedArray, salt:
     >>> digests([1, "1"], bytes(16)).shape
     (2, 16)
     """
-    if not isinstance(ids, np.ndarray) and hasattr(ids, "type"):
-        return _of_arrow(ids, salt)
-    if isinstance(ids, np.ndarray) and ids.ndim != 1:
+    if not isinstance(ids, np.ndarray):
+        return _digest_arrow(ids, salt) if hasattr(ids, "type") else _hash_all(map(encode_id, ids), salt)
+    if ids.ndim != 1:
         raise DataError("People are given as one column of ids.", suggest="an array of one dimension")
-    if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
-        return _hashed((b"%x" % number for number in ids.tolist()), salt, _NUMBER)
-    return _hashed(map(canonical, ids.tolist() if isinstance(ids, np.ndarray) else ids), salt)
+    if ids.dtype.kind in "iu":
+        return _hash_all((b"%x" % number for number in ids.tolist()), salt, _NUMBER)
+    return _hash_all(map(encode_id, ids.tolist()), salt)
 
 
-def _of_arrow(ids: Any, salt: bytes) -> Digests:
+def _digest_arrow(ids: Any, salt: bytes) -> Digests:
     """A column of Arrow: what repeats in a dictionary is hashed once, texts are read where they lie."""
     import pyarrow as pa
 
     pieces = ids.chunks if isinstance(ids, pa.ChunkedArray) else [ids]
     if ids.null_count:
-        canonical(None)
+        encode_id(None)
     done = []
     for piece in pieces:
         if pa.types.is_dictionary(piece.type):
-            done.append(_of_arrow(piece.dictionary, salt)[piece.indices.to_numpy(zero_copy_only=False)])
+            done.append(_digest_arrow(piece.dictionary, salt)[piece.indices.to_numpy(zero_copy_only=False)])
         elif pa.types.is_integer(piece.type):
             done.append(digests(piece.to_numpy(zero_copy_only=False), salt))
         elif pa.types.is_string(piece.type) or pa.types.is_large_string(piece.type):
-            done.append(_hashed(_texts(piece), salt, _TEXT))
+            done.append(_hash_all(_read_texts(piece), salt, _TEXT))
         else:
-            done.append(_hashed(map(canonical, piece.to_pylist()), salt))
+            done.append(_hash_all(map(encode_id, piece.to_pylist()), salt))
     return np.concatenate(done) if done else np.empty((0, DIGEST_BYTES), np.uint8)
 
 
-def _texts(piece: Any) -> Iterable[bytes]:
+def _read_texts(piece: Any) -> Iterable[bytes]:
     """The UTF-8 of each text; Arrow keeps them end to end, with the places where they begin beside them."""
     import pyarrow as pa
 
@@ -92,7 +92,7 @@ def _texts(piece: Any) -> Iterable[bytes]:
     return (content[start:end] for start, end in itertools.pairwise(starts))
 
 
-def _hashed(contents: Iterable[bytes], salt: bytes, tag: bytes = b"") -> Digests:
+def _hash_all(contents: Iterable[bytes], salt: bytes, tag: bytes = b"") -> Digests:
     """Copying a hash that has taken in salt and tag is quicker than starting anew."""
     start = hashlib.blake2b(tag, digest_size=DIGEST_BYTES, key=salt, person=PERSONALISATION)
     copy = start.copy

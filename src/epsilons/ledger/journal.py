@@ -6,7 +6,7 @@ Editing, dropping or swapping a line breaks the chain from there on.
 
 The head of the chain is kept outside the database too (`Anchor`): it shows when an older copy of the ledger was put
 back. A database may be ahead of its head (the process ended between the two writes); the head then catches up. One that
-is behind it, or that has another line where the head points, was restored, forked or edited, and is refused.
+is older, or that has another line where the head points, was restored, forked or edited, and is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert, select
 
-from epsilons.errors import LedgerError
+from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import tables
 from epsilons.storage.base import reach
 
@@ -35,7 +35,7 @@ _ADD = insert(tables.journal)
 
 
 def now() -> datetime.datetime:
-    """The clock on the wall."""
+    """The current time."""
     return datetime.datetime.now(datetime.UTC)
 
 
@@ -44,7 +44,7 @@ def write_time(clock: Clock) -> str:
     return clock().astimezone(datetime.UTC).isoformat(timespec="microseconds")
 
 
-def canonical(body: Mapping[str, Any]) -> str:
+def to_json(body: Mapping[str, Any]) -> str:
     """One text for one content."""
     return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
@@ -54,30 +54,24 @@ def chain(previous: str, seq: int, kind: str, at: str, body: str) -> str:
     return hashlib.sha256(json.dumps([previous, seq, kind, at, body]).encode()).hexdigest()
 
 
+def hash_salt(salt: bytes) -> str:
+    """What the journal has instead of the salt: its readers cannot look people up."""
+    return hashlib.sha256(salt).hexdigest()
+
+
 def head(connection: Connection) -> tuple[int, str]:
     """The last line's number and hash."""
     row = connection.execute(_NEWEST).one_or_none()
     return (0, START) if row is None else (row.seq, row.hash)
 
 
-def follow(connection: Connection, seq: int, digest: str) -> tuple[int, str] | None:
-    """The last line's number and hash, reached link by link from a line that is known; None if a link is missing."""
-    later = select(tables.journal).where(tables.journal.c.seq > seq).order_by(tables.journal.c.seq)
-    for line in connection.execute(later):
-        if line.seq != seq + 1 or chain(digest, line.seq, line.kind, line.at, line.body) != line.hash:
-            return None
-        seq, digest = line.seq, line.hash
-    return seq, digest
-
-
 def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) -> tuple[int, str]:
     """Add a line. The primary key keeps two writers from adding the same one."""
     seq, previous = head(connection)
-    words = canonical(body)
-    line = {"seq": seq + 1, "kind": kind, "at": at, "body": words}
-    line["hash"] = chain(previous, seq + 1, kind, at, words)
-    connection.execute(_ADD, line)
-    return seq + 1, str(line["hash"])
+    text = to_json(body)
+    digest = chain(previous, seq + 1, kind, at, text)
+    connection.execute(_ADD, {"seq": seq + 1, "kind": kind, "at": at, "body": text, "hash": digest})
+    return seq + 1, digest
 
 
 # The head, kept outside ---------------------------------------------------------------------------------------------
@@ -99,19 +93,19 @@ class Anchor:
 
     def check(self, connection: Connection, ledger: str) -> None:
         """Raise unless the head is an ancestor of the chain."""
-        known = self.known()
+        known = self.read()
         if known is None:
             raise LedgerError(
                 "This ledger's head is not where it is kept.",
-                rule="Without its head nobody can tell whether an older copy of the ledger was put back.",
+                rule="Only its head shows whether an older copy of the ledger was put back.",
                 suggest="the anchor of the machine it comes from, or `epsilons ledger adopt` to take it as it is",
             )
         if not self._is_ancestor(connection, ledger, known):
             raise _diverged()
 
-    def lost(self, connection: Connection, ledger: str) -> Head | None:
+    def find_lost(self, connection: Connection, ledger: str) -> Head | None:
         """The head that the ledger has lost, if any; refuses where nothing was lost."""
-        known = self.known()
+        known = self.read()
         if known is not None and known.ledger != ledger:
             raise LedgerError("The head that is kept here is another ledger's.", suggest="the ledger's own anchor")
         if known is not None and self._is_ancestor(connection, ledger, known):
@@ -128,11 +122,15 @@ class Anchor:
         return bool(known.ledger == ledger and connection.execute(line).scalar_one_or_none() == known.digest)
 
     @staticmethod
-    def _newest(connection: Connection, ledger: str, known: Head | None) -> Head:
-        found = follow(connection, *((0, START) if known is None else (known.seq, known.digest)))
-        if found is None:
-            raise _diverged()
-        return Head(ledger, *found)
+    def _follow(connection: Connection, known: Head) -> Head:
+        """The last line, reached link by link from a line that is known."""
+        later = select(tables.journal).where(tables.journal.c.seq > known.seq).order_by(tables.journal.c.seq)
+        for line in connection.execute(later):
+            digest = chain(known.digest, line.seq, line.kind, line.at, line.body)
+            if line.seq != known.seq + 1 or digest != line.hash:
+                raise _diverged()
+            known = known._replace(seq=line.seq, digest=digest)
+        return known
 
     def advance(self, connection: Connection, ledger: str, least: int | None = None) -> None:
         """Catch up with the chain, link by link, durably; never backwards, and never to a line that does not follow.
@@ -140,17 +138,17 @@ class Anchor:
         Returns early once the head has reached `least`: when several processes wait for their turn, the first one
         writes the head for all of them.
         """
-        with self._alone():
-            known = self.known()
+        with self._lock():
+            known = self.read()
             if known is not None and least is not None and known.seq >= least:
                 return
-            newest = self._newest(connection, ledger, known)
+            newest = self._follow(connection, known or Head(ledger, 0, START))
             if known is None or known.seq < newest.seq:
                 self._write(newest)
 
     def refuse_if_known(self) -> None:
         """A new ledger must not take the place of one whose head is kept here: budgets would start anew."""
-        if self.known() is not None:
+        if self.read() is not None:
             raise LedgerError(
                 "The ledger whose head is kept here is gone.",
                 rule="A new ledger in its place would let everyone's budget start anew.",
@@ -159,16 +157,16 @@ class Anchor:
 
     def adopt(self, connection: Connection, ledger: str) -> None:
         """Take the chain as it is where no head is known. A head that is known is never overruled."""
-        with self._alone():
-            if self.known() is None:
-                self._write(self._newest(connection, ledger, None))
+        with self._lock():
+            if self.read() is None:
+                self._write(self._follow(connection, Head(ledger, 0, START)))
 
     def overrule(self, connection: Connection, ledger: str) -> None:
         """Take the chain as it is after a loss was accepted and written down in it."""
-        with self._alone():
+        with self._lock():
             self._write(Head(ledger, *head(connection)))
 
-    def known(self) -> Head | None:
+    def read(self) -> Head | None:
         """What the file says, if there is one."""
         try:
             content = json.loads(self._path.read_text())
@@ -178,7 +176,7 @@ class Anchor:
         except (OSError, ValueError, KeyError, TypeError):
             raise LedgerError(
                 f"This ledger's head, {self._path}, cannot be read.",
-                rule="Without it nobody can tell whether an older copy was put back.",
+                rule="Only its head shows whether an older copy of the ledger was put back.",
                 suggest="put the file back, or move it away and run epsilons ledger adopt",
             ) from None
 
@@ -197,7 +195,7 @@ class Anchor:
             os.close(folder)
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
         # Only POSIX systems have it; elsewhere a ledger works with anchor=False.
         import fcntl
 
@@ -210,13 +208,13 @@ class Anchor:
             raise LedgerError(
                 "This ledger's head cannot be written.",
                 rule="No data is read before the head is safe; what was charged stays charged.",
-                suggest="a writable place for anchor=",
+                suggest=("a writable place for ", Argument("anchor")),
             ) from None
 
 
 def _diverged() -> LedgerError:
     return LedgerError(
-        "This ledger is behind its head or beside it.",
+        "This ledger is older than its last recorded state, or has diverged from it.",
         rule="A ledger that was restored, forked or edited would spend budgets twice.",
         suggest="the newest copy of the ledger; if it is lost for good, `epsilons ledger adopt --accept-loss`",
     )

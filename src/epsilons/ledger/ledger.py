@@ -8,40 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 from sqlalchemy import Connection, func, insert, select, update
 
-from epsilons.errors import LedgerError
-from epsilons.ledger import journal, opening, recount, roster, statements, tables
-from epsilons.ledger.checks import (
-    Grants,
-    People,
-    check_analyst,
-    check_answer,
-    check_charges,
-    check_digests,
-    check_grants,
-    check_key,
-    check_number,
-    check_person,
-    check_quota,
-    check_share,
-    check_terms,
-    check_text,
-)
-from epsilons.ledger.journal import Clock, now, write_time
-from epsilons.ledger.opening import Place
+from epsilons.errors import Argument, LedgerError
+from epsilons.ledger import checks, journal, recount, roster, statements, tables
+from epsilons.ledger.checks import Grants, People
+from epsilons.ledger.journal import Clock, write_time
+from epsilons.ledger.opening import Opened
 from epsilons.ledger.values import (
     DIGEST_BYTES,
     LOST,
     REFUNDED,
     RESERVED,
-    STORED,
     TOUCHED,
     Allowance,
     Cohort,
@@ -59,8 +44,8 @@ from epsilons.ledger.values import (
 )
 from epsilons.storage.base import Database, reach
 
-#: Where a test may end the process (see `reach`). "...ing" stands inside the transaction, before it commits; the other
-#: form just after it is durable.
+#: Where a test may end the process (see `reach`). "...ing" is inside the transaction, before it commits; the other form
+#: just after it is durable.
 PLACES = (
     "enrolling", "enrolled", "reserving", "reserved", "touching", "touched", "refunding", "refunded", "storing",
     "stored", "anchoring",
@@ -71,33 +56,21 @@ _log = logging.getLogger("epsilons.ledger")
 
 _LAST_NUMBER = select(func.max(tables.reservations.c.number))
 _ADD_RESERVATION = insert(tables.reservations)
-_MOST = 2**62
 _PAGE = 1000
+_T = TypeVar("_T")
 
 
 class Ledger:
     """Budgets of people in one database; safe for threads, and for processes where the database is shared."""
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        clock: Clock = now,
-        anchor: Place = None,
-        create: bool = True,
-        adopt: bool = False,
-        accept_loss: bool = False,
-    ) -> None:
+    def __init__(self, database: Database, opened: Opened, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        found = opening.open_ledger(
-            database, write_time(clock), anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss
-        )
         #: Names the ledger for good.
-        self.id: str = found.id
+        self.id = opened.id
         #: The key of the digests of its people: see `identity`.
-        self.salt: bytes = found.salt
-        self._anchor = found.anchor
+        self.salt = opened.salt
+        self._anchor = opened.anchor
 
     @property
     def lasting(self) -> bool:
@@ -118,6 +91,11 @@ class Ledger:
                 self._anchor.advance(connection, self.id, mine)
         reach(after)
 
+    def _read(self, read: Callable[[Connection], _T]) -> _T:
+        """One consistent view."""
+        with self._database.read() as connection:
+            return read(connection)
+
     def close(self) -> None:
         """Let go of the database; a ledger in memory is gone then."""
         self._database.close()
@@ -126,79 +104,72 @@ class Ledger:
 
     def terms(self) -> Terms | None:
         """What was settled, or None."""
-        with self._database.read() as connection:
-            return statements.read_terms(connection)
+        return self._read(statements.read_terms)
 
     def settle_terms(self, neighbors: str, rows_per_person: int, allow_individual: bool = False) -> Terms:
         """Fix the terms for the life of the ledger; the same ones again are fine, others are refused."""
-        wished = check_terms(neighbors, rows_per_person, allow_individual)
-        if self.terms() == wished:
-            return wished
+        asked = checks.check_terms(neighbors, rows_per_person, allow_individual)
+        if self.terms() == asked:
+            return asked
         with self._writing("enrolling", "enrolled") as connection:
             held = statements.read_terms(connection)
             if held is None:
-                values = {
-                    "neighbors": wished.neighbors,
-                    "rows_per_person": wished.rows_per_person,
-                    "allow_individual": int(wished.allow_individual),
-                }
+                values = {**asdict(asked), "allow_individual": int(asked.allow_individual)}
                 connection.execute(update(tables.ledger).values(**values))
                 journal.append(connection, "terms", write_time(self._clock), values)
-            elif held != wished:
+            elif held != asked:
+                first, *others = (Argument(name, value) for name, value in asdict(held).items())
                 raise LedgerError(
                     "This ledger was created under other terms.",
                     rule="Neighbours, rows per person and individual privacy are fixed for the life of a ledger.",
-                    suggest=f"neighbors={held.neighbors!r}, rows_per_person={held.rows_per_person}, "
-                    f"allow_individual={held.allow_individual}",
+                    suggest=(first, *(part for other in others for part in (", ", other))),
                 )
-        return wished
+        return asked
 
     # Who is there ---------------------------------------------------------------------------------------------------
 
     def enroll(self, people: People, grants: Grants) -> Enrolment:
-        """Take a table's wishes: newcomers join, stricter wishes hold at once, looser ones wait for `sync`.
+        """Take a table's preferences: newcomers join, stricter ones hold at once, looser ones wait for `sync`.
 
-        A person listed several times has the strictest of their wishes. The same list again changes nothing.
+        A person listed several times has the strictest of their preferences. Enrolling a list again changes nothing.
         """
-        return self._change(people, grants, roster.stricter)
+        return self._change(people, grants, roster.only_tighten)
 
     def sync(self, people: People, grants: Grants) -> Enrolment:
-        """Take a table's wishes in both directions. Whoever withdrew stays away until they say so themselves."""
-        return self._change(people, grants, roster.synced)
+        """Take a table's preferences in both directions. Who withdrew stays away until they grant again themselves."""
+        return self._change(people, grants, roster.follow_column)
 
     def set_grants(self, people: People, grants: Grants) -> Enrolment:
         """What people said themselves: stricter, looser, public, or back again after withdrawing."""
-        return self._change(people, grants, roster.any_change)
+        return self._change(people, grants, roster.follow_person)
 
     def withdraw(self, people: People) -> Enrolment:
         """These people are not used any more; their accounts stay.
 
-        Whoever is not on the roster is noted as withdrawn, should they join one day, and reported as `unknown`.
+        Those not on the roster are noted as withdrawn, should they join one day, and reported as `unknown`.
         """
-        listed = check_digests(people)
-        return self._change(listed, np.full(len(listed), roster.WITHDRAW_CODE), roster.any_change, checked=True)
+        return self._change(people, None, roster.follow_person)
 
-    def _change(self, people: People, grants: Grants, policy: roster.Policy, *, checked: bool = False) -> Enrolment:
-        listed = check_digests(people)
-        wishes = np.asarray(grants, dtype=np.int64) if checked else check_grants(grants, len(listed))
+    def _change(self, people: People, grants: Grants | None, policy: roster.Policy) -> Enrolment:
+        listed = checks.check_digests(people)
+        withdrawn = np.full(len(listed), roster.WITHDRAW_CODE, dtype=np.int64)
+        codes = withdrawn if grants is None else checks.check_grants(grants, len(listed))
         with self._writing("enrolling", "enrolled") as connection:
-            done = roster.change(self._database, connection, write_time(self._clock), listed, wishes, policy)
-        _log.info("roster: %d of %d people stand elsewhere now", done.changed, len(listed))
+            done = roster.change(self._database, connection, write_time(self._clock), listed, codes, policy)
+        _log.info("roster: %d of %d people joined or changed their cohort", done.changed, len(listed))
         return done
 
     @property
     def epoch(self) -> int:
         """How often the roster changed: part of what makes a question the same."""
-        with self._database.read() as connection:
-            return statements.read_epoch(connection)
+        return self._read(statements.read_epoch)
 
     def cohorts(self) -> tuple[Cohort, ...]:
         """All cohorts, in the order they were made, empty ones included."""
-        with self._database.read() as connection:
-            return statements.read_cohorts(connection)
+        return self._read(statements.read_cohorts)
 
     def members(self) -> Members:
-        """Who stands in which cohort, sorted by digest."""
+        """Who is in which cohort, sorted by digest."""
         query = select(tables.people.c.digest, tables.people.c.cohort).order_by(tables.people.c.digest)
         with self._database.read() as connection:
             digests, cohorts = roster.read_members(self._database, connection, query)
@@ -209,14 +180,14 @@ class Ledger:
 
     def allowance(self, share: Fraction) -> Allowance:
         """What a question may charge each cohort; BudgetExceeded when nobody with a finite epsilon has any left."""
-        part = check_share(share)
+        part = checks.check_exact_share(share)
         with self._database.read() as connection:
             return allowance(statements.read_cohorts(connection), part, statements.read_epoch(connection))
 
     def find(self, key: bytes) -> Reservation | None:
         """The reservation of a question that was asked before, with its answer if it has one. Free."""
-        with self._database.read() as connection:
-            return statements.find_reservation(connection, check_key(key))
+        question = checks.check_question_key(key)
+        return self._read(lambda connection: statements.find_reservation(connection, question))
 
     def reserve(
         self,
@@ -233,20 +204,20 @@ class Ledger:
 
         `epoch` is the one of the allowance the charges were planned with, and of the members that will be read; it
         belongs into the question's digest as well. StalePlanError: plan again. `analyst` is a name that quotas are
-        kept under; QuotaError is about fairness between analysts, not about anybody's privacy.
+        kept under; QuotaError is about fairness between analysts, not about privacy.
         """
-        wished, paid = check_key(key), check_charges(charges)
-        check_text(kind, "kind"), check_text(description, "description")
-        asker = None if analyst is None else check_analyst(analyst)
+        question, paid = checks.check_question_key(key), checks.check_charges(charges)
+        checks.check_description(kind, "kind"), checks.check_description(description, "description")
+        asker = None if analyst is None else checks.check_analyst_name(analyst)
         # A look first: repeats and charges that cannot fit need not wait for the writers' lock.
         with self._database.read() as connection:
-            before = statements.find_reservation(connection, wished)
+            before = statements.find_reservation(connection, question)
             if before is not None:
                 return before
             if not statements.fits(connection, paid, epoch):
                 raise stale_plan()
         with self._writing("reserving", "reserved") as connection:
-            before = statements.find_reservation(connection, wished)
+            before = statements.find_reservation(connection, question)
             if before is not None:
                 return before
             terms = statements.read_terms(connection)
@@ -256,7 +227,7 @@ class Ledger:
                 raise LedgerError(
                     "This ledger does not allow individual privacy.",
                     rule="It is not DP, and one such release marks everything that follows.",
-                    suggest="a new ledger with allow_individual=True",
+                    suggest=("a new ledger with ", Argument("allow_individual", True)),
                 )
             if statements.read_epoch(connection) != epoch:
                 raise stale_plan()
@@ -269,16 +240,16 @@ class Ledger:
                 statements.use_quota(connection, asker, paid)
             statements.charge(connection, number, paid)
             at = write_time(self._clock)
-            line = {**about, "key": wished.hex(), "charges": sorted(paid.items())}
+            line = {**about, "key": question.hex(), "charges": sorted(paid.items())}
             seq, _ = journal.append(connection, "reserve", at, line)
-            row = {**about, "key": wished, "state": RESERVED, "seq": seq, "at": at}
+            row = {**about, "key": question, "state": RESERVED, "seq": seq, "at": at}
             connection.execute(_ADD_RESERVATION, row)
         _log.info("release %d: charged to %d cohorts", number, len(paid))
         return Reservation(number, RESERVED, epoch, paid, description)
 
     def mark_read(self, number: int) -> Reservation:
         """Say that data is about to be read. From here on the charge is spent, whatever happens."""
-        which = check_number(number)
+        which = checks.check_release_number(number)
         with self._writing("touching", "touched") as connection:
             held = statements.get_reservation(connection, which)
             if held.state == REFUNDED:
@@ -286,30 +257,27 @@ class Ledger:
             if held.state == LOST:
                 raise _was_lost()
             if held.state == RESERVED:
-                statements.set_state(connection, which, TOUCHED)
-                statements.settle(connection, which, spend=True)
+                statements.spend(connection, which)
                 journal.append(connection, "touch", write_time(self._clock), {"number": which})
                 return replace(held, state=TOUCHED)
             return held
 
     def refund(self, number: int) -> None:
         """Give a charge back before any data was read for it; afterwards that is refused."""
-        which = check_number(number)
+        which = checks.check_release_number(number)
         with self._writing("refunding", "refunded") as connection:
             state = statements.get_reservation(connection, which).state
             if state == REFUNDED:
                 return
             if state != RESERVED:
                 raise LedgerError("This charge stands.", rule="Nothing is given back once data was read.")
-            statements.set_state(connection, which, REFUNDED)
-            statements.settle(connection, which, spend=False)
-            statements.give_quota_back(connection, which)
+            statements.give_back(connection, which)
             journal.append(connection, "refund", write_time(self._clock), {"number": which})
         _log.info("release %d: given back", which)
 
     def store(self, number: int, answer: bytes) -> bytes:
-        """Keep the answer; returns the bytes that may leave, which are those of whoever stored first."""
-        which, content = check_number(number), check_answer(answer)
+        """Keep the answer; returns the bytes that may leave, which are those that were stored first."""
+        which, content = checks.check_release_number(number), checks.check_answer(answer)
         with self._writing("storing", "stored") as connection:
             held = statements.get_reservation(connection, which)
             if held.answer is not None:
@@ -317,8 +285,8 @@ class Ledger:
             if held.state == LOST:
                 raise _was_lost()
             if held.state != TOUCHED:
-                raise LedgerError("No data was read for this question.", rule="reserve, touched, then store.")
-            statements.set_state(connection, which, STORED, answer=content)
+                raise LedgerError("No data was read for this question.", rule="reserve, mark_read, then store.")
+            statements.store(connection, which, content)
             digest = hashlib.sha256(content).hexdigest()
             journal.append(connection, "store", write_time(self._clock), {"number": which, "answer": digest})
         _log.info("release %d: stored", which)
@@ -327,9 +295,9 @@ class Ledger:
     def set_quota(self, analyst: str, *, nano: int | None = None, questions: int | None = None) -> None:
         """Let an analyst use at most so much, in nano-epsilon or in questions; None of either lifts it.
 
-        For fairness between analysts only: a quota is no privacy budget, and protects nobody.
+        For fairness between analysts only: a quota is no privacy budget, and protects no data.
         """
-        who, most, often = check_analyst(analyst), check_quota(nano, _MOST), check_quota(questions, _MOST)
+        who, most, often = checks.check_analyst_name(analyst), checks.check_quota(nano), checks.check_quota(questions)
         with self._writing("enrolling", "enrolled") as connection:
             statements.set_quota(connection, who, most, often)
             line = {"analyst": who, "nano": most, "questions": often}
@@ -337,31 +305,26 @@ class Ledger:
 
     def quotas(self) -> tuple[Quota, ...]:
         """What every analyst may use and has used, by name. For fairness only."""
-        with self._database.read() as connection:
-            return statements.list_quotas(connection)
+        return self._read(statements.list_quotas)
 
-    # What the ledger says---------------------------------------------------------------------------------------------
+    # What the ledger says -------------------------------------------------------------------------------------------
 
     def remaining(self) -> Remaining:
         """What is left: the least at every granted level, each cohort, and in questions like the last one."""
-        with self._database.read() as connection:
-            return statements.read_remaining(connection)
+        return self._read(statements.read_remaining)
 
     def history(self) -> tuple[Past, ...]:
         """Every question that was ever charged, with the grants in force then."""
-        with self._database.read() as connection:
-            return statements.read_history(connection)
+        return self._read(statements.read_history)
 
     def statement(self, person: bytes) -> Statement:
         """One person's account."""
-        digest = check_person(person)
-        with self._database.read() as connection:
-            return statements.read_statement(connection, digest)
+        digest = checks.check_digest(person)
+        return self._read(lambda connection: statements.read_statement(connection, digest))
 
     def not_dp_since(self) -> int | None:
         """The first release that promised individual privacy only, or None: the mark is permanent."""
-        with self._database.read() as connection:
-            return statements.find_first_individual(connection)
+        return self._read(statements.find_first_individual)
 
     def export(self) -> Iterator[dict[str, int | str]]:
         """The journal, line by line, as it is hashed: enough to recount every balance elsewhere."""
@@ -388,5 +351,5 @@ def _was_lost() -> LedgerError:
     return LedgerError(
         "This question was under way when the ledger's newest records were lost.",
         rule="Its answer may have left already, and a second one would be a second release.",
-        suggest="ask anew, and pay anew",
+        suggest="ask anew, at a new charge",
     )

@@ -1,9 +1,13 @@
-"""How a ledger is opened: made if there is none, brought up to date if it is old, held to its head if it has one.
+"""Opening a ledger: created where there is none, brought up to date if it is old, checked against its head.
+
+Older formats: a step from format n changes the tables and says what the journal must know of it. All steps of one
+opening and their lines are one transaction: a ledger is of the old format or of the new one. The journal's older lines
+stay as they are.
 
 Accepting a loss: the newest records are gone for good, so the worst is assumed of what they held. Everybody's grant
 counts as fully spent. Questions that were under way are closed, since their answers may have left already and a second
 answer would be a second release. Newcomers may have been charged in the part that is lost, and count as fully spent
-too. What people grant beyond that, by their own word, is new.
+too. What people themselves grant beyond that is new.
 """
 
 from __future__ import annotations
@@ -11,15 +15,16 @@ from __future__ import annotations
 import os
 import sys
 import uuid
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, case, insert, inspect, select, update
+from sqlalchemy import Connection, Table, case, insert, inspect, select, text, update
 
-from epsilons.errors import LedgerError
-from epsilons.ledger import journal, migrations, tables
-from epsilons.ledger.journal import Anchor, Head
+from epsilons.errors import Argument, LedgerError
+from epsilons.ledger import journal, tables
+from epsilons.ledger.journal import Anchor
 from epsilons.ledger.values import LOST, RESERVED, TOUCHED
 from epsilons.noise import entropy
 from epsilons.storage import open_database, sqlite_path
@@ -29,52 +34,44 @@ SALT_BYTES = 16
 #: Where the head of the chain is kept: a path, None for the usual place, False for nowhere.
 Place = str | os.PathLike[str] | Literal[False] | None
 
+
+def _refusal(what: str, **more: str) -> Callable[[], LedgerError]:
+    return partial(LedgerError, what, **more)
+
+
 OWNER = Owner(
     name="ledger",
     schema="epsilons",
     patience=120,
-    refused=partial(
-        LedgerError,
+    refused=_refusal(
         "The ledger's database refused or could not be reached; nothing was changed.",
         rule="A change is made as a whole or not at all.",
         suggest="check that the database exists, is writable and is not held by a long transaction",
     ),
-    broken=partial(
-        LedgerError,
+    broken=_refusal(
         "The connection to the ledger's database broke; the last change was made as a whole or not at all.",
         rule="What was charged stays charged.",
         suggest="ask again: a question that was charged resumes at no further charge",
     ),
-    no_address=partial(
-        LedgerError,
+    no_address=_refusal(
         "There is no ledger at such an address.",
-        suggest='"sqlite:///people.ledger", "postgresql://host/database" or None',
+        rule="After the database of PostgreSQL may stand ?schema= and a name in small letters.",
+        suggest='"sqlite:///people.ledger", "postgresql://user:password@host/database" or None',
     ),
-    no_postgres_address=partial(
-        LedgerError,
-        "There is no ledger at such an address.",
-        rule="postgresql://user:password@host/database, then perhaps ?schema= and a name in small letters.",
-        suggest='"postgresql://localhost/wages"',
-    ),
-    no_psycopg=partial(
-        LedgerError, "A ledger in PostgreSQL needs psycopg.", suggest="pip install 'epsilons[postgres]'"
-    ),
-    no_log=partial(
-        LedgerError, "This disk cannot hold a ledger.", rule="SQLite's write-ahead log does not work there."
-    ),
-    no_sync=partial(
-        LedgerError,
+    no_psycopg=_refusal("A ledger in PostgreSQL needs psycopg.", suggest="pip install 'epsilons[postgres]'"),
+    no_log=_refusal("This disk cannot hold a ledger.", rule="SQLite's write-ahead log does not work there."),
+    no_sync=_refusal(
         "This server does not wait for the disk.",
         rule="A charge must survive a crash of the server.",
         suggest="fsync = on in the server's settings",
     ),
-    forked=partial(
-        LedgerError,
+    forked=_refusal(
         "A ledger in memory belongs to the process that opened it.",
         rule="Two copies would each spend the whole budget.",
         suggest='a file that processes can share: epsilons.ledger.open("sqlite:///people.ledger")',
     ),
 )
+_no_ledger = _refusal("There is no ledger here.", suggest="the address it was created with")
 
 
 def find_database(url: str | None, *, create: bool) -> Database:
@@ -85,7 +82,7 @@ def find_database(url: str | None, *, create: bool) -> Database:
         return Sqlite(None, OWNER)
     path = sqlite_path(url)
     if path is not None and not create and not os.path.exists(path):
-        raise LedgerError("There is no ledger here.", suggest="the address it was created with")
+        raise _no_ledger()
     return open_database(url, OWNER)
 
 
@@ -103,11 +100,11 @@ def open_ledger(database: Database, at: str, *, anchor: Place, create: bool, ado
         there = _is_there(database, connection)
     if not there:
         if not create:
-            raise LedgerError("There is no ledger here.", suggest="the address it was created with")
+            raise _no_ledger()
         _create(database, at, anchor)
     with database.read() as connection:
         name = str(connection.execute(select(tables.ledger.c.id)).scalar_one())
-        head = _head(database, anchor, name)
+        head = _find_head(database, anchor, name)
         if head is not None and adopt:
             head.adopt(connection, name)
     if accept_loss:
@@ -117,7 +114,7 @@ def open_ledger(database: Database, at: str, *, anchor: Place, create: bool, ado
         if head is not None:
             head.check(connection, name)
 
-    migrations.bring_up_to_date(database, at, check)
+    _bring_up_to_date(database, at, check)
     with database.read() as connection:
         check(connection)
         if head is not None:
@@ -130,12 +127,6 @@ def _is_there(database: Database, connection: Connection) -> bool:
     return inspect(connection).has_table(tables.ledger.name, schema=database.schema)
 
 
-def _head(database: Database, anchor: Place, name: str) -> Anchor | None:
-    if anchor is False or (anchor is None and not database.lasting):
-        return None
-    return Anchor(usual_anchor(name) if anchor is None else anchor)
-
-
 def _create(database: Database, at: str, anchor: Place) -> None:
     with database.write() as connection:
         if _is_there(database, connection):
@@ -145,54 +136,104 @@ def _create(database: Database, at: str, anchor: Place) -> None:
         name, salt = uuid.uuid4().hex, entropy.system().bytes(SALT_BYTES)
         about = {"one": 1, "id": name, "format": tables.FORMAT, "epoch": 0, "salt": salt, "losses": 0}
         connection.execute(insert(tables.ledger), about)
-        line = {"id": name, "format": tables.FORMAT, "salt": migrations.hash_salt(salt)}
+        line = {"id": name, "format": tables.FORMAT, "salt": journal.hash_salt(salt)}
         journal.append(connection, "open", at, line)
-        head = _head(database, anchor, name)
+        head = _find_head(database, anchor, name)
         if head is not None:
             head.refuse_if_known()
             head.adopt(connection, name)
 
 
+# The head -----------------------------------------------------------------------------------------------------------
+
+
+def _find_head(database: Database, anchor: Place, name: str) -> Anchor | None:
+    if anchor is False or (anchor is None and not database.lasting):
+        return None
+    return Anchor(_usual_anchor(name) if anchor is None else anchor)
+
+
+def _usual_anchor(ledger: str) -> Path:
+    """By the ledger's id in the user's state directory: it outlives a restart and is no document (freedesktop.org)."""
+    state = Path(os.environ.get("XDG_STATE_HOME", ""))
+    if not state.is_absolute():
+        try:
+            home = Path.home()
+        except RuntimeError:
+            missing = "This user has no home directory to keep the ledger's head in."
+            raise LedgerError(missing, suggest=Argument("anchor")) from None
+        state = home / ("Library/Application Support" if sys.platform == "darwin" else ".local/state")
+    return state / "epsilons" / "ledgers" / f"{ledger}.json"
+
+
 def _accept_loss(database: Database, at: str, head: Anchor | None, name: str) -> None:
     if head is None:
         raise LedgerError(
-            "Nobody knows whether this ledger has lost anything.", rule="It has no head.", suggest="anchor="
+            "It is unknown whether this ledger has lost anything.", rule="It has no head.", suggest=Argument("anchor")
         )
-    migrations.bring_up_to_date(database, at, lambda _: None)
+    _bring_up_to_date(database, at, lambda _: None)
+    cohorts, past = tables.cohorts, tables.reservations
+    gone = cohorts.c.spent + cohorts.c.reserved
+    all_spent = case((cohorts.c.granted > gone, cohorts.c.granted), else_=gone)
     with database.write() as connection:
-        _write_off(connection, at, head.lost(connection, name))
+        lost = head.find_lost(connection, name)
+        connection.execute(update(cohorts).values(spent=all_spent, reserved=0))
+        connection.execute(update(past).where(past.c.state.in_((RESERVED, TOUCHED))).values(state=LOST))
+        losses = int(connection.execute(select(tables.ledger.c.losses)).scalar_one()) + 1
+        connection.execute(update(tables.ledger).values(losses=losses))
+        about = None if lost is None else {"seq": lost.seq, "hash": lost.digest}
+        journal.append(connection, "loss", at, {"losses": losses, "head": about})
     with database.read() as connection:
         head.overrule(connection, name)
 
 
-def _write_off(connection: Connection, at: str, lost: Head | None) -> None:
-    """Write everything off, as a line of the journal that names the head that was lost."""
-    cohorts, past = tables.cohorts, tables.reservations
-    gone = cohorts.c.spent + cohorts.c.reserved
-    connection.execute(
-        update(cohorts).values(spent=case((cohorts.c.granted > gone, cohorts.c.granted), else_=gone), reserved=0)
-    )
-    connection.execute(update(past).where(past.c.state.in_((RESERVED, TOUCHED))).values(state=LOST))
-    losses = int(connection.execute(select(tables.ledger.c.losses)).scalar_one()) + 1
-    connection.execute(update(tables.ledger).values(losses=losses))
-    about = None if lost is None else {"seq": lost.seq, "hash": lost.digest}
-    journal.append(connection, "loss", at, {"losses": losses, "head": about})
+# Older formats ------------------------------------------------------------------------------------------------------
 
 
-def usual_anchor(ledger: str) -> Path:
-    """Where the head of a ledger is kept unless somebody says otherwise: the user's state directory, by its id."""
-    return _state_directory() / "epsilons" / "ledgers" / f"{ledger}.json"
+def _bring_up_to_date(database: Database, at: str, check: Callable[[Connection], None]) -> None:
+    """Take the steps that are missing; a ledger from the future is refused."""
+    with database.read() as connection:
+        if _read_format(connection) == tables.FORMAT:
+            return
+    with database.write() as connection:
+        check(connection)
+        for number in range(_read_format(connection), tables.FORMAT):
+            known = _MIGRATIONS[number](connection, database.schema)
+            connection.execute(update(tables.ledger).values(format=number + 1))
+            journal.append(connection, "migrate", at, {"format": number + 1, **known})
 
 
-def _state_directory() -> Path:
-    """What belongs to a user and must outlive a restart but is no document (freedesktop.org's base directories)."""
-    named = os.environ.get("XDG_STATE_HOME", "")
-    if os.path.isabs(named):
-        return Path(named)
-    try:
-        home = Path.home()
-    except RuntimeError:
-        raise LedgerError("This user has no home directory to keep the ledger's head in.", suggest="anchor=") from None
-    if sys.platform == "darwin":
-        return home / "Library" / "Application Support"
-    return home / ".local" / "state"
+def _read_format(connection: Connection) -> int:
+    found = int(connection.execute(select(tables.ledger.c.format)).scalar_one())
+    if not 1 <= found <= tables.FORMAT:
+        raise LedgerError(
+            "This ledger was written by a newer release of epsilons.",
+            rule=f"This release reads formats 1 to {tables.FORMAT}.",
+            suggest="pip install --upgrade epsilons",
+        )
+    return found
+
+
+def _add_salt_losses_quotas(connection: Connection, schema: str | None) -> dict[str, Any]:
+    """Format 2: a salt for people's digests, accepted losses, analysts and their quotas."""
+    prefix = "" if schema is None else f'"{schema}".'
+    added: list[tuple[Table, str]] = [
+        (tables.ledger, "salt"),
+        (tables.ledger, "losses"),
+        (tables.reservations, "analyst"),
+    ]
+    for table, name in added:
+        if name not in {column["name"] for column in inspect(connection).get_columns(table.name, schema=schema)}:
+            kind = table.c[name].type.compile(connection.dialect)
+            connection.execute(text(f"ALTER TABLE {prefix}{table.name} ADD COLUMN {name} {kind}"))
+    connection.execute(text(f"DROP INDEX {prefix}one_per_key"))
+    next(index for index in tables.reservations.indexes if index.name == "one_per_key").create(connection)
+    tables.quotas.create(connection)
+    # In format 1 the id served as the salt: people who are known stay known.
+    salt = bytes.fromhex(connection.execute(select(tables.ledger.c.id)).scalar_one())
+    connection.execute(update(tables.ledger).values(salt=salt, losses=0))
+    return {"salt": journal.hash_salt(salt)}
+
+
+#: The step from each older format, which says what the journal must know of it.
+_MIGRATIONS: dict[int, Callable[[Connection, str | None], dict[str, Any]]] = {1: _add_salt_losses_quotas}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,12 @@ from sqlalchemy import Connection, Table, select
 
 from epsilons.errors import LedgerError
 from epsilons.ledger import journal, tables
-from epsilons.ledger.checks import Sorted
-from epsilons.ledger.migrations import hash_salt
 from epsilons.ledger.roster import hash_people
 from epsilons.ledger.values import DIGEST_BYTES, LOST, REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount
 
 
 def does_not_add_up(what: str) -> LedgerError:
-    """The ledger does not add up, and where."""
+    """An error that says where the ledger does not add up."""
     return LedgerError(
         f"The ledger's history does not add up: {what}.",
         rule="Every change is a line of the journal, chained to the one before it.",
@@ -67,23 +65,22 @@ class Replay:
                 self._roster(seq, body)
             case "reserve":
                 self._reserve(seq, at, body)
-            case "touch":
-                self._settle(body["number"], (RESERVED,), TOUCHED)
-                for charged, nano in self._of(body["number"]):
-                    self.cohorts[charged]["reserved"] -= nano
-                    self.cohorts[charged]["spent"] += nano
-            case "refund":
-                self._settle(body["number"], (RESERVED,), REFUNDED)
-                self.live.remove(self.reservations[body["number"]]["key"])
-                for charged, nano in self._of(body["number"]):
-                    self.cohorts[charged]["reserved"] -= nano
-                self._count(body["number"], -1)
+            case "touch" | "refund":
+                number, spent = body["number"], kind == "touch"
+                self._set_state(number, RESERVED, TOUCHED if spent else REFUNDED)
+                for cohort in self.payers.get(number, ()):
+                    nano, _ = self.charges[number, cohort]
+                    self.cohorts[cohort]["reserved"] -= nano
+                    self.cohorts[cohort]["spent"] += nano if spent else 0
+                if not spent:
+                    self.live.remove(self.reservations[number]["key"])
+                    self._count(number, -1)
             case "quota":
                 self._analyst(body["analyst"]).update(nano=body["nano"], questions=body["questions"])
             case "loss":
                 self._lose(seq, body)
             case "store":
-                self._settle(body["number"], (TOUCHED,), STORED)
+                self._set_state(body["number"], TOUCHED, STORED)
                 self.answers[body["number"]] = body["answer"]
             case _:
                 raise does_not_add_up(f"line {seq} is of no known kind")
@@ -104,7 +101,7 @@ class Replay:
             if target["spent"] != ((target["granted"] or 0) if self.about["losses"] else 0):
                 raise does_not_add_up(f"line {seq} lets newcomers join people with a past")
             self.joined[seq, group["target"]] = (group["people"], group["digest"])
-            self.cohorts[group["target"]]["people"] += group["people"]
+            target["people"] += group["people"]
         for group in body["moved"]:
             origin, target = self.cohorts[group["origin"]], self.cohorts[group["target"]]
             if (origin["spent"], origin["reserved"]) != (target["spent"], target["reserved"]):
@@ -134,7 +131,7 @@ class Replay:
         self._count(number, 1)
 
     def _lose(self, seq: int, body: dict[str, Any]) -> None:
-        """The worst is assumed of what was lost: everything granted is spent, whatever was under way is over."""
+        """The worst is assumed of what was lost: everything granted is spent, every open question is closed."""
         self.about["losses"] += 1
         if body["losses"] != self.about["losses"]:
             raise does_not_add_up(f"line {seq} skips a loss")
@@ -154,17 +151,13 @@ class Replay:
         """A question counts against its analyst's quota with the largest charge it made."""
         name = self.reservations[number]["analyst"]
         if name is not None:
-            own = [
-                nano
-                for cohort in self.payers.get(number, ())
-                for nano, moved in [self.charges[number, cohort]]
-                if not moved
-            ]
-            self._analyst(name)["used_nano"] += sign * max(own, default=0)
+            paid = [self.charges[number, cohort] for cohort in self.payers.get(number, ())]
+            largest = max((nano for nano, carried in paid if not carried), default=0)
+            self._analyst(name)["used_nano"] += sign * largest
             self._analyst(name)["used_questions"] += sign
 
-    def _settle(self, number: int, before: tuple[str, ...], after: str) -> None:
-        if self.reservations[number]["state"] not in before:
+    def _set_state(self, number: int, before: str, after: str) -> None:
+        if self.reservations[number]["state"] != before:
             raise does_not_add_up(f"release {number} was settled out of turn")
         self.reservations[number]["state"] = after
 
@@ -173,9 +166,6 @@ class Replay:
             raise does_not_add_up(f"release {number} charges a cohort twice")
         self.charges[number, cohort] = (nano, carried)
         self.payers.setdefault(number, []).append(cohort)
-
-    def _of(self, number: int) -> list[tuple[int, int]]:
-        return [(cohort, self.charges[number, cohort][0]) for cohort in self.payers.get(number, ())]
 
 
 def verify(connection: Connection) -> Recount:
@@ -201,41 +191,41 @@ def _verify(connection: Connection) -> Recount:
     _compare(connection, tables.charges, charged)
     _compare_reservations(connection, replay)
     people = _compare_people(connection, replay)
-    final = tuple(
-        Cohort(row["id"], row["granted"], row["spent"], row["reserved"], row["people"], row["state"])
-        for row in replay.cohorts.values()
-    )
+    final = tuple(Cohort(*(row[each.name] for each in fields(Cohort))) for row in replay.cohorts.values())
     return Recount(entries=lines, releases=len(replay.reservations), people=people, head=head, cohorts=final)
 
 
 def _compare(connection: Connection, table: Table, expected: Iterable[dict[str, Any]]) -> None:
     names = [column.name for column in table.columns]
-    held = {tuple(map(_plain, row)) for row in connection.execute(select(table))}
+    # The journal has a digest in place of bytes (the salt, here).
+    held = {
+        tuple(journal.hash_salt(value) if isinstance(value, bytes) else value for value in row)
+        for row in connection.execute(select(table))
+    }
     if held != {tuple(row[name] for name in names) for row in expected}:
-        raise does_not_add_up(f"the table of {table.name} differs from the journal")
+        raise _differs(table.name)
 
 
-def _plain(value: Any) -> Any:
-    """The journal knows bytes (the salt, here) by their digest."""
-    return hash_salt(value) if isinstance(value, bytes) else value
+def _differs(table: str) -> LedgerError:
+    return does_not_add_up(f"the table of {table} differs from the journal")
 
 
 def _compare_reservations(connection: Connection, replay: Replay) -> None:
-    held = connection.execute(select(tables.reservations)).mappings().all()
+    table = tables.reservations
+    held = connection.execute(select(table).order_by(table.c.number)).mappings().all()
+    if [row["number"] for row in held] != sorted(replay.reservations):
+        raise _differs("reservations")
     for row in held:
-        expected = replay.reservations.get(row["number"], {})
-        same = all(row[name] == value for name, value in expected.items() if name != "key")
+        expected = replay.reservations[row["number"]]
+        if {name: row[name] for name in expected} | {"key": bytes(row["key"]).hex()} != expected:
+            raise _differs("reservations")
         answer = None if row["answer"] is None else hashlib.sha256(row["answer"]).hexdigest()
-        if not expected or not same or bytes(row["key"]).hex() != expected["key"]:
-            raise does_not_add_up("the table of reservations differs from the journal")
         if answer != replay.answers.get(row["number"]):
             raise does_not_add_up("a stored answer is not the one that was released")
-    if len(held) != len(replay.reservations):
-        raise does_not_add_up("the table of reservations differs from the journal")
 
 
 def _compare_people(connection: Connection, replay: Replay) -> int:
-    """Everyone stands where the journal's groups put them, followed move by move."""
+    """Everyone is where the journal's groups put them, followed move by move."""
     people, moves = tables.people, tables.moves
     rows = connection.execute(select(people.c.digest, people.c.cohort, people.c.joined).order_by(people.c.digest)).all()
     steps = connection.execute(
@@ -245,30 +235,27 @@ def _compare_people(connection: Connection, replay: Replay) -> int:
     last: dict[bytes, tuple[int, int]] = {}
     for digest, seq, origin, target in steps:
         if digest in last and (last[digest][1] != origin or last[digest][0] >= seq):
-            raise does_not_add_up("somebody's moves do not follow from each other")
+            raise does_not_add_up("a person's moves do not follow from each other")
         first.setdefault(digest, origin)
         last[digest] = (seq, target)
     for digest, cohort, _ in rows:
         if digest in last and last[digest][1] != cohort:
-            raise does_not_add_up("somebody stands in another cohort than they moved to")
+            raise does_not_add_up("a person is in another cohort than they moved to")
     if len({row[0] for row in rows} | set(last)) != len(rows):
-        raise does_not_add_up("somebody moved who never joined")
-    joined = _groups([row[0] for row in rows], [(row[2], first.get(row[0], row[1])) for row in rows])
-    moved = _groups([step[0] for step in steps], [(step[1], step[2], step[3]) for step in steps])
+        raise does_not_add_up("a person moved who never joined")
+    joined = _hash_groups((digest, (seq, first.get(digest, cohort))) for digest, cohort, seq in rows)
+    moved = _hash_groups((digest, tuple(move)) for digest, *move in steps)
     if joined != replay.joined or moved != replay.moved:
-        raise does_not_add_up("the table of people differs from the journal")
+        raise _differs("people")
     return len(rows)
 
 
-def _groups(digests: list[bytes], marks: list[tuple[int, ...]]) -> dict[Any, tuple[int, str]]:
+def _hash_groups(marked: Iterable[tuple[bytes, tuple[int, ...]]]) -> dict[Any, tuple[int, str]]:
     """Size and digest of each set of people with the same mark."""
     sets: dict[tuple[int, ...], list[bytes]] = {}
-    for digest, mark in zip(digests, marks, strict=True):
+    for digest, mark in marked:
         if len(digest) != DIGEST_BYTES:
-            raise does_not_add_up("the table of people differs from the journal")
+            raise _differs("people")
         sets.setdefault(mark, []).append(digest)
-    return {mark: (len(members), hash_people(_array(members))) for mark, members in sets.items()}
-
-
-def _array(members: list[bytes]) -> Sorted:
-    return np.frombuffer(b"".join(members), dtype=f"S{DIGEST_BYTES}")
+    arrays = {mark: np.frombuffer(b"".join(people), dtype=f"S{DIGEST_BYTES}") for mark, people in sets.items()}
+    return {mark: (len(people), hash_people(people)) for mark, people in arrays.items()}

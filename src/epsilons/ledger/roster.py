@@ -7,6 +7,7 @@ is made if there is none. A cohort's grant never changes, so the history shows t
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -21,40 +22,38 @@ from epsilons.ledger.checks import PUBLIC_CODE, Sorted
 from epsilons.ledger.values import ACTIVE, DIGEST_BYTES, RESERVED, WITHDRAWN, Enrolment
 from epsilons.storage.base import Database
 
-#: How a wish to withdraw is written beside grants; nobody's grant is 0.
+#: How a withdrawal is written beside grants; no grant is 0.
 WITHDRAW_CODE = 0
 
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-#: Which of the known people move: (what holds now, what is wished) -> mask.
+#: Which of the known people move: (what is in force, what they ask for) -> mask.
 Policy = Callable[[Codes, Codes], Mask]
 
-# Below this many people their rows are looked up one by one; above, one pass over everybody is faster.
+# Up to so many people are looked up one by one; for more, one pass over everybody is faster.
 _FEW = 500
 # Rows that are objects at one time.
 _PART = 1 << 14
 
 
-def openness(codes: Codes) -> Codes:
-    """Wishes from the strictest to the most open: withdrawn, grants, public."""
+def rank_openness(codes: Codes) -> Codes:
+    """Numbers that rise from the strictest code to the most open: withdrawn, grants, public."""
     return np.where(codes == PUBLIC_CODE, np.iinfo(np.int64).max, codes)
 
 
-def stricter(now: Codes, wished: Codes) -> Mask:
-    """What a preference column may do by itself: people become more private. Nobody is let back in."""
-    tighter: Mask = openness(wished) < openness(now)
-    return tighter
+def only_tighten(now: Codes, asked: Codes) -> Mask:
+    """What a preference column may do by itself: people become more private, and who withdrew stays away."""
+    return np.less(rank_openness(asked), rank_openness(now))
 
 
-def synced(now: Codes, wished: Codes) -> Mask:
-    """What the column says, in both directions; but whoever withdrew comes back by their own word only."""
-    differ: Mask = (wished != now) & (now != WITHDRAW_CODE)
-    return differ
+def follow_column(now: Codes, asked: Codes) -> Mask:
+    """What the column says, in both directions; but who withdrew comes back only by asking for it themselves."""
+    return np.not_equal(asked, now) & np.not_equal(now, WITHDRAW_CODE)
 
 
-def any_change(now: Codes, wished: Codes) -> Mask:
-    """What a person said themselves."""
-    return np.not_equal(wished, now)
+def follow_person(now: Codes, asked: Codes) -> Mask:
+    """What a person asked for themselves."""
+    return np.not_equal(asked, now)
 
 
 @dataclass
@@ -78,59 +77,39 @@ class _Cohorts:
         for cohort, number, nano in connection.execute(pending):
             held.setdefault(cohort, set()).add((number, nano))
         lost = connection.execute(select(tables.ledger.c.losses)).scalar_one() > 0
-        cohorts = cls(rows, {cohort: frozenset(pairs) for cohort, pairs in held.items()}, lost=lost)
+        cohorts = cls(rows, {cohort: frozenset(held.get(cohort, ())) for cohort in rows}, lost=lost)
         for cohort in sorted(rows, reverse=True):
             row = rows[cohort]
-            cohorts.index[cohorts._alike(row["granted"], row["state"], row["spent"], cohorts._held(cohort))] = cohort
+            cohorts.index[row["granted"], row["state"], row["spent"], cohorts.open[cohort]] = cohort
         return cohorts
 
-    def _held(self, cohort: int | None) -> frozenset[tuple[int, int]]:
-        return self.open.get(cohort, frozenset()) if cohort is not None else frozenset()
-
-    @staticmethod
-    def _alike(granted: int | None, state: str, spent: int, held: frozenset[tuple[int, int]]) -> tuple[Any, ...]:
-        return granted, state, spent, held
-
     def code(self, cohort: int) -> int:
-        """A cohort's grant as a wish."""
+        """A cohort's grant as a code."""
         row = self.rows[cohort]
         if row["state"] == WITHDRAWN:
             return WITHDRAW_CODE
         return PUBLIC_CODE if row["granted"] is None else int(row["granted"])
 
-    def target(self, origin: int | None, wish: int) -> int:
-        """Where people of this past go with this wish."""
-        granted = None if wish == PUBLIC_CODE else wish
-        state = WITHDRAWN if wish == WITHDRAW_CODE else ACTIVE
-        # Whoever joins after a loss may have been charged in the part that is lost.
-        unknown = (granted or 0) if self.lost else 0
-        spent = unknown if origin is None else int(self.rows[origin]["spent"])
-        held = self._held(origin)
-        alike = self._alike(granted, state, spent, held)
+    def find_target(self, origin: int | None, code: int) -> int:
+        """Where people of this past go who ask for this."""
+        granted = None if code == PUBLIC_CODE else code
+        state = WITHDRAWN if code == WITHDRAW_CODE else ACTIVE
+        if origin is None:
+            # Who joins after a loss may have been charged in the part that is lost.
+            spent, held = (granted or 0) if self.lost else 0, frozenset[tuple[int, int]]()
+        else:
+            spent, held = int(self.rows[origin]["spent"]), self.open[origin]
+        alike = (granted, state, spent, held)
         if alike not in self.index:
             reserved = sum(nano for _, nano in held)
             new = max(self.rows, default=0) + 1
             made = {
-                "id": new,
-                "granted": granted,
-                "spent": spent,
-                "reserved": reserved,
-                "ceiling": max(granted or 0, spent + reserved),
-                "people": 0,
-                "state": state,
-            }
+                "id": new, "granted": granted, "spent": spent, "reserved": reserved,
+                "ceiling": max(granted or 0, spent + reserved), "people": 0, "state": state,
+            }  # fmt: skip
             self.rows[new], self.open[new], self.index[alike] = made, held, new
             self.made.append(made)
         return self.index[alike]
-
-
-def keep_strictest(digests: Sorted, codes: Codes) -> tuple[Sorted, Codes]:
-    """Everyone once, sorted, with the strictest of their wishes."""
-    order = np.lexsort((openness(codes), digests))
-    digests, codes = digests[order], codes[order]
-    first = np.ones(len(digests), dtype=bool)
-    first[1:] = digests[1:] != digests[:-1]
-    return digests[first], codes[first]
 
 
 def hash_people(people: Sorted) -> str:
@@ -145,29 +124,32 @@ def list_digests(people: Sorted) -> Iterator[bytes]:
 
 
 def change(
-    database: Database, connection: Connection, at: str, people: Sorted, wishes: Codes, policy: Policy
+    database: Database, connection: Connection, at: str, people: Sorted, codes: Codes, policy: Policy
 ) -> Enrolment:
-    """Carry out wishes in one transaction, and say what happened.
+    """Carry out what people ask for in one transaction, and say what happened.
 
-    The roster's epoch grows only when somebody stands elsewhere than before.
+    The roster's epoch grows only when a person changes their cohort.
     """
-    people, wishes = keep_strictest(people, wishes)
+    # Everyone once, sorted, with the strictest of what they ask for: the first that `unique` finds.
+    order = np.lexsort((rank_openness(codes), people))
+    people, first = np.unique(people[order], return_index=True)
+    codes = codes[order][first]
     cohorts = _Cohorts.of(connection)
     found, standing = _find_people(database, connection, people)
     distinct, inverse = np.unique(standing, return_inverse=True)
     now = np.array([cohorts.code(cohort) for cohort in distinct.tolist()], dtype=np.int64)[inverse]
-    wished = wishes[found]
-    moving = policy(now, wished)
+    asked = codes[found]
+    moving = policy(now, asked)
     epoch = int(connection.execute(select(tables.ledger.c.epoch)).scalar_one())
-    kept = ~moving
-    unknown = int((wishes[~found] == WITHDRAW_CODE).sum())
+    withdrawing, tighter = asked == WITHDRAW_CODE, rank_openness(asked) < rank_openness(now)
+    unknown = int((codes[~found] == WITHDRAW_CODE).sum())
     counts = {
         "joined": int((~found).sum()) - unknown,
-        "withdrawn": int((moving & (wished == WITHDRAW_CODE)).sum()) + unknown,
-        "tightened": int((moving & (wished != WITHDRAW_CODE) & (openness(wished) < openness(now))).sum()),
-        "loosened": int((moving & (openness(wished) > openness(now))).sum()),
-        "pending": int((kept & (wished != now)).sum()),
-        "unchanged": int((kept & (wished == now)).sum()),
+        "withdrawn": int((moving & withdrawing).sum()) + unknown,
+        "tightened": int((moving & ~withdrawing & tighter).sum()),
+        "loosened": int((moving & ~tighter).sum()),
+        "pending": int((~moving & (asked != now)).sum()),
+        "unchanged": int((asked == now).sum()),
         "unknown": unknown,
     }
     if found.all() and not moving.any():
@@ -175,11 +157,8 @@ def change(
 
     seq = journal.head(connection)[0] + 1
     newcomers, movers = people[~found], people[found][moving]
-    joined, joined_to = _group_people(
-        newcomers, np.zeros(len(newcomers), np.int64), wishes[~found], cohorts, fresh=True
-    )
-    moved, moved_to = _group_people(movers, standing[moving], wished[moving], cohorts, fresh=False)
-
+    joined, joined_to = _group_people(newcomers, None, codes[~found], cohorts)
+    moved, moved_to = _group_people(movers, standing[moving], asked[moving], cohorts)
     if joined:
         arrivals = zip(list_digests(newcomers), joined_to.tolist(), strict=True)
         database.insert_many(connection, tables.people, ((digest, cohort, seq) for digest, cohort in arrivals))
@@ -191,13 +170,8 @@ def change(
         database.insert_many(connection, tables.moves, ((digest, seq, *step) for digest, *step in steps))
     carried = _write_cohorts(database, connection, cohorts, joined, moved)
     connection.execute(update(tables.ledger).values(epoch=epoch + 1))
-    body = {
-        "epoch": epoch + 1,
-        "made": [{key: made[key] for key in ("id", "granted", "spent", "state", "ceiling")} for made in cohorts.made],
-        "carried": carried,
-        "joined": joined,
-        "moved": moved,
-    }
+    made = [{key: one[key] for key in ("id", "granted", "spent", "state", "ceiling")} for one in cohorts.made]
+    body = {"epoch": epoch + 1, "made": made, "carried": carried, "joined": joined, "moved": moved}
     journal.append(connection, "roster", at, body)
     return Enrolment(epoch=epoch + 1, **counts)
 
@@ -228,26 +202,23 @@ def read_members(database: Database, connection: Connection, query: Any) -> tupl
 
 
 def _group_people(
-    people: Sorted, origins: Codes, wishes: Codes, cohorts: _Cohorts, *, fresh: bool
+    people: Sorted, origins: Codes | None, codes: Codes, cohorts: _Cohorts
 ) -> tuple[list[dict[str, Any]], Codes]:
-    """People who come from the same cohort with the same wish go together; also where each of them goes."""
+    """People who come from one cohort (newcomers: none) and ask alike go together; also where each of them goes."""
     targets = np.empty(len(people), dtype=np.int64)
-    groups: dict[tuple[int, int], NDArray[np.intp]] = {}
-    places, place = np.unique(origins, return_inverse=True)
-    asked, ask = np.unique(wishes, return_inverse=True)
-    pair = place * len(asked) + ask
+    groups = []
+    places, place = np.unique(np.zeros(len(people), np.int64) if origins is None else origins, return_inverse=True)
+    distinct, asked = np.unique(codes, return_inverse=True)
+    pair = place * len(distinct) + asked
     order = np.argsort(pair, kind="stable")
     pairs, starts = np.unique(pair[order], return_index=True)
     for which, members in zip(pairs.tolist(), np.split(order, starts[1:]), strict=len(pairs) > 0):
-        origin, wish = int(places[which // len(asked)]), int(asked[which % len(asked)])
-        target = cohorts.target(None if fresh else origin, wish)
+        origin, code = int(places[which // len(distinct)]), int(distinct[which % len(distinct)])
+        target = cohorts.find_target(None if origins is None else origin, code)
         targets[members] = target
-        groups[(origin, target)] = members
-    listed = [
-        {"origin": origin, "target": target, "people": len(members), "digest": hash_people(people[members])}
-        for (origin, target), members in groups.items()
-    ]
-    return listed, targets
+        digest = hash_people(people[members])
+        groups.append({"origin": origin, "target": target, "people": len(members), "digest": digest})
+    return groups, targets
 
 
 def _write_cohorts(
@@ -262,12 +233,12 @@ def _write_cohorts(
     database.insert_many(connection, tables.cohorts, [tuple(made[name] for name in columns) for made in cohorts.made])
     carried = sorted([n, made["id"], nano] for made in cohorts.made for n, nano in cohorts.open[made["id"]])
     database.insert_many(connection, tables.charges, [(n, cohort, nano, 1) for n, cohort, nano in carried])
-    change: dict[int, int] = {}
+    growth: Counter[int] = Counter()
     for group in (*joined, *moved):
-        change[group["target"]] = change.get(group["target"], 0) + group["people"]
+        growth[group["target"]] += group["people"]
     for group in moved:
-        change[group["origin"]] = change.get(group["origin"], 0) - group["people"]
+        growth[group["origin"]] -= group["people"]
     table = tables.cohorts
     resize = update(table).where(table.c.id == bindparam("which")).values(people=table.c.people + bindparam("by"))
-    connection.execute(resize, [{"which": cohort, "by": by} for cohort, by in change.items()])
+    connection.execute(resize, [{"which": cohort, "by": by} for cohort, by in growth.items()])
     return carried

@@ -23,8 +23,8 @@ from epsilons.guarantee import to_epsilon
 
 #: What a cohort is: in use, or left by everyone who withdrew.
 ACTIVE, WITHDRAWN = "active", "withdrawn"
-#: What became of a reservation. Only RESERVED can still be given back; TOUCHED and STORED are spent, and so is LOST:
-#: it was under way when the newest records were lost, so nobody knows whether an answer has left.
+#: What became of a reservation. Only RESERVED can still be given back; TOUCHED (data may have been read) and STORED are
+#: spent, and so is LOST: it was under way when the newest records were lost, so an answer may have left.
 RESERVED, TOUCHED, STORED, REFUNDED, LOST = "reserved", "touched", "stored", "refunded", "lost"
 
 #: Less than this part of what was asked for counts as nothing left: so little would cost accuracy and gain nothing.
@@ -36,24 +36,15 @@ Digests = NDArray[np.uint8]
 
 
 class StalePlanError(LedgerError):
-    """Somebody else spent in the meantime, or the roster changed: plan again and ask again. Nothing was charged."""
+    """Budgets were charged meanwhile, or the roster changed: plan again and ask again. Nothing was charged."""
 
 
 class QuotaError(LedgerError):
-    """An analyst's quota is used up, which is about fairness between analysts and about nobody's privacy."""
-
-
-def budget_exceeded() -> BudgetExceeded:
-    """The one refusal, which reads the same whoever's budget ran out."""
-    return BudgetExceeded(
-        "Nobody has anything left to spend.",
-        rule="Everyone's charges together stay within what they granted.",
-        suggest="a question that was asked before, which is answered again at no charge",
-    )
+    """An analyst's quota is used up: a matter of fairness between analysts, not of privacy."""
 
 
 def stale_plan() -> StalePlanError:
-    """The one refusal of a charge that no longer fits, which reads the same whatever it was that changed."""
+    """The one refusal of a charge that no longer fits, which never tells what changed."""
     return StalePlanError(
         "The budgets changed since this question was planned; nothing was charged.",
         rule="A charge is made only if it fits what everyone has left at that moment.",
@@ -98,7 +89,7 @@ class Members:
 
 @dataclass(frozen=True)
 class Allowance:
-    """What a question may charge each cohort; whoever has nothing left is not mentioned."""
+    """What a question may charge each cohort; cohorts with nothing left are not mentioned."""
 
     epoch: int
     share: Fraction
@@ -108,7 +99,7 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Enrolment:
-    """What became of a list of wishes, in people; `unknown` of those who withdrew were on no roster before."""
+    """What became of a list of preferences, in people; `unknown` of those who withdrew were on no roster before."""
 
     epoch: int
     joined: int = 0
@@ -121,7 +112,7 @@ class Enrolment:
 
     @property
     def changed(self) -> int:
-        """How many people stand elsewhere than before."""
+        """How many people joined or changed their cohort."""
         return self.joined + self.tightened + self.loosened + self.withdrawn
 
 
@@ -138,8 +129,19 @@ class Reservation:
     resumed: bool = False
 
 
+class _Marked:
+    """What carries the permanent mark of individual privacy."""
+
+    not_dp_since: int | None
+
+    @property
+    def caveat(self) -> str:
+        """The mark as a sentence, or nothing."""
+        return mark_text(self.not_dp_since)
+
+
 @dataclass(frozen=True)
-class Past:
+class Past(_Marked):
     """A line of the history: `charges` by the grant that was in force then, the largest charge at each.
 
     `cohorts` has the charge of every cohort, `grants` what its people had granted.
@@ -163,14 +165,9 @@ class Past:
         """{granted epsilon: epsilon charged}."""
         return {to_epsilon(granted): to_epsilon(nano) for granted, nano in self.charges.items()}
 
-    @property
-    def caveat(self) -> str:
-        """The permanent mark of individual privacy, or nothing."""
-        return mark_text(self.not_dp_since)
-
 
 @dataclass(frozen=True)
-class Remaining:
+class Remaining(_Marked):
     """What is left: the least at every granted level, each cohort, and how many questions like the last one."""
 
     nano: Mapping[int, int]
@@ -183,15 +180,10 @@ class Remaining:
         """{granted epsilon: least epsilon left at that level}."""
         return {to_epsilon(granted): to_epsilon(nano) for granted, nano in self.nano.items()}
 
-    @property
-    def caveat(self) -> str:
-        """The permanent mark of individual privacy, or nothing."""
-        return mark_text(self.not_dp_since)
-
 
 @dataclass(frozen=True)
 class Quota:
-    """What an analyst may use at most (None: as much as anybody) and has used: for fairness only, no privacy budget."""
+    """What an analyst may use at most (None: no limit) and has used: for fairness only, no privacy budget."""
 
     analyst: str
     nano: int | None
@@ -223,12 +215,11 @@ class Use:
 
 
 @dataclass(frozen=True)
-class Statement:
+class Statement(_Marked):
     """One person's account: what their data was used for, at most how much it cost, and what is left.
 
-    `releases` lists (number, kind, charge) of every question that charged them, `uses` the same with its time and the
-    grant in force then; `when_public` those asked while they were public, which promise them nothing. `written_off`
-    counts as spent since a loss of the ledger's newest records was accepted.
+    `uses` lists every question that charged them; `when_public` the numbers of those asked while they were public,
+    which promise them nothing. `written_off` counts as spent since a loss of the ledger's newest records was accepted.
     """
 
     granted: int | None
@@ -236,104 +227,93 @@ class Statement:
     spent: int
     reserved: int
     left: int | None
-    releases: tuple[tuple[int, str, int], ...]
+    uses: tuple[Use, ...]
     when_public: tuple[int, ...]
     not_dp_since: int | None = None
-    uses: tuple[Use, ...] = ()
     written_off: int = 0
+
+    @property
+    def releases(self) -> tuple[tuple[int, str, int], ...]:
+        """(number, kind, charge) of every question that charged this person."""
+        return tuple((use.number, use.kind, use.charge) for use in self.uses)
 
     @property
     def used(self) -> int:
         """How many questions used this person's data at a charge."""
-        return len(self.releases)
-
-    @property
-    def caveat(self) -> str:
-        """The permanent mark of individual privacy, or nothing."""
-        return mark_text(self.not_dp_since)
+        return len(self.uses)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The account in plain language."""
-        return tuple(part for part in (self._use(), self._balance(), self._public(), self._lost(), self.caveat) if part)
+        parts = [self._tell_uses(), self._tell_balance()]
+        if self.when_public:
+            which = ", ".join(map(str, self.when_public))
+            plural = "s" if len(self.when_public) > 1 else ""
+            parts.append(f"Asked while public, with nothing promised: release{plural} {which}.")
+        if self.written_off:
+            parts.append(f"Records were lost, so {to_epsilon(self.written_off):.6g} more counts as spent.")
+        return (*parts, self.caveat) if self.caveat else tuple(parts)
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
 
-    def _use(self) -> str:
-        words = f"Used in {_many(self.used, 'question')}"
-        kinds = Counter(kind for _, kind, _ in self.releases)
+    def _tell_uses(self) -> str:
+        told = f"Used in {self.used} question{'' if self.used == 1 else 's'}"
+        kinds = sorted(Counter(use.kind for use in self.uses).items())
         if kinds:
-            words += f" ({', '.join(f'{times} × {kind}' for kind, times in sorted(kinds.items()))})"
+            told += f" ({', '.join(f'{times} × {kind}' for kind, times in kinds)})"
         gone = self.spent + self.reserved - self.written_off
-        words += f", at a loss of at most {to_epsilon(gone):.6g}"
+        told += f", at a loss of at most {to_epsilon(gone):.6g}"
         if self.state == WITHDRAWN or self.granted is None:
-            return f"{words}."
-        return f"{words} of {to_epsilon(self.granted):.6g} granted ({_percent(gone, self.granted)})."
+            return f"{told}."
+        percent = float(Fraction(100 * gone, self.granted))
+        return f"{told} of {to_epsilon(self.granted):.6g} granted ({percent:.3g}%)."
 
-    def _balance(self) -> str:
+    def _tell_balance(self) -> str:
         if self.state == WITHDRAWN:
             return "Withdrawn: not used any more."
         if self.granted is None:
             return "Public now: nothing is promised."
-        if not self.left:
-            return "Left: 0, so not used any more."
-        return f"Left: {to_epsilon(self.left):.6g}."
-
-    def _public(self) -> str:
-        if not self.when_public:
-            return ""
-        which = ", ".join(map(str, self.when_public))
-        return f"Asked while public, with nothing promised: release{'s' * (len(self.when_public) > 1)} {which}."
-
-    def _lost(self) -> str:
-        if not self.written_off:
-            return ""
-        return f"Records were lost, so {to_epsilon(self.written_off):.6g} more counts as spent."
+        return f"Left: {to_epsilon(self.left):.6g}." if self.left else "Left: 0, so not used any more."
 
 
 def mark_text(number: int | None) -> str:
-    """The permanent mark as a sentence (the same as `guarantee.compose_all` uses)."""
+    """The permanent mark as a sentence, as `guarantee.compose_all` has it."""
     return "" if number is None else f"Not DP since release {number}."
-
-
-def _many(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
-
-
-def _percent(part: int, whole: int) -> str:
-    return f"{float(Fraction(100 * part, whole)):.3g}%"
 
 
 # What is left -------------------------------------------------------------------------------------------------------
 
 
-def present(cohorts: Iterable[Cohort]) -> tuple[Cohort, ...]:
-    """The cohorts that somebody stands in and has not withdrawn from."""
+def list_active(cohorts: Iterable[Cohort]) -> tuple[Cohort, ...]:
+    """The cohorts that have people who did not withdraw."""
     return tuple(cohort for cohort in cohorts if cohort.people and cohort.state == ACTIVE)
 
 
 def allowance(cohorts: Iterable[Cohort], share: Fraction, epoch: int, part: Fraction = Fraction(1)) -> Allowance:
     """At most a share of the grant, and at most this part of what is left; who has (nearly) nothing is left out."""
-    here = present(cohorts)
+    here = list_active(cohorts)
     public = tuple(cohort.id for cohort in here if cohort.granted is None)
     nano: dict[int, int] = {}
     for cohort in here:
-        if cohort.granted is None or cohort.left is None:
-            continue
-        asked = cohort.granted * share
-        most = min(math.floor(asked), math.floor(cohort.left * part))
+        asked = (cohort.granted or 0) * share
+        most = min(math.floor(asked), math.floor((cohort.left or 0) * part))
         if most > 0 and most >= LEAST_PART * asked:
             nano[cohort.id] = most
     if not nano and len(public) < max(1, len(here)):
-        raise budget_exceeded()
+        # The one refusal, which never tells whose budget ran out.
+        raise BudgetExceeded(
+            "Nobody has anything left to spend.",
+            rule="Everyone's charges together stay within what they granted.",
+            suggest="a question that was asked before, which is answered again at no charge",
+        )
     return Allowance(epoch=epoch, share=share, nano=nano, public=public)
 
 
 def least_left(cohorts: Iterable[Cohort]) -> dict[int, int]:
     """{grant: the least that anyone with this grant has left}, strictest grant first."""
     least: dict[int, int] = {}
-    for cohort in present(cohorts):
+    for cohort in list_active(cohorts):
         if cohort.granted is not None and cohort.left is not None:
             least[cohort.granted] = min(least.get(cohort.granted, cohort.left), cohort.left)
     return dict(sorted(least.items()))

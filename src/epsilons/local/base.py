@@ -1,22 +1,28 @@
-"""The shape that every protocol of the local model has.
+"""The shape that every protocol of the local model has, and its probabilities as exact fractions.
 
 An owner's truth is 0 (none of the options) or 1..options. `respond` gives one array of outputs per round, `count` turns
 a round's outputs into its count vector, `estimate` takes one count vector per round, `leakage` says what a view gives
 away. `law` is the exact law of what one owner sends, in all rounds; tests hold everything else to it.
+
+A probability given as a float stands for the decimal that it prints as, as everywhere in this package: .45 is 9/20.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import DataError, PlanError, ProtocolError
+from epsilons.arguments import check_name, check_whole
+from epsilons.errors import Argument, DataError, PlanError, ProtocolError
+from epsilons.guarantee import NEIGHBORS
 from epsilons.local.estimate import Estimate
 from epsilons.local.leakage import (
     BOTH_ROUNDS,
@@ -24,6 +30,7 @@ from epsilons.local.leakage import (
     SECOND_ROUND,
     VIEWS,
     Leakage,
+    Pair,
     draw_leakages,
     leakage_html,
     leakage_table,
@@ -33,51 +40,83 @@ from epsilons.noise import Entropy, system
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MAX_OPTIONS = 100_000
+#: Every protocol by its name in protocol files.
+PROTOCOLS: dict[str, type[ResponseProtocol]] = {}
+
 Outputs = NDArray[np.unsignedinteger[Any]]
-_CHUNK = 1 << 18
 #: What one owner sends, one output per round, and with which probability.
 Law = dict[tuple[int, ...], Fraction]
+#: Who sees what, the pure epsilon, the pairs of laws that are hardest to hide, and whether that is exact.
+Seen = tuple[str, float, Sequence[Pair], bool]
+
+#: Who sees what where there is one round.
+ONE_ROUND = {
+    SECOND_ROUND: "one owner's answer",
+    BOTH_ROUNDS: "all that one owner sends (one round)",
+    COUNTS: "published counts",
+}
+_CHUNK = 1 << 18
+_MOST_OWNERS = 1 << 53
+_TEXT = re.compile(r"[+-]?(\d{1,60}(\.\d{0,60})?|\.\d{1,60})([eE][+-]?\d{1,2})?|\d{1,60}/\d{1,60}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """What published counts are judged by; see `ResponseProtocol.leakage`."""
+
+    count: int = 1
+    population: int | None = None
+    neighbors: str = "absent"
+    other: int = 0
+
+
+_LARGE_CROWD = Crowd()
 
 
 class ResponseProtocol(ABC):
-    """How owners answer a question so that nobody can be sure of anyone's answer."""
+    """How owners answer a question so that an observer cannot be sure of anyone's answer."""
 
-    #: The name in protocol files, found there by a registry.
+    #: The name in protocol files.
     name: ClassVar[str]
     #: How often each owner is asked.
-    rounds: ClassVar[int]
+    rounds: ClassVar[int] = 1
+
+    def __init_subclass__(cls) -> None:
+        PROTOCOLS[cls.name] = cls
 
     def __init__(self, options: int) -> None:
-        self.options = options
+        self.options = read_options(options)
+        #: How many different outputs an owner may send; they are numbered from 0.
+        self.outputs = self.options + 1
 
     @property
-    def outputs(self) -> int:
-        """How many different outputs an owner may send; they are numbered from 0."""
-        return self.options + 1
+    def claim(self) -> float | None:
+        """The epsilon that Joy states for these probabilities; None where the paper states none."""
+        return None
 
     @abstractmethod
     def law(self, truth: int) -> Law:
         """The exact law of everything that an owner with this truth sends."""
 
-    @property
     @abstractmethod
-    def claim(self) -> float | None:
-        """The epsilon that paper 3 states for these probabilities; None where it states none."""
+    def _chances(self) -> dict[str, Any]:
+        """The settings, with probabilities as fractions; None and equal chances of a die need not be written."""
 
-    @abstractmethod
     def settings(self) -> dict[str, Any]:
         """The probabilities as plain values, from which `type(self)(**settings)` makes the same protocol."""
+        chances = self._chances()
+        fair = {name for name, value in chances.items() if isinstance(value, tuple) and len(set(value)) == 1}
+        return {name: _write(value) for name, value in chances.items() if value is not None and name not in fair}
 
     @abstractmethod
     def describe(self) -> str:
         """One line: what owners do."""
 
-    # Owners -----------------------------------------------------------------------------------------------------------
-
     def respond(self, truths: Any, *, entropy: Entropy | None = None) -> tuple[Any, ...]:
         """What owners send: one array of outputs per round, or, for a single truth, one integer per round.
 
-        A truth that is no whole number from 0 to `options` counts as 0, so that nobody's answer can raise an error.
+        A truth that is no whole number from 0 to `options` counts as 0, so that no answer can raise an error.
         """
         cleaned, single = read_truths(truths, self.options)
         rounds = self._respond(cleaned, system() if entropy is None else entropy)
@@ -89,24 +128,12 @@ class ResponseProtocol(ABC):
 
     def count(self, answers: Any) -> NDArray[np.int64]:
         """The count vector of one round's outputs."""
-        array = np.asarray(answers)
-        if (
-            array.ndim != 1
-            or array.dtype.kind not in "iu"
-            or (len(array) and not 0 <= array.min() <= array.max() < self.outputs)
-        ):
-            raise ProtocolError(
-                "These are not one round's outputs.",
-                rule=f"A flat array of whole numbers from 0 to {self.outputs - 1}.",
-                suggest="protocol.count(answers) for each round on its own",
-            )
+        array = check_outputs(answers, self.outputs)
         counts = np.zeros(self.outputs, np.int64)
         # In chunks, since `numpy.bincount` copies its input to eight bytes an owner.
         for start in range(0, len(array), _CHUNK):
             counts += np.bincount(array[start : start + _CHUNK], minlength=self.outputs)
         return counts
-
-    # The collector ----------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def estimate(self, *counts: Any) -> Estimate:
@@ -116,15 +143,11 @@ class ResponseProtocol(ABC):
     def spread(self, count: float, population: float) -> float:
         """The standard deviation of the estimate of an option that `count` of `population` owners have (the worst)."""
 
-    def _check_rounds(self, counts: Sequence[Any]) -> None:
+    def _read_rounds(self, counts: Sequence[Any]) -> list[NDArray[np.int64]]:
         if len(counts) != self.rounds:
-            raise ProtocolError(
-                f"{len(counts)} count vectors were given.",
-                rule=f"One for each round of this protocol: {self.rounds}.",
-                suggest="protocol.estimate(*[protocol.count(answers) for answers in rounds])",
-            )
-
-    # Observers --------------------------------------------------------------------------------------------------------
+            rule = f"One for each round of this protocol: {self.rounds}."
+            raise ProtocolError(f"{len(counts)} count vectors were given.", rule=rule)
+        return [_read_counts(one, self.outputs, number) for number, one in enumerate(counts, 1)]
 
     def leakage(
         self,
@@ -143,25 +166,22 @@ class ResponseProtocol(ABC):
         (None: a large crowd), and the owner's answer is compared with none (`neighbors="absent"`) or with an option
         that `other` owners have ("replace"). With `epsilon`, delta is the one at that epsilon.
         """
-        if view is None or view == BOTH_ROUNDS:
-            return self._leak_all(epsilon)
-        if view == SECOND_ROUND:
-            return self._leak_last(epsilon)
-        if view == COUNTS:
-            check_crowd(count, population, neighbors, other)
-            return self._leak_counts(epsilon, count, population, neighbors, other)
-        raise PlanError("There is no such view.", rule=f"One of {', '.join(VIEWS)}.", suggest='leakage("both-rounds")')
+        view = check_name("view", BOTH_ROUNDS if view is None else view, VIEWS)
+        for name, number, least in (("count", count, 1), ("population", population, count), ("other", other, 0)):
+            refusal = PlanError(f"{name} must be a whole number from {least} on.", suggest=Argument(name, least))
+            if view == COUNTS and number is not None:
+                check_whole(number, least, refusal=refusal)
+        check_name("neighbors", neighbors, NEIGHBORS)
+        return self._leak(view, epsilon, Crowd(count, population, neighbors, other))
+
+    def _leak(self, view: str, epsilon: float | None = None, crowd: Crowd = _LARGE_CROWD) -> Leakage:
+        sees, pure, pairs, exact = self._look(view, crowd)
+        neighbors = crowd.neighbors if view == COUNTS else "replace"
+        return Leakage.of(view, sees, pure, pairs, epsilon=epsilon, claim=self.claim, neighbors=neighbors, exact=exact)
 
     @abstractmethod
-    def _leak_last(self, epsilon: float | None) -> Leakage: ...
-
-    @abstractmethod
-    def _leak_all(self, epsilon: float | None) -> Leakage: ...
-
-    @abstractmethod
-    def _leak_counts(
-        self, epsilon: float | None, count: int, population: int | None, neighbors: str, other: int
-    ) -> Leakage: ...
+    def _look(self, view: str, crowd: Crowd) -> Seen:
+        """What the observer of a view has before them; only "counts" looks at the crowd."""
 
     def leakages(
         self, *, epsilon: float = 1.0, counts: Sequence[int] = (1,), population: int | None = None
@@ -173,9 +193,9 @@ class ResponseProtocol(ABC):
         published = {}
         for count in sorted({max(1, n) for n in counts}):
             crowd = population if population is not None and self._is_small(count, population) else None
-            one = self._leak_counts(epsilon, count, crowd, "absent", 0)
+            one = self._leak(COUNTS, epsilon, Crowd(count, crowd))
             published[one.sees] = one
-        return (self._leak_last(None), self._leak_all(None), *published.values())
+        return (self._leak(SECOND_ROUND), self._leak(BOTH_ROUNDS), *published.values())
 
     def _is_small(self, count: int, population: int) -> bool:
         """Whether all outcomes of the counts of such a crowd can be gone through in no time."""
@@ -206,68 +226,114 @@ class ResponseProtocol(ABC):
         return leakage_html(self.leakages(), self.describe())
 
 
-_REGISTRY: dict[str, type[ResponseProtocol]] = {}
-
-
-def register(kind: type[ResponseProtocol]) -> type[ResponseProtocol]:
-    """Make a protocol known to protocol files by its name."""
-    _REGISTRY[kind.name] = kind
-    return kind
-
-
-def registered() -> Mapping[str, type[ResponseProtocol]]:
-    """Every protocol by name."""
-    return dict(_REGISTRY)
-
-
 def protocol_from(document: Mapping[str, Any]) -> ResponseProtocol:
     """The inverse of `to_dict`."""
     settings = dict(document)
     name = settings.pop("mechanism", None)
-    kind = _REGISTRY.get(name) if isinstance(name, str) else None
+    kind = PROTOCOLS.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise ProtocolError("The mechanism is unknown.", suggest=f"one of {', '.join(sorted(_REGISTRY))}")
+        raise ProtocolError("The mechanism is unknown.", suggest=f"one of {', '.join(sorted(PROTOCOLS))}")
     try:
         return kind(**settings)
     except TypeError:
-        raise ProtocolError(
-            f"The settings do not fit {name}.",
-            rule="Every setting is known and every needed one is there.",
-            suggest="epsilons collect design writes a file that fits",
-        ) from None
+        rule, hint = "Each is known and no needed one is missing.", "epsilons collect design writes a file that fits"
+        raise ProtocolError(f"The settings do not fit {name}.", rule=rule, suggest=hint) from None
+
+
+# What is read ---------------------------------------------------------------------------------------------------------
 
 
 def read_truths(truths: Any, options: int) -> tuple[NDArray[np.uint32], bool]:
-    """Truths as whole numbers, and whether there is a single one. Whatever is no option is none: 0."""
+    """Truths as whole numbers, and whether there is a single one. Anything that is no option is none: 0."""
     array = np.asarray(truths)
     if array.dtype.kind == "O" and array.ndim == 1:
         array = np.array([math.nan if item is None else item for item in array.tolist()])
     if array.ndim > 1 or array.dtype.kind not in "biuf":
-        raise DataError(
-            "Truths are not a list of whole numbers.",
-            rule=f"One number for each owner: 0 for none, 1..{options} for an option.",
-            suggest="respond([0, 1, 1]), or respond(1) for one owner",
-        )
+        rule = f"One number for each owner: 0 for none, 1..{options} for an option."
+        raise DataError("Truths are not a list of whole numbers.", rule=rule, suggest="[0, 1, 1], or 1 for one owner")
     flat = np.atleast_1d(array)
     if flat.dtype.kind == "b" or (flat.dtype.kind == "u" and np.iinfo(flat.dtype).max <= options):
         return flat.astype(np.uint32), array.ndim == 0
-    if flat.dtype.kind == "f":
-        known = (flat >= 0) & (flat <= options) & (np.floor(flat) == flat)
-        return np.where(known, flat, 0).astype(np.uint32), array.ndim == 0
-    out_of_range = (flat < 0) | (flat > options)
-    cleaned = flat.astype(np.uint32)
-    cleaned[out_of_range] = 0
-    return cleaned, array.ndim == 0
+    known = (flat >= 0) & (flat <= options) & (np.floor(flat) == flat if flat.dtype.kind == "f" else True)
+    return np.where(known, flat, 0).astype(np.uint32), array.ndim == 0
 
 
-def check_crowd(count: int, population: int | None, neighbors: str, other: int) -> None:
-    """The facts that the view of published counts is judged by."""
-    for name, number, least in (("count", count, 1), ("population", population, count), ("other", other, 0)):
-        if number is None:
-            continue
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
-            raise PlanError(
-                f"{name} is not usable.", rule=f"A whole number from {least} on.", suggest=f"{name}={least}"
-            )
-    if neighbors not in ("absent", "replace"):
-        raise PlanError("Unknown neighbours.", rule='"absent" or "replace".', suggest='neighbors="absent"')
+def check_outputs(answers: Any, outputs: int) -> NDArray[Any]:
+    """One round's outputs: a flat array of whole numbers below `outputs`."""
+    array = np.asarray(answers)
+    flat = array.ndim == 1 and array.dtype.kind in "iu"
+    if not flat or (len(array) and not 0 <= array.min() <= array.max() < outputs):
+        rule = f"A flat array of whole numbers from 0 to {outputs - 1}."
+        raise ProtocolError("These are not one round's outputs.", rule=rule)
+    return array
+
+
+def _read_counts(counts: Any, outputs: int, number: int) -> NDArray[np.int64]:
+    """One round's count vector: how many owners sent each output 0, 1, ..."""
+    try:
+        array = np.asarray(counts)
+        usable = array.shape == (outputs,) and array.dtype.kind in "iuf" and bool((np.abs(array) < _MOST_OWNERS).all())
+        whole = array.astype(np.int64) if usable else np.empty(0, np.int64)
+        usable = usable and bool((whole == array).all() and (whole >= 0).all())
+    except (TypeError, ValueError, OverflowError):
+        usable = False
+    if not usable:
+        rule = f"One whole number, not negative, for each of the outputs 0..{outputs - 1}."
+        raise ProtocolError(f"The counts of round {number} are not usable.", rule=rule)
+    return whole
+
+
+def read_probability(value: Any, name: str, *, strict: bool = False) -> Fraction:
+    """An exact probability from 0 to 1 (`strict`: between them), from a number or text such as "0.45" or "9/20"."""
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        if not isinstance(value, (int, np.integer, Fraction)):
+            # Text of a bounded length with a bounded exponent: "1e999999999" must not become a number of that size.
+            value = str(float(value) if isinstance(value, np.floating) else value).strip()
+            if not _TEXT.fullmatch(value):
+                raise ValueError
+        exact = Fraction(value)
+        if not 0 <= exact <= 1:
+            raise ValueError
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError):
+        raise ProtocolError(f"{name} must be a number from 0 to 1.", suggest=Argument(name, 0.45)) from None
+    if strict and exact in (0, 1):
+        raise ProtocolError(f"{name} must lie strictly between 0 and 1.", suggest=Argument(name, 0.45))
+    return exact
+
+
+def read_die(values: Any, sides: int, total: Fraction, name: str) -> tuple[Fraction, ...]:
+    """The probabilities of outputs 0..options, which must add up to `total` exactly; uniform when not given."""
+    if values is None:
+        return (total / sides,) * sides
+    if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
+        raise ProtocolError(f"{name} is not a list.", rule="One probability for each output.")
+    chances = tuple(read_probability(value, name) for value in values)
+    if len(chances) != sides:
+        rule, hint = (
+            "One for output 0 (none) and one for each option.",
+            ("leave out ", Argument(name), " for equal ones"),
+        )
+        raise ProtocolError(f"{name} has {len(chances)} probabilities for {sides} outputs.", rule=rule, suggest=hint)
+    if sum(chances) != total:
+        what = f"The probabilities of {name} add up to {float(sum(chances)):.10g}, not to {float(total):.10g}."
+        hint = ('fractions as text, such as "1/3", or leave out ', Argument(name), " for equal ones")
+        raise ProtocolError(what, rule="All probabilities of a round add up to 1.", suggest=hint)
+    return chances
+
+
+def read_options(options: Any) -> int:
+    """How many options there are besides "none"."""
+    what = f"options must be a whole number from 1 to {MAX_OPTIONS:,}."
+    return check_whole(options, 1, MAX_OPTIONS, ProtocolError(what, suggest=Argument("options", 11)))
+
+
+def _write(value: Any) -> Any:
+    """Text that `read_probability` reads back exactly: a decimal where one is exact and short, else a fraction."""
+    if isinstance(value, tuple):
+        return [_write(chance) for chance in value]
+    if not isinstance(value, Fraction):
+        return value
+    short = f"{float(value):.12g}"
+    return short if "e" not in short and Fraction(short) == value else f"{value.numerator}/{value.denominator}"

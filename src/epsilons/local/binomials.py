@@ -1,24 +1,39 @@
-"""Binomials for intervals and for the leakage of counts. Nothing here draws anything.
+"""Laws of counts, for intervals and for what published counts give away. Nothing here draws anything.
 
 A count of answers is Bin(n, a) + Bin(N - n, b): n owners who have the option name it with probability a, the other
 N - n with probability b < a. Sampling Privacy's difference of two rounds is the case b = 0.
+
+Counts leak to an observer who knows everyone else's answer. Sampling Privacy publishes each output's count in both
+rounds. The difference of the two counts of option v is the number of sampled owners among the n_v who have it: Bin(n_v,
+s) with the owner, Bin(n_v - 1, s) without. That pair is `difference_pair`. The counts of round one add something in a
+small crowd, since owners who answered an option in round one were not sampled: `crowd_pair` is the exact law of
+everything published. The difference alone is a function of that, so its delta is never larger; with a growing crowd the
+two become the same.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from functools import lru_cache
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from epsilons.errors import Argument, PlanError
+from epsilons.local.leakage import Pair
 
 #: Beyond so many standard deviations a binomial has less mass than a double can show beside 1.
 _INTERVAL_REACH = 12
 _LARGEST_VARIANCE = 10**8
 #: And beyond so many less than the smallest double: for deltas such as 1e-30.
-FAR_REACH = 40
+_FAR_REACH = 40
+#: The law of more owners of one option than this is bounded by the law of so many.
+MOST_ALIKE = 10_000_000
+_MOST_OUTCOMES = 30_000_000
 
 
 @lru_cache(maxsize=32)
@@ -42,32 +57,14 @@ def pmf_window(n: int, chance: float, reach: int = _INTERVAL_REACH) -> tuple[int
     return low, weights
 
 
-def at_least(seen: int, n: int, others: int, high: float, low: float) -> float:
-    """P(Bin(n, high) + Bin(others, low) >= seen)."""
-    return _tail(seen, n, others, high, low, lambda probabilities: np.cumsum(probabilities[::-1])[::-1], (1.0, 0.0))
-
-
-def at_most(seen: int, n: int, others: int, high: float, low: float) -> float:
-    """P(Bin(n, high) + Bin(others, low) <= seen)."""
-    return _tail(seen, n, others, high, low, np.cumsum, (0.0, 1.0))
-
-
-def _tail(
-    seen: int,
-    n: int,
-    others: int,
-    high: float,
-    low: float,
-    add_up: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    outside: tuple[float, float],
-) -> float:
-    """Sum over one binomial of its probability times the other's tail; `outside`: the tail left and right of it."""
+def _tail(seen: int, n: int, others: int, high: float, low: float, *, upper: bool) -> float:
+    """P(Bin(n, high) + Bin(others, low) >= seen), or <= seen: one binomial's probabilities times the other's tail."""
     first, one = pmf_window(n, high)
     second, two = pmf_window(others, low)
-    tails = add_up(two)
+    tails = np.cumsum(two[::-1])[::-1] if upper else np.cumsum(two)
     places = seen - (first + np.arange(len(one))) - second
     found = tails[np.clip(places, 0, len(tails) - 1)]
-    found = np.where(places < 0, outside[0], np.where(places >= len(tails), outside[1], found))
+    found = np.where(places < 0, float(upper), np.where(places >= len(tails), float(not upper), found))
     return min(1.0, float(one @ found))
 
 
@@ -83,17 +80,27 @@ def possible_sizes(seen: int, population: int, high: float, low: float, level: f
         return _normal_sizes(seen, population, high, low, NormalDist().inv_cdf(1 - miss))
     guess = (seen - population * low) / (high - low)
     spread = NormalDist().inv_cdf(1 - miss) * math.sqrt(max(1.0, population * low * (1 - low) + seen)) / (high - low)
-    lower = _first(
-        lambda n: at_least(seen, n, population - n, high, low) > miss, population, max(0, math.floor(guess - spread))
-    )
-    upper = _first(
-        lambda n: at_most(seen, n, population - n, high, low) <= miss, population, max(0, math.ceil(guess + spread))
-    )
+
+    def left_out(n: int, upper: bool) -> bool:
+        return _tail(seen, n, population - n, high, low, upper=upper) <= miss
+
+    lower = _first(lambda n: not left_out(n, True), population, max(0, math.floor(guess - spread)))
+    upper = _first(lambda n: left_out(n, False), population, max(0, math.ceil(guess + spread)))
     return min(lower, population), max(0, upper - 1)
 
 
+def size_intervals(
+    seen: NDArray[np.int64], population: int, high: Any, low: Any, level: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The possible sizes of many groups: the lower ends and the upper ends."""
+    keys = list(zip(*(one.tolist() for one in np.broadcast_arrays(seen, high, low)), strict=True))
+    known = {(n, a, b): possible_sizes(n, population, a, b, level) for n, a, b in set(keys)}
+    lows, highs = np.array([known[key] for key in keys], dtype=np.float64).T
+    return lows, highs
+
+
 def _normal_sizes(seen: int, population: int, high: float, low: float, z: float) -> tuple[int, int]:
-    """The same with a normal law: the n with |seen - E(n)| <= z sd(n) + 1/2, between roots of two quadratics.
+    """Possible sizes by the normal law: the n with |seen - E(n)| <= z sd(n) + 1/2, between roots of two quadratics.
 
     E(n) = N low + n (high - low), and Var(n) = N low (1 - low) + n (high (1 - high) - low (1 - low)).
     """
@@ -114,22 +121,91 @@ def _first(holds: Callable[[int], bool], largest: int, guess: int) -> int:
 
     Gallops from a guess, so that a good guess needs few looks.
     """
-    guess = min(guess, largest)
-    step = 1
-    if holds(guess):
-        known, low = guess, guess - 1
-        while low >= 0 and holds(low):
-            known, low, step = low, low - 2 * step, 2 * step
-        low = max(low, -1)
-    else:
-        low, known = guess, guess + 1
-        while known <= largest and not holds(known):
-            low, known, step = known, known + 2 * step, 2 * step
-        known = min(known, largest + 1)
-    while known - low > 1:
-        middle = (low + known) // 2
-        if holds(middle):
-            known = middle
-        else:
-            low = middle
-    return known
+    low, known, step, at = -1, largest + 1, 1, min(guess, largest)
+    while low < at < known:
+        low, known, at = (low, at, at - step) if holds(at) else (at, known, at + step)
+        step *= 2
+    return low + 1 + bisect_left(range(low + 1, known), True, key=holds)
+
+
+# What published counts give away --------------------------------------------------------------------------------------
+
+
+def difference_pair(count: int, sampling: float) -> Pair:
+    """The sampled among `count` owners of an option, with one of them and with that one absent.
+
+    A further owner adds the same independent coin to both, which is post-processing: delta falls with `count`, so the
+    pair of a smaller count bounds that of a larger one.
+    """
+    windows = _binomial(count, sampling), _binomial(count - 1, sampling)
+    start, stop = min(first for first, _ in windows), max(first + len(law) for first, law in windows)
+    one, two = (np.pad(law, (first - start, stop - first - len(law))) for first, law in windows)
+    return one, two
+
+
+def replaced_pair(count: int, other: int, sampling: float) -> Pair:
+    """The sampled of two options, if one owner moves from an option of `count` owners to one of `other` owners."""
+    stay, go = difference_pair(count, sampling)
+    joined, without = difference_pair(other + 1, sampling)
+    _check_size(len(stay) * len(without))
+    return np.outer(stay, without).ravel(), np.outer(go, joined).ravel()
+
+
+def crowd_size(count: int, others: int, other_values: bool) -> int:
+    """How many outcomes `crowd_pair` goes through."""
+    return (count + 1) * ((others if other_values else 0) + 1) * (count + others + 1)
+
+
+def crowd_pair(count: int, others: int, sampling: float, zero: float, *, other_values: bool) -> Pair:
+    """Both rounds' counts, with one owner of an option and with that owner's answer absent (they then answer as none).
+
+    d of the option's owners are sampled; a is the number of owners, of all, who answered an option in round one. The
+    others either have no option (binary), or an option each, so that k of them are seen to be sampled too. The latter
+    hides less, and is what is taken for several options.
+    """
+    named = 1 - sampling - zero
+    unsampled = named / (1 - sampling)
+    people = count + others
+    seen_too = others if other_values else 0
+    _check_size(crowd_size(count, others, other_values))
+    with_owner = np.zeros((count + 1, seen_too + 1, people + 1))
+    without = np.zeros_like(with_owner)
+    sampled, fewer = _full(count, sampling), _full(count - 1, sampling)
+    elsewhere = _full(seen_too, sampling)
+    quiet = _full(0 if other_values else others, named)
+    for d in range(count + 1):
+        for k in range(seen_too + 1):
+            rest = seen_too - k
+            law = np.convolve(_full(count - d + rest, unsampled), quiet)
+            with_owner[d, k, : len(law)] = sampled[d] * elsewhere[k] * law
+            if d < count:
+                law = np.convolve(np.convolve(_full(count - 1 - d + rest, unsampled), quiet), (1 - named, named))
+                without[d, k, : len(law)] = fewer[d] * elsewhere[k] * law
+    return with_owner.ravel(), without.ravel()
+
+
+def answers_pair(count: int, others: int, high: float, low: float) -> Pair:
+    """The number of Yes in one round of randomized response, if the last of `count` owners has a Yes, or a No."""
+    (_, one), (_, two) = _binomial(count - 1, high), _binomial(others, low)
+    _check_size(min(len(one), len(two)) * 100)
+    rest = np.convolve(one, two)
+    return np.convolve(rest, (1 - high, high)), np.convolve(rest, (1 - low, low))
+
+
+def _binomial(n: int, chance: float) -> tuple[int, NDArray[np.float64]]:
+    _check_size(math.ceil(2 * _FAR_REACH * math.sqrt(n * chance * (1 - chance))))
+    return pmf_window(n, chance, _FAR_REACH)
+
+
+def _full(n: int, chance: float) -> NDArray[np.float64]:
+    """All of 0..n; what lies beyond the window is too small for a double."""
+    start, law = _binomial(n, chance)
+    full = np.zeros(n + 1)
+    full[start : start + len(law)] = law
+    return full
+
+
+def _check_size(outcomes: int) -> None:
+    if outcomes > _MOST_OUTCOMES:
+        hint = ("smaller numbers, or leave out ", Argument("population"), " for the law in a large crowd")
+        raise PlanError("There are too many outcomes to go through.", rule=f"At most {_MOST_OUTCOMES:,}.", suggest=hint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,15 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments import ASSUMPTIONS, check_between, check_name
 from epsilons.display import html_table, show, text_table
-from epsilons.errors import PlanError, ProtocolError
+from epsilons.errors import Argument, PlanError
 from epsilons.local.leakage import Leakage, leakage_html, leakage_table
 
-Numbers = float | NDArray[np.float64]
 Bounds = Callable[[float], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
 _TALLEST_TABLE = 40
-_MOST_OWNERS = 1 << 53
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,21 +58,20 @@ class Estimate:
         return self._shaped(low), self._shaped(high)
 
     def named(self, labels: Sequence[str]) -> Estimate:
-        """The same, with the options' names in printouts."""
+        """With the options' names in printouts."""
         return replace(self, labels=tuple(labels))
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Plain values that survive JSON; an infinite epsilon is null."""
         low, high = self.bounds(check_level(level))
-        names = self._names()
         return {
             "respondents": self.respondents,
             "level": level,
             "options": [
                 {"option": name, "estimate": float(v), "error": float(e), "interval": [float(a), float(b)]}
-                for name, v, e, a, b in zip(names, self.values, self.errors, low, high, strict=True)
+                for name, v, e, a, b in zip(self._names(), self.values, self.errors, low, high, strict=True)
             ],
-            "leakage": [leakage_document(one) for one in self.leakages],
+            "leakage": [one.to_dict() for one in self.leakages],
             "notes": list(self.notes),
         }
 
@@ -82,16 +79,14 @@ class Estimate:
         """The estimate, then the paper's claim beside the true leakage."""
         head, rows, hidden = self._rows(level)
         below = [f"... and {hidden:,} more options."] if hidden else []
-        title = f"Estimated from {self.respondents:,} owners"
-        return "\n".join(
-            [title, "", text_table(head, rows), *below, "", leakage_table(self.leakages), *("", *self.notes)]
-        ).rstrip()
+        above = [f"Estimated from {self.respondents:,} owners", "", text_table(head, rows), *below, ""]
+        return "\n".join([*above, leakage_table(self.leakages), "", *self.notes]).rstrip()
 
     def _rows(self, level: float) -> tuple[tuple[str, ...], list[tuple[str, ...]], int]:
         low, high = self.bounds(check_level(level))
         head = ("option", "estimate", "error", f"{level:.4g} interval", "")
         rows: list[tuple[str, ...]] = [
-            (name, show(_rounded(v)), show(_rounded(e)), f"{show(_rounded(a))} to {show(_rounded(b))}", "")
+            (name, _show(v), _show(e), f"{_show(a)} to {_show(b)}", "")
             for name, v, e, a, b in zip(self._names(), self.values, self.errors, low, high, strict=True)
         ]
         return head, rows[:_TALLEST_TABLE], max(0, len(rows) - _TALLEST_TABLE)
@@ -101,7 +96,7 @@ class Estimate:
             return self.labels
         return ("yes",) if len(self.values) == 1 else tuple(str(v) for v in range(1, len(self.values) + 1))
 
-    def _shaped(self, numbers: NDArray[np.float64]) -> Numbers:
+    def _shaped(self, numbers: NDArray[np.float64]) -> float | NDArray[np.float64]:
         return float(numbers[0]) if len(numbers) == 1 else numbers.copy()
 
     def __str__(self) -> str:
@@ -113,48 +108,40 @@ class Estimate:
         return html_table(title, head, rows, self.notes) + leakage_html(self.leakages)
 
 
-def leakage_document(one: Leakage) -> dict[str, Any]:
-    """A leakage as plain values."""
-    return {
-        "view": one.view,
-        "sees": one.sees,
-        "paper_claims_epsilon": _finite(one.claim),
-        "true_epsilon": _finite(one.pure),
-        "epsilon": _finite(one.epsilon),
-        "delta": one.delta,
-        "neighbors": one.neighbors,
-        "exact": one.exact,
-    }
-
-
 def check_level(level: Any) -> float:
     """A level of confidence: a number between 0 and 1."""
-    if isinstance(level, bool) or not isinstance(level, (int, float, np.number)) or not 0 < float(level) < 1:
-        raise PlanError("This level is not usable.", rule="It lies between 0 and 1.", suggest="interval(0.95)")
-    return float(level)
+    refusal = PlanError("This level is not usable.", rule="Between 0 and 1.", suggest=Argument("level", 0.95))
+    return check_between(level, 0, 1, refusal)
 
 
-def read_counts(counts: Any, outputs: int, what: str) -> NDArray[np.int64]:
-    """One round's count vector: how many owners sent each output 0, 1, ..."""
-    try:
-        array = np.asarray(counts)
-        usable = array.ndim == 1 and array.dtype.kind in "iuf" and bool((np.abs(array) < _MOST_OWNERS).all())
-        whole = array.astype(np.int64) if usable else np.empty(0, np.int64)
-        usable = usable and bool((whole == array).all())
-    except (TypeError, ValueError, OverflowError):
-        usable = False
-    if not usable or len(whole) != outputs or whole.min() < 0:
-        raise ProtocolError(
-            f"The counts of {what} are not usable.",
-            rule=f"One whole number, not negative, for each of the outputs 0..{outputs - 1}.",
-            suggest="protocol.count(answers) makes them",
-        )
-    return whole
+def check_combination(assume: str, density: Any) -> float:
+    """How levels are combined: a known assumption, and a density between 0 and 1, which is returned."""
+    check_name("assume", assume, ASSUMPTIONS)
+    refusal = PlanError("This density is not usable.", rule="Between 0 and 1.", suggest=Argument("density", 0.5))
+    return check_between(density, 0, 1, refusal)
 
 
-def _finite(number: float | None) -> float | None:
-    return None if number is None or math.isinf(number) else number
+def split_variance(sizes: NDArray[np.float64], weights: NDArray[np.float64], assume: str) -> float:
+    """What the split of an option's n owners over levels adds to the variance, per n (N - n), if it is by chance.
+
+    `weights` are per owner and add up to 1 over all N owners. Where nothing is assumed they are equal, and it is 0.
+    """
+    people = float(sizes.sum())
+    if assume != "unrelated" or people <= 1:
+        return 0.0
+    return max(0.0, float(sizes @ weights**2) - 1 / people) * people / (people - 1)
 
 
-def _rounded(number: float) -> float:
-    return round(float(number), 1)
+def solve_counts(
+    values: NDArray[np.float64], people: float, fixed: float, extra: float, split: float, z: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The n with (value - n)^2 <= fixed + z^2 (extra n + split n (people - n)): between the roots of a quadratic."""
+    a = 1 + z**2 * split
+    b = -2 * values - z**2 * (extra + split * people)
+    c = values**2 - fixed
+    root = np.sqrt(np.maximum(0, b**2 - 4 * a * c))
+    return np.clip((-b - root) / (2 * a), 0, people), np.clip((-b + root) / (2 * a), 0, people)
+
+
+def _show(number: float) -> str:
+    return show(round(float(number), 1))

@@ -1,4 +1,4 @@
-"""What somebody who sees part of a collection learns about one owner: epsilon, and where that is infinite, delta.
+"""What an observer who sees part of a collection learns about one owner: epsilon, and where that is infinite, delta.
 
 An observer's view is a pair of laws: of what they see if the owner's answer is the one, and if it is the other. The
 loss holds with (epsilon, delta) if, for both orders of the pair, sum(max(0, P - e^epsilon Q)) <= delta (the hockey-
@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.arguments import check_between
 from epsilons.display import html_table, text_table
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,15 +62,15 @@ class Leakage:
         pure: float,
         pairs: Sequence[Pair],
         *,
-        epsilon: float | None,
-        claim: float | None,
+        epsilon: float | None = None,
+        claim: float | None = None,
         neighbors: str = "replace",
         exact: bool = True,
     ) -> Leakage:
         """At the epsilon asked for, or at the pure one."""
         asked = pure if epsilon is None else check_epsilon(epsilon)
-        delta = 0.0 if asked >= pure and math.isfinite(pure) else smallest_delta(pairs, asked)
-        return cls(view, sees, pure, asked, delta, claim, neighbors, exact, tuple(pairs))
+        one = cls(view, sees, pure, asked, 0.0, claim, neighbors, exact, tuple(pairs))
+        return replace(one, delta=one.delta_at(asked))
 
     def delta_at(self, epsilon: float) -> float:
         """The smallest delta with which an epsilon holds."""
@@ -77,8 +79,8 @@ class Leakage:
 
     def epsilon_at(self, delta: float) -> float:
         """The smallest epsilon that holds but for probability delta; infinite where there is none."""
-        if math.isnan(delta) or not 0 <= delta <= 1:
-            raise PlanError(f"A delta of {delta!r} is not allowed.", rule="From 0 to 1.", suggest="delta=1e-6")
+        refusal = PlanError("This delta is not usable.", rule="From 0 to 1.", suggest=Argument("delta", 1e-6))
+        check_between(delta, 0, 1, refusal, ends=True)
         if self.delta_at(0.0) <= delta:
             return 0.0
         low, high = 0.0, min(self.pure, _LARGEST_EPSILON)
@@ -96,6 +98,13 @@ class Leakage:
     def plot(self, axes: Axes | None = None) -> Axes:
         """Delta against epsilon."""
         return draw_leakages([self], axes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that survive JSON; an infinite epsilon is null."""
+        numbers = {"paper_claims_epsilon": self.claim, "true_epsilon": self.pure, "epsilon": self.epsilon}
+        finite = {name: None if n is None or math.isinf(n) else n for name, n in numbers.items()}
+        rest = {"delta": self.delta, "neighbors": self.neighbors, "exact": self.exact}
+        return {"view": self.view, "sees": self.sees, **finite, **rest}
 
     def __str__(self) -> str:
         return leakage_table([self])
@@ -124,7 +133,7 @@ def leakage_table(leakages: Sequence[Leakage]) -> str:
 
 
 def leakage_html(leakages: Sequence[Leakage], title: str = "Leakage") -> str:
-    """The same for a notebook."""
+    """The claim and the truth as a table for a notebook."""
     return html_table(title, HEAD, [_cells(one) for one in leakages], _notes(leakages))
 
 
@@ -135,9 +144,8 @@ def _cells(one: Leakage) -> tuple[str, ...]:
 
 
 def _notes(leakages: Sequence[Leakage]) -> list[str]:
-    if not any(math.isinf(one.pure) for one in leakages):
-        return []
-    return ["Infinite: some outcome gives an answer away for certain; delta bounds how likely that is."]
+    note = "Infinite: some outcome gives an answer away for certain; delta bounds how likely that is."
+    return [note] if any(math.isinf(one.pure) for one in leakages) else []
 
 
 def show_epsilon(epsilon: float) -> str:
@@ -153,21 +161,19 @@ def show_delta(one: Leakage) -> str:
 def smallest_delta(pairs: Sequence[Pair], epsilon: float) -> float:
     """max over the pairs and both orders of sum(max(0, P - e^epsilon Q))."""
     worst = 0.0
-    for one, two in pairs:
-        for p, q in ((one, two), (two, one)):
-            certain = epsilon > _LARGEST_EPSILON
-            over = np.where(q > 0, 0.0, p) if certain else np.maximum(0.0, p - math.exp(epsilon) * q)
-            worst = max(worst, math.fsum(over))
+    for p, q in (order for one, two in pairs for order in ((one, two), (two, one))):
+        certain = epsilon > _LARGEST_EPSILON
+        over = np.where(q > 0, 0.0, p) if certain else np.maximum(0.0, p - math.exp(epsilon) * q)
+        worst = max(worst, math.fsum(over))
     return min(1.0, worst)
 
 
 def check_epsilon(epsilon: float) -> float:
     """An epsilon at which a delta is asked for: a number that is not negative; infinity asks for certainties."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, (int, float, np.number)) or not float(epsilon) >= 0:
-        raise PlanError("This epsilon is not usable.", rule="It is a number from 0 on.", suggest="epsilon=1")
-    return float(epsilon)
+    refusal = PlanError("This epsilon is not usable.", rule="A number from 0 on.", suggest=Argument("epsilon", 1))
+    return check_between(epsilon, 0, math.inf, refusal, ends=True)
 
 
-def log_ratio(more: float, less: float) -> float:
-    """ln(more / less), infinite if less is 0."""
-    return math.inf if less <= 0 else math.log1p((more - less) / less)
+def log_loss(signal: Fraction, noise: Fraction) -> float:
+    """ln(1 + signal/noise), the loss of an output that the truth adds `signal` to; infinite without noise."""
+    return math.inf if noise == 0 else math.log1p(signal / noise)

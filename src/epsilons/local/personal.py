@@ -2,20 +2,21 @@
 
 Level j answers by randomized response at its epsilon: the truth with p_j, else a uniform output. A level's estimate of
 the share of an option has variance v_j/n_j with v_j = l_j(1 - l_j)/p_j^2, l_j = (1 - p_j)/outputs; for two outputs that
-is e^eps/(e^eps - 1)^2. Levels are combined with weights that are public facts, so nobody's answer moves them:
+is e^eps/(e^eps - 1)^2. Levels are combined with weights that are public facts, so no answer moves them:
 
 - `assume="unrelated"` (preferences say nothing about answers): weight per owner u_j prop. to
   1/(v_j + density(1 - density)), inverse to the variance of one owner's report, capped as below;
 - `assume="nothing"`: every owner counts alike, which is unbiased however answers follow preferences.
 
 One owner moves the estimated count by at most N u_j/p_j, by lying about anything. At u_j prop. to 1/v_j that is about
-2 sinh(eps): somebody who claims the smallest epsilon moves least. Somebody who claims the largest moves most, so what
+2 sinh(eps): an owner who claims the smallest epsilon moves least. One who claims the largest moves most, so what
 remains is capped: u_j <= cap p_j/N. No weights at all bring it below N/sum(n_j p_j); the default cap is twice that.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any
@@ -24,12 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.display import text_table
-from epsilons.errors import DataError, PlanError, ProtocolError
+from epsilons.errors import Argument, DataError, PlanError, ProtocolError
 from epsilons.guarantee import PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, Guarantee, to_epsilon
-from epsilons.local.base import Outputs, read_truths
-from epsilons.local.estimate import Estimate
+from epsilons.local.base import Outputs, check_outputs, read_options, read_truths
+from epsilons.local.estimate import Estimate, check_combination, solve_counts, split_variance
 from epsilons.local.leakage import SECOND_ROUND, Leakage
-from epsilons.local.probability import read_options
 from epsilons.local.randomized_response import RandomizedResponse, truth_chance
 from epsilons.noise import Entropy, system
 from epsilons.preferences import Levels, Roster, roster_of
@@ -54,15 +54,9 @@ class PersonalResponse:
         self.roster: Roster = roster_of(epsilons)
         if not len(self.roster):
             raise DataError("There are no owners.", rule="One epsilon for each owner.", suggest="[0.5, 1.0]")
-
-    @property
-    def levels(self) -> Levels:
-        """The distinct epsilons, ascending, and how many owners stand at each."""
-        return self.roster.levels
-
-    @property
-    def outputs(self) -> int:
-        return self.options + 1
+        #: The distinct epsilons, ascending, and how many owners stand at each.
+        self.levels: Levels = self.roster.levels
+        self.outputs = self.options + 1
 
     @cached_property
     def protocols(self) -> tuple[RandomizedResponse | None, ...]:
@@ -78,17 +72,12 @@ class PersonalResponse:
         p = np.array([1.0 if protocol is None else float(protocol.truth) for protocol in self.protocols])
         return p, (1 - p) / self.outputs
 
-    # Owners -----------------------------------------------------------------------------------------------------------
-
     def respond(self, truths: Any, *, entropy: Entropy | None = None) -> tuple[Outputs]:
         """What owners send, in the order of the epsilons. One owner alone: RandomizedResponse(epsilon=...)."""
         cleaned, single = read_truths(truths, self.options)
         if single or len(cleaned) != len(self.roster):
-            raise DataError(
-                "Truths and epsilons do not match.",
-                rule=f"One truth for each of the {len(self.roster):,} epsilons.",
-                suggest="RandomizedResponse(epsilon=epsilon).respond(truth) for one owner",
-            )
+            rule = f"One truth for each of the {len(self.roster):,} epsilons."
+            raise DataError("Truths and epsilons do not match.", rule=rule, suggest="RandomizedResponse for one owner")
         entropy = system() if entropy is None else entropy
         answers = cleaned.copy()
         for code, protocol in enumerate(self.protocols):
@@ -99,22 +88,12 @@ class PersonalResponse:
 
     def count(self, answers: Any) -> NDArray[np.int64]:
         """The answers' counts: a row per level, a column per output."""
-        array = np.asarray(answers)
-        if (
-            array.shape != (len(self.roster),)
-            or array.dtype.kind not in "iu"
-            or not 0 <= array.min() <= array.max() < self.outputs
-        ):
-            raise ProtocolError(
-                "These are not the owners' outputs.",
-                rule=f"For each owner a whole number from 0 to {self.outputs - 1}, in the order of the epsilons.",
-                suggest="protocol.count(*protocol.respond(truths))",
-            )
+        array = check_outputs(answers, self.outputs)
+        if len(array) != len(self.roster):
+            raise ProtocolError("Answers and epsilons do not match.", rule="One answer for each owner, in their order.")
         cells = self.roster.codes.astype(np.int64) * self.outputs + array
         table = np.bincount(cells, minlength=len(self.levels.grants) * self.outputs)
         return table.reshape(-1, self.outputs).astype(np.int64)
-
-    # The collector ----------------------------------------------------------------------------------------------------
 
     def weights(
         self, *, assume: str = "unrelated", density: float = 0.5, cap: float | None = None
@@ -122,27 +101,19 @@ class PersonalResponse:
         """What one owner's report counts for, per level; over all owners this adds up to 1. From public facts only."""
         sizes, (p, low) = np.array(self.levels.sizes, dtype=np.float64), self._chances
         people = sizes.sum()
-        if assume not in ("unrelated", "nothing"):
-            raise PlanError("Unknown assumption.", rule='"unrelated" or "nothing".', suggest='assume="unrelated"')
-        if isinstance(density, bool) or not isinstance(density, (int, float)) or not 0 < density < 1:
-            raise PlanError("This density is not usable.", rule="It lies between 0 and 1.", suggest="density=0.5")
+        density = check_combination(assume, density)
         least = people / float(sizes @ p)
         if assume == "nothing":
             reached = float((1 / p).max())
             if cap is not None and cap < reached:
-                raise PlanError(
-                    f"A cap of {cap:.4g} is out of reach.",
-                    rule=f"When everybody counts alike, one owner moves the count by up to {reached:.4g}.",
-                    suggest='assume="unrelated"',
-                )
+                rule = f"When every owner counts alike, one moves the count by up to {reached:.4g}."
+                raise PlanError("This cap is out of reach.", rule=rule, suggest=Argument("assume", "unrelated"))
             return np.full(len(sizes), 1 / people)
         most = _DEFAULT_CAP * least if cap is None else float(cap)
         if not most >= least:
-            raise PlanError(
-                f"A cap of {most:.4g} is out of reach.",
-                rule=f"With these epsilons somebody moves the count by at least {least:.4g}, whatever the weights.",
-                suggest=f"cap={math.ceil(least * 100) / 100}",
-            )
+            rule = f"With these epsilons one owner moves the count by at least {least:.4g}, whatever the weights."
+            hint = Argument("cap", math.ceil(least * 100) / 100)
+            raise PlanError("This cap is out of reach.", rule=rule, suggest=hint)
         base = 1 / (low * (1 - low) / p**2 + density * (1 - density))
         return _fill(base, most * p / people, sizes)
 
@@ -151,43 +122,13 @@ class PersonalResponse:
     ) -> dict[float, float]:
         """{epsilon: the most by which one owner who claims it moves an estimated count, however they cheat}."""
         weights = self.weights(assume=assume, density=density, cap=cap)
-        moved = weights * len(self.roster) / self._chances[0]
-        return {to_epsilon(grant): float(move) for grant, move in zip(self.levels.grants, moved, strict=True)}
+        moves = weights * len(self.roster) / self._chances[0]
+        return dict(zip(map(to_epsilon, self.levels.grants), moves.tolist(), strict=True))
 
     def estimate(
         self, counts: Any, *, assume: str = "unrelated", density: float = 0.5, cap: float | None = None
     ) -> Estimate:
         """How many owners have each option, from `count(answers)`."""
-        table = self._read_table(counts)
-        weights = self.weights(assume=assume, density=density, cap=cap)
-        sizes, (p, low) = np.array(self.levels.sizes, dtype=np.float64), self._chances
-        people = sizes.sum()
-        values = people * ((weights / p) @ (table[:, 1:] - (sizes * low)[:, None]))
-        # Var(n) = alike + n*extra from the coins, + what the split of n owners over levels adds if it is by chance.
-        alike = people**2 * float(weights**2 * sizes / p**2 @ (low * (1 - low)))
-        high = low + p
-        extra = people * float(weights**2 * sizes / p**2 @ (high * (1 - high) - low * (1 - low)))
-        split = 0.0
-        if assume == "unrelated" and people > 1:
-            split = max(0.0, float(sizes @ weights**2) - 1 / people) * people / (people - 1)
-
-        def variance(n: NDArray[np.float64]) -> NDArray[np.float64]:
-            spread: NDArray[np.float64] = alike + n * extra + split * n * (people - n)
-            return np.maximum(spread, 0)
-
-        def bounds(level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            z = NormalDist().inv_cdf((1 + level) / 2)
-            return _solve(values, people, alike, extra, split, z)
-
-        errors = np.sqrt(variance(np.clip(values, 0, people)))
-        moved = self.influence(assume=assume, density=density, cap=cap)
-        note = f"One owner who cheats moves a count by at most {max(moved.values()):.4g}; "
-        note += f"by claiming the smallest epsilon, by {moved[min(moved)]:.4g}."
-        if assume == "unrelated":
-            note += " Levels are combined as if preferences said nothing about answers."
-        return Estimate(values, errors, int(people), self.leakages, bounds, notes=(note,))
-
-    def _read_table(self, counts: Any) -> NDArray[np.int64]:
         try:
             table = np.asarray(counts)
             usable = table.dtype.kind in "iu" and table.shape == (len(self.levels.sizes), self.outputs)
@@ -195,23 +136,37 @@ class PersonalResponse:
         except (TypeError, ValueError):
             usable = False
         if not usable:
-            raise ProtocolError(
-                "The counts are not usable.",
-                rule="A row for each level with as many answers as it has owners, a column for each output.",
-                suggest="protocol.count(answers)",
-            )
-        return table.astype(np.int64)
+            rule = "A row for each level with as many answers as it has owners, a column for each output."
+            raise ProtocolError("The counts are not usable.", rule=rule)
+        weights = self.weights(assume=assume, density=density, cap=cap)
+        sizes, (p, low) = np.array(self.levels.sizes, dtype=np.float64), self._chances
+        people = sizes.sum()
+        values = people * ((weights / p) @ (table[:, 1:].astype(np.int64) - (sizes * low)[:, None]))
+        # Var(n) = alike + n*extra from the coins, + what the split of n owners over levels adds if it is by chance.
+        alike = people**2 * float(weights**2 * sizes / p**2 @ (low * (1 - low)))
+        high = low + p
+        extra = people * float(weights**2 * sizes / p**2 @ (high * (1 - high) - low * (1 - low)))
+        split = split_variance(sizes, weights, assume)
 
-    # Observers --------------------------------------------------------------------------------------------------------
+        def bounds(level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            z = NormalDist().inv_cdf((1 + level) / 2)
+            return solve_counts(values, people, z**2 * alike, extra, split, z)
+
+        n = np.clip(values, 0, people)
+        errors = np.sqrt(np.maximum(alike + n * extra + split * n * (people - n), 0))
+        moves = weights * people / p
+        note = f"One owner who cheats moves a count by at most {moves.max():.4g}; "
+        note += f"by claiming the smallest epsilon, by {moves[0]:.4g}."
+        if assume == "unrelated":
+            note += " Levels are combined as if preferences said nothing about answers."
+        return Estimate(values, errors, int(people), self.leakages, bounds, notes=(note,))
 
     def leakage(self, epsilon: float | None = None) -> Leakage:
         """What an answer gives away about an owner of one level; without a level, of the most open private one.
 
         There is one round, and published counts give away no more than the answers.
         """
-        found = {
-            to_epsilon(grant): one for grant, one in zip(self.levels.grants, self.leakages(every=True), strict=True)
-        }
+        found = dict(zip(map(to_epsilon, self.levels.grants), self.leakages(every=True), strict=True))
         asked = max((e for e in found if math.isfinite(e)), default=math.inf) if epsilon is None else epsilon
         if asked not in found:
             raise PlanError("There is no such level.", suggest=f"one of {', '.join(f'{e:.6g}' for e in found)}")
@@ -224,35 +179,27 @@ class PersonalResponse:
             sees = f"an answer of an owner at {self.levels.name(grant)}"
             if protocol is None:
                 ends = (np.array([1.0, 0.0]), np.array([0.0, 1.0]))
-                found.append(Leakage.of(SECOND_ROUND, sees, math.inf, [ends], epsilon=None, claim=None))
+                found.append(Leakage.of(SECOND_ROUND, sees, math.inf, [ends]))
             else:
-                one = protocol.leakage(SECOND_ROUND)
-                found.append(Leakage.of(SECOND_ROUND, sees, one.pure, one.pairs, epsilon=None, claim=one.claim))
+                found.append(replace(protocol.leakage(SECOND_ROUND), sees=sees))
         return tuple(found) if every or len(found) <= _ROWS_IN_A_TABLE else (found[0], found[-1])
 
     @property
     def guarantee(self) -> Guarantee:
         """The promise in the form that composes with other releases."""
         caveats = (ROSTER_IS_PUBLIC, *((PUBLIC_PEOPLE,) if None in self.levels.grants else ()))
-        losses = tuple((grant, grant) for grant in self.levels.grants)
-        return Guarantee(
-            neighbors="replace", losses=losses, caveats=caveats, imputes=True, rounded=self.levels.rounding_loss > 0
-        )
+        losses, rounded = tuple((grant, grant) for grant in self.levels.grants), self.levels.rounding_loss > 0
+        return Guarantee(neighbors="replace", losses=losses, caveats=caveats, imputes=True, rounded=rounded)
 
     def __str__(self) -> str:
-        weights, moved = self.weights(), self.influence()
+        weights, p = self.weights() * len(self.roster), self._chances[0]
+        numbers = zip(self.levels.grants, self.levels.sizes, p, weights, strict=True)
         rows = [
-            (
-                self.levels.name(grant),
-                f"{size:,}",
-                f"{p:.4g}",
-                f"{u * len(self.roster):.4g}",
-                f"{moved[to_epsilon(grant)]:.4g}",
-            )
-            for grant, size, p, u in zip(self.levels.grants, self.levels.sizes, self._chances[0], weights, strict=True)
+            (self.levels.name(grant), f"{size:,}", f"{truth:.4g}", f"{u:.4g}", f"{u / truth:.4g}")
+            for grant, size, truth, u in numbers
         ]
         head = ("epsilon", "owners", "truth with", "weight", "moves a count by at most")
-        return f"Randomized response at everybody's own epsilon, {self.options} option(s)\n\n{text_table(head, rows)}"
+        return f"Randomized response at every owner's epsilon, {self.options} option(s)\n\n{text_table(head, rows)}"
 
 
 def _fill(base: NDArray[np.float64], most: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -265,14 +212,3 @@ def _fill(base: NDArray[np.float64], most: NDArray[np.float64], sizes: NDArray[n
             break
         free[place], room = False, room - sizes[place] * most[place]
     return weights
-
-
-def _solve(
-    values: NDArray[np.float64], people: float, alike: float, extra: float, split: float, z: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The n with (value - n)^2 <= z^2 (alike + extra n + split n (people - n)): between the roots of a quadratic."""
-    a = 1 + z**2 * split
-    b = -2 * values - z**2 * (extra + split * people)
-    c = values**2 - z**2 * alike
-    root = np.sqrt(np.maximum(0, b**2 - 4 * a * c))
-    return np.clip((-b - root) / (2 * a), 0, people), np.clip((-b + root) / (2 * a), 0, people)

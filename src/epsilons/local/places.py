@@ -2,22 +2,26 @@
 
 A grid turns coordinates into a cell's id, a whole number above 0; 0 is outside. A `Region` is the list of cells that a
 survey asks about, which is public and chosen beforehand: the truth of an owner in its k-th cell is k, elsewhere 0.
+`read_checkins` reads files of check-ins: user, time, latitude, longitude, place.
 """
 
 from __future__ import annotations
 
+import gzip
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import DataError, PlanError, ProtocolError
+from epsilons.arguments import check_whole
+from epsilons.errors import Argument, DataError, PlanError, ProtocolError
+from epsilons.local.base import MAX_OPTIONS
 from epsilons.local.estimate import Estimate
-from epsilons.local.probability import MAX_OPTIONS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,31 +34,9 @@ Outline = list[tuple[float, float]]
 _MILES_PER_DEGREE = 69.0547  # of a great circle of radius 3,958.8 miles, at 4 digits more than a cell needs
 
 
-class Grid(Protocol):
-    """A division of the map into cells."""
-
-    def cells(self, latitudes: Any, longitudes: Any) -> NDArray[np.uint64]:
-        """The id of the cell of each point; 0 outside."""
-
-    def cells_in(self, box: Box) -> list[int]:
-        """The ids of the cells whose centre lies in a box."""
-
-    def outline(self, cell: int) -> Outline:
-        """A cell's corners."""
-
-    def label(self, cell: int) -> str:
-        """A cell's name, from which `cell_of` gets the id back."""
-
-    def cell_of(self, label: str) -> int:
-        """The id that a label names."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The grid as plain values."""
-
-
 @dataclass(frozen=True)
 class SquareGrid:
-    """Paper 3's grid (section 4): squares of .15 miles in a square of 9,500 by 9,500 miles, with 32-bit ids.
+    """Joy's grid (section 4): squares of .15 miles in a square of 9,500 by 9,500 miles, with 32-bit ids.
 
     63,333 cells on each side are 4,011,068,889 in all, below 2^32. Ids count from 1, row by row from the south-west.
     Miles are measured along the meridian and along the centre's parallel, so squares are true near the centre.
@@ -71,8 +53,8 @@ class SquareGrid:
 
     def __post_init__(self) -> None:
         latitude, longitude = self.center
-        usable = abs(latitude) < 85 and abs(longitude) <= 180 and 0 < self.miles < 1000 and 0 < self.side <= 65_535
-        if not usable:
+        on_the_map = abs(latitude) < 85 and abs(longitude) <= 180
+        if not (on_the_map and 0 < self.miles < 1000 and 0 < self.side <= 65_535):
             raise PlanError("This grid is not usable.", rule="A centre in degrees, at most 65,535 cells a side.")
 
     @property
@@ -82,21 +64,22 @@ class SquareGrid:
         return height, height / math.cos(math.radians(self.center[0]))
 
     def cells(self, latitudes: Any, longitudes: Any) -> NDArray[np.uint64]:
+        """The id of the cell of each point; 0 outside."""
         latitude, longitude = read_points(latitudes, longitudes)
         height, width = self._degrees
         east = (longitude - self.center[1] + 180) % 360 - 180
         rows = np.floor((latitude - self.center[0]) / height + self.side / 2)
         columns = np.floor(east / width + self.side / 2)
         inside = (rows >= 0) & (rows < self.side) & (columns >= 0) & (columns < self.side)
-        ids = np.where(inside, 1 + rows * self.side + columns, 0)
-        return ids.astype(np.uint64)
+        return np.where(inside, 1 + rows * self.side + columns, 0).astype(np.uint64)
 
     def cells_in(self, box: Box) -> list[int]:
+        """The ids of the cells whose centre lies in a box."""
         south, west, north, east = check_box(box)
         height, width = self._degrees
         rows = self._between((south - self.center[0]) / height, (north - self.center[0]) / height)
         columns = self._between((west - self.center[1]) / width, (east - self.center[1]) / width)
-        check_number(len(rows) * len(columns))
+        check_cells(len(rows) * len(columns))
         return [1 + row * self.side + column for row in rows for column in columns]
 
     def _between(self, low: float, high: float) -> range:
@@ -105,6 +88,7 @@ class SquareGrid:
         return range(max(0, first), min(self.side - 1, last) + 1)
 
     def outline(self, cell: int) -> Outline:
+        """A cell's corners."""
         row, column = divmod(cell - 1, self.side)
         height, width = self._degrees
         south = self.center[0] + (row - self.side / 2) * height
@@ -112,15 +96,18 @@ class SquareGrid:
         return [(south, west), (south, west + width), (south + height, west + width), (south + height, west)]
 
     def label(self, cell: int) -> str:
+        """A cell's name, from which `cell_of` gets the id back."""
         return f"cell {cell}"
 
     def cell_of(self, label: str) -> int:
+        """The id that a label names."""
         number = label.removeprefix("cell ")
         if not (number.isdecimal() and number.isascii() and len(number) <= 10 and 0 < int(number) <= self.side**2):
-            raise ProtocolError("A label is no cell of the grid.", rule="cell and a number.", suggest="cell 2005559445")
+            raise _unknown_cell("cell 2005559445")
         return int(number)
 
     def to_dict(self) -> dict[str, Any]:
+        """The grid as plain values."""
         return {"grid": "square", "center": list(self.center), "miles": self.miles, "side": self.side}
 
 
@@ -131,10 +118,8 @@ class H3Grid:
     resolution: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.resolution, bool) or not isinstance(self.resolution, int) or not 0 <= self.resolution <= 15:
-            raise PlanError(
-                "This resolution is not usable.", rule="A whole number from 0 to 15.", suggest="resolution=8"
-            )
+        what = "resolution must be a whole number from 0 to 15."
+        check_whole(self.resolution, 0, 15, PlanError(what, suggest=Argument("resolution", 8)))
 
     def cells(self, latitudes: Any, longitudes: Any) -> NDArray[np.uint64]:
         h3 = _h3()
@@ -150,9 +135,9 @@ class H3Grid:
         south, west, north, east = check_box(box)
         shape = h3.LatLngPoly([(south, west), (south, east), (north, east), (north, west)])
         area = h3.average_hexagon_area(self.resolution, unit="km^2")
-        check_number(int((north - south) * (east - west) * 111.0**2 * math.cos(math.radians(south)) / area / 2))
+        check_cells(int((north - south) * (east - west) * 111.0**2 * math.cos(math.radians(south)) / area / 2))
         found = sorted(h3.str_to_int(cell) for cell in h3.h3shape_to_cells(shape, self.resolution))
-        check_number(len(found))
+        check_cells(len(found))
         return found
 
     def outline(self, cell: int) -> Outline:
@@ -165,13 +150,15 @@ class H3Grid:
     def cell_of(self, label: str) -> int:
         h3, text = _h3(), label.removeprefix("h3 ")
         if not h3.is_valid_cell(text):
-            raise ProtocolError(
-                "A label is no cell of the grid.", rule="h3 and an index.", suggest="h3 882a100d25fffff"
-            )
+            raise _unknown_cell("h3 882a100d25fffff")
         return int(h3.str_to_int(text))
 
     def to_dict(self) -> dict[str, Any]:
         return {"grid": "h3", "resolution": self.resolution}
+
+
+#: A division of the map into cells.
+Grid = SquareGrid | H3Grid
 
 
 def grid_from(document: Mapping[str, Any]) -> Grid:
@@ -185,9 +172,7 @@ def grid_from(document: Mapping[str, Any]) -> Grid:
             return SquareGrid(center, float(document.get("miles", 0.15)), int(document.get("side", 63_333)))
     except (KeyError, TypeError, ValueError):
         pass
-    raise ProtocolError(
-        "The grid is not usable.", rule='A grid "h3" or "square" with its numbers.', suggest='grid = "h3"'
-    )
+    raise ProtocolError("The grid is not usable.", rule='A grid "h3" or "square" with its numbers.')
 
 
 @dataclass(frozen=True)
@@ -202,9 +187,7 @@ class Region:
         """All cells in a box."""
         ids = tuple(grid.cells_in(box))
         if not ids:
-            raise PlanError(
-                "No cell lies in the box.", rule="A cell counts if its centre does.", suggest="a larger box"
-            )
+            raise PlanError("No cell's centre lies in the box.", suggest="a larger box")
         return cls(grid, ids)
 
     def __len__(self) -> int:
@@ -213,8 +196,9 @@ class Region:
     def numbers(self, latitudes: Any, longitudes: Any) -> NDArray[np.uint32]:
         """Owners' truths: the number of their cell, 1 for the first one, 0 elsewhere."""
         cells = self.grid.cells(latitudes, longitudes)
-        order = np.argsort(np.array(self.ids, dtype=np.uint64))
-        ordered = np.array(self.ids, dtype=np.uint64)[order]
+        ids = np.array(self.ids, dtype=np.uint64)
+        order = np.argsort(ids)
+        ordered = ids[order]
         places = np.minimum(np.searchsorted(ordered, cells), len(ordered) - 1)
         return np.where(ordered[places] == cells, order[places] + 1, 0).astype(np.uint32)
 
@@ -238,9 +222,7 @@ class Region:
 
         values = numbers.values if isinstance(numbers, Estimate) else np.asarray(numbers, dtype=np.float64)
         if values.shape != (len(self),):
-            raise DataError(
-                "Numbers and cells do not match.", rule="One number per cell.", suggest="an estimate of them"
-            )
+            raise DataError("Numbers and cells do not match.", rule="One number per cell.")
         # An estimate may be below 0; a picture of people starts there.
         return plot_map(list(self.outlines()), np.maximum(values, 0), "people", title, axes)
 
@@ -248,14 +230,11 @@ class Region:
 def read_points(latitudes: Any, longitudes: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Two arrays of degrees; a point that is none (missing, not finite, beyond a pole) is moved outside every grid."""
     try:
-        latitude = np.atleast_1d(np.asarray(latitudes, dtype=np.float64))
-        longitude = np.atleast_1d(np.asarray(longitudes, dtype=np.float64))
+        latitude, longitude = (np.atleast_1d(np.asarray(one, dtype=np.float64)) for one in (latitudes, longitudes))
     except (TypeError, ValueError):
-        raise DataError("Coordinates are not numbers.", rule="Degrees.", suggest="cells([48.86], [2.29])") from None
+        raise DataError("Coordinates are not numbers.", rule="Degrees.", suggest="[48.86] and [2.29]") from None
     if latitude.ndim != 1 or latitude.shape != longitude.shape:
-        raise DataError(
-            "Latitudes and longitudes do not match.", rule="One of each per point.", suggest="two flat lists"
-        )
+        raise DataError("Latitudes and longitudes do not match.", rule="Two flat lists of equal length.")
     lost = ~(np.isfinite(latitude) & np.isfinite(longitude) & (np.abs(latitude) <= 90) & (np.abs(longitude) <= 540))
     return np.where(lost, 1e6, latitude), np.where(lost, 0.0, longitude)
 
@@ -264,20 +243,20 @@ def check_box(box: Box) -> Box:
     """South below north, west below east."""
     south, west, north, east = box
     if not (-90 <= south < north <= 90 and -180 <= west < east <= 180):
-        raise PlanError(
-            "This box is not usable.",
-            rule="(south, west, north, east) in degrees.",
-            suggest="(40.6, -74.1, 40.9, -73.8)",
-        )
+        rule, hint = "South, west, north, east in degrees.", Argument("box", (40.6, -74.1, 40.9, -73.8))
+        raise PlanError("This box is not usable.", rule=rule, suggest=hint)
     return box
 
 
-def check_number(cells: int) -> None:
+def check_cells(cells: int) -> None:
     """No more cells than a protocol has options."""
     if cells > MAX_OPTIONS:
-        raise PlanError(
-            "There are too many cells.", rule=f"At most {MAX_OPTIONS:,}.", suggest="a smaller box or larger cells"
-        )
+        hint = "a smaller box or larger cells"
+        raise PlanError("There are too many cells.", rule=f"At most {MAX_OPTIONS:,}.", suggest=hint)
+
+
+def _unknown_cell(suggest: str) -> ProtocolError:
+    return ProtocolError("A label is not a cell of the grid.", suggest=suggest)
 
 
 def _h3() -> ModuleType:
@@ -287,3 +266,54 @@ def _h3() -> ModuleType:
         raise PlanError("The H3 grid needs the package h3.", suggest="pip install 'epsilons[places]'") from None
     module: ModuleType = h3
     return module
+
+
+# Check-ins ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class CheckIns:
+    """One check-in per user, their last; `bad` are the numbers of lines that could not be read."""
+
+    users: tuple[str, ...]
+    latitudes: NDArray[np.float64]
+    longitudes: NDArray[np.float64]
+    bad: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+
+def read_checkins(path: str | Path) -> CheckIns:
+    """Read a file in the format of SNAP's Gowalla data, its cells apart by tabs; also one compressed as .gz."""
+    try:
+        opened = gzip.open if Path(path).suffix == ".gz" else open
+        with opened(path, "rt", encoding="utf-8", errors="replace") as file:
+            return checkins_from(file)
+    except (OSError, EOFError):
+        raise DataError("The check-ins cannot be read.", rule="Text, or text in .gz.", suggest="another path") from None
+
+
+def checkins_from(lines: Iterable[str]) -> CheckIns:
+    """The last check-in of every user, by time.
+
+    >>> found = checkins_from(["7\\t2010-10-19T23:55:27Z\\t30.2\\t-97.8\\t22847", "not a check-in"])
+    >>> found.users, found.latitudes.tolist(), found.bad
+    (('7',), [30.2], (2,))
+    """
+    last: dict[str, tuple[str, float, float]] = {}
+    bad = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        cells = line.rstrip("\r\n").split("\t")
+        try:
+            user, time, latitude, longitude = cells[0], cells[1], float(cells[2]), float(cells[3])
+        except (IndexError, ValueError):
+            user, time, latitude, longitude = "", "", math.nan, math.nan
+        if not (user and abs(latitude) <= 90 and abs(longitude) <= 180):
+            bad.append(number)
+        elif user not in last or time > last[user][0]:
+            last[user] = (time, latitude, longitude)
+    latitudes, longitudes = (np.array([point[k] for point in last.values()], dtype=np.float64) for k in (1, 2))
+    return CheckIns(tuple(last), latitudes, longitudes, tuple(bad))

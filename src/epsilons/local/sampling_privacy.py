@@ -1,4 +1,7 @@
-"""Sampling Privacy (paper 3, section 4): two rounds, of which the second differs by the sampled owners' truth."""
+"""Sampling Privacy (Joy, section 4): two rounds, of which the second differs by the sampled owners' truth.
+
+Before it, Joy's toy constructions (section 3): why sampling alone cannot work, and what it takes.
+"""
 
 from __future__ import annotations
 
@@ -11,31 +14,139 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import PlanError, ProtocolError
-from epsilons.local.base import Law, Outputs, ResponseProtocol, register
-from epsilons.local.binomials import possible_sizes
-from epsilons.local.counts import MOST_ALIKE, crowd_pair, crowd_size, difference_pair, replaced_pair
-from epsilons.local.estimate import Estimate, read_counts
-from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, Leakage, Pair
-from epsilons.local.probability import read_die, read_options, read_probability, write_probability
+from epsilons.errors import Argument, PlanError, ProtocolError
+from epsilons.local.base import ONE_ROUND, Crowd, Law, Outputs, ResponseProtocol, Seen, read_die, read_probability
+from epsilons.local.binomials import MOST_ALIKE, crowd_pair, crowd_size, difference_pair, replaced_pair, size_intervals
+from epsilons.local.estimate import Estimate
+from epsilons.local.leakage import COUNTS, SECOND_ROUND, Pair, log_loss
+from epsilons.local.randomized_response import RandomizedResponse, deviation, one_round_estimate
 from epsilons.noise import Entropy
-from epsilons.noise.dice import Die
+from epsilons.noise.coins import Die
 
 TOO_FEW = "Some option was named less often in round two than in round one, which no honest owner causes."
 
+#: The output of an owner who was not sampled and says nothing, in the construction that also has a No.
+_SILENT = 2
 #: So many outcomes of a crowd's counts are gone through without being asked.
 _QUICK = 300_000
 
 
-@register
+def _read_sampling(sampling: Any) -> Fraction:
+    chance = read_probability(sampling, "sampling")
+    if chance == 0:
+        raise ProtocolError("No owner would answer.", rule="Larger than 0.", suggest=Argument("sampling", 0.45))
+    return chance
+
+
+class SamplingOnly(ResponseProtocol):
+    """Say Yes with probability `sampling`, whatever the truth, else nothing (Joy, section 3.2, Eq. 1).
+
+    Outputs: 0 nothing, 1 Yes. Nothing can be estimated: the law of what is seen is the same for every number of Yes.
+    """
+
+    name: ClassVar[str] = "sampling-only"
+
+    def __init__(self, sampling: Any) -> None:
+        super().__init__(1)
+        self.sampling = _read_sampling(sampling)
+
+    def law(self, truth: int) -> Law:
+        return {(0,): 1 - self.sampling, (1,): self.sampling}
+
+    def _respond(self, truths: NDArray[np.uint32], entropy: Entropy) -> Sequence[Outputs]:
+        return (Die([1 - self.sampling, self.sampling]).roll(entropy, len(truths)),)
+
+    def estimate(self, *counts: Any) -> Estimate:
+        """Refuses, and says why."""
+        self._read_rounds(counts)
+        raise PlanError(
+            "Sampling alone tells nothing about how many would say Yes.",
+            rule="One equation, two unknowns: owners with a Yes and with a No answer with the same probability.",
+            suggest="SamplingDeniability, RandomizedResponse or SamplingPrivacy",
+        )
+
+    def spread(self, count: float, population: float) -> float:
+        return math.inf
+
+    def _chances(self) -> dict[str, Any]:
+        return {"sampling": self.sampling}
+
+    def describe(self) -> str:
+        return (
+            f"Sampling only: every owner says Yes with probability {float(self.sampling):.4g}, whatever the truth. "
+            "Nothing leaks, and nothing can be estimated: one equation, two unknowns."
+        )
+
+    def _look(self, view: str, crowd: Crowd) -> Seen:
+        same = np.array([float(1 - self.sampling), float(self.sampling)])
+        return ONE_ROUND[view], 0.0, [(same, same)], True
+
+
+class SamplingDeniability(ResponseProtocol):
+    """Answer at all with probability `sampling`, and then by randomized response (Joy, section 3.3, Eqs. 2-5).
+
+    Outputs: 0 No, 1 Yes, 2 nothing. Eq. 2 is read as pi_s*(pi_1 + (1 - pi_1)*pi_2). The loss is that of randomized
+    response, since who says nothing shows nothing; the error is larger, and grows with the population as well. The
+    number of owners asked must be known.
+    """
+
+    name: ClassVar[str] = "sampling-deniability"
+
+    def __init__(self, sampling: Any, truth: Any, yes: Any) -> None:
+        super().__init__(1)
+        self.sampling = _read_sampling(sampling)
+        self.response = RandomizedResponse(truth, yes)
+        self.outputs = _SILENT + 1
+
+    @property
+    def claim(self) -> float | None:
+        """Eq. 5 "is precisely the structure of randomized response", whose epsilon is Eq. 30."""
+        return self.response.claim
+
+    def law(self, truth: int) -> Law:
+        answered = {output: self.sampling * chance for output, chance in self.response.law(truth).items()}
+        return {**answered, (_SILENT,): 1 - self.sampling}
+
+    @cached_property
+    def _dice(self) -> list[Die]:
+        return [Die(list(self.law(truth).values())) for truth in (0, 1)]
+
+    def _respond(self, truths: NDArray[np.uint32], entropy: Entropy) -> Sequence[Outputs]:
+        no, yes = (die.roll(entropy, len(truths)) for die in self._dice)
+        np.copyto(no, yes, where=truths == 1)
+        return (no,)
+
+    def estimate(self, *counts: Any) -> Estimate:
+        (seen,) = self._read_rounds(counts)
+        high, low = self.sampling * self.response.high(1), self.sampling * self.response.low(1)
+        return one_round_estimate(seen, [high], [low], self)
+
+    def spread(self, count: float, population: float) -> float:
+        high, low = self.sampling * self.response.high(1), self.sampling * self.response.low(1)
+        return deviation(count, population, float(high), float(low))
+
+    def _chances(self) -> dict[str, Any]:
+        return {"sampling": self.sampling, "truth": self.response.truth, "yes": self.response.others[1]}
+
+    def describe(self) -> str:
+        return (
+            f"Sampling and plausible deniability: answer with probability {float(self.sampling):.4g}, then the truth "
+            f"with {float(self.response.truth):.4g}, else Yes with {float(self.response.others[1]):.4g}."
+        )
+
+    def _look(self, view: str, crowd: Crowd) -> Seen:
+        no, yes = (np.array([float(chance) for chance in self.law(truth).values()]) for truth in (0, 1))
+        return ONE_ROUND[view], self.response.epsilon, [(yes, no)], view != COUNTS
+
+
 class SamplingPrivacy(ResponseProtocol):
-    """Round one hides everybody behind a die; in round two the sampled move from 0 to their truth.
+    """Round one hides every owner behind a die; in round two the sampled move from 0 to their truth.
 
     Definition: round one: v with probability others_v, and 0 with `sampling`. Round two: those sampled send their
-                truth, everybody else repeats (Eqs. 6-8 and 12-13; the last term of Eq. 12 is 1 - pi_0 - ... -
+                truth, the others repeat (Eqs. 6-8 and 12-13; the last term of Eq. 12 is 1 - pi_0 - ... -
                 pi_{V-1} - pi_s).
-    Claim:      ln(1 + sampling/min_v others_v) (Eqs. 21, 25, 29; Eq. 29 must use the smallest), which holds for
-                somebody who sees round two alone: that is randomized response with first coin `sampling`.
+    Claim:      ln(1 + sampling/min_v others_v) (Eqs. 21, 25, 29; Eq. 29 must use the smallest), which holds against
+                an observer of round two alone: that is randomized response with first coin `sampling`.
     Leakage:    an owner seen in both rounds who was sampled shows their truth: epsilon infinite, delta = sampling.
                 Published counts: Bin(n_v, sampling) against Bin(n_v - 1, sampling), with no pure epsilon either.
     Estimate:   (S_v2 - S_v1)/sampling (Eqs. 11 and 16), of variance n_v (1 - sampling)/sampling: it does not depend on
@@ -50,24 +161,14 @@ class SamplingPrivacy(ResponseProtocol):
     rounds: ClassVar[int] = 2
 
     def __init__(self, options: int = 1, sampling: Any = None, *, others: Any = None) -> None:
-        super().__init__(read_options(options))
-        if sampling is None:
-            raise ProtocolError("There is no sampling probability.", rule="It must be chosen.", suggest="sampling=0.45")
-        self.sampling = read_probability(sampling, "sampling")
-        if not 0 < self.sampling < 1:
-            raise ProtocolError(
-                "Nobody or everybody would be sampled.", rule="sampling lies between 0 and 1.", suggest="sampling=0.45"
-            )
+        super().__init__(options)
+        self.sampling = read_probability(sampling, "sampling", strict=True)
         self.others = read_die(others, self.outputs, 1 - self.sampling, "others")
 
     @property
     def claim(self) -> float | None:
         """Eqs. 21 and 25 for a yes-or-no question, Eq. 29 with the smallest pi_v for several options."""
-        among = self.others if self.options == 1 else self.others[1:]
-        return self._loss(min(among))
-
-    def _loss(self, chance: Fraction) -> float:
-        return math.inf if chance == 0 else math.log1p(self.sampling / chance)
+        return log_loss(self.sampling, min(self.others if self.options == 1 else self.others[1:]))
 
     def law(self, truth: int) -> Law:
         law: Law = {(v, v): chance for v, chance in enumerate(self.others)}
@@ -87,40 +188,24 @@ class SamplingPrivacy(ResponseProtocol):
         return first, second
 
     def estimate(self, *counts: Any) -> Estimate:
-        self._check_rounds(counts)
-        first = read_counts(counts[0], self.outputs, "round one")
-        second = read_counts(counts[1], self.outputs, "round two")
+        first, second = self._read_rounds(counts)
         population = int(first.sum())
         if int(second.sum()) != population:
-            raise ProtocolError(
-                "The rounds have different numbers of owners.",
-                rule="Only owners who answered in both rounds count.",
-                suggest="leave out owners who are missing in one round",
-            )
-        share = float(self.sampling)
-        moved = second[1:] - first[1:]
+            hint = "leave out owners who are missing in one round"
+            raise ProtocolError("The rounds have different numbers of owners.", suggest=hint)
+        share, moved = float(self.sampling), second[1:] - first[1:]
         values = moved / share
         plausible = np.clip(values, 0, population)
         errors = np.sqrt(plausible * (1 - share) / share)
-
-        def bounds(level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            kinds = {seen: possible_sizes(max(0, seen), population, share, 0.0, level) for seen in set(moved.tolist())}
-            lows, highs = np.array([kinds[seen] for seen in moved.tolist()], dtype=np.float64).T
-            return lows, highs
-
-        largest = round(float(plausible.max()))
-        notes = (TOO_FEW,) if (moved < 0).any() else ()
-        leak = partial(self.leakages, counts=(1, largest), population=population)
-        return Estimate(values, errors, population, leak, bounds, notes=notes)
+        bounds = partial(size_intervals, np.maximum(moved, 0), population, share, 0.0)
+        leak = partial(self.leakages, counts=(1, round(float(plausible.max()))), population=population)
+        return Estimate(values, errors, population, leak, bounds, notes=(TOO_FEW,) if (moved < 0).any() else ())
 
     def spread(self, count: float, population: float) -> float:
         return math.sqrt(count * float((1 - self.sampling) / self.sampling))
 
-    def settings(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"options": self.options, "sampling": write_probability(self.sampling)}
-        if len(set(self.others)) > 1:
-            told["others"] = [write_probability(chance) for chance in self.others]
-        return told
+    def _chances(self) -> dict[str, Any]:
+        return {"options": self.options, "sampling": self.sampling, "others": self.others}
 
     def describe(self) -> str:
         return (
@@ -128,54 +213,39 @@ class SamplingPrivacy(ResponseProtocol):
             f"probability {float(self.sampling):.4g}, and then none in round one and the truth in round two."
         )
 
-    # Observers --------------------------------------------------------------------------------------------------------
+    def _is_small(self, count: int, population: int) -> bool:
+        return count <= population and crowd_size(count, population - count, self.options > 1) <= _QUICK
 
-    def _leak_last(self, epsilon: float | None) -> Leakage:
-        """Round two alone is randomized response with first coin `sampling`: worst for what chance names least."""
-        rare = self.others.index(min(self.others))
-        other = 1 if rare == 0 else 0
-        chances = np.array([float(self.others[rare]), float(self.others[other])])
-        rest = [1 - float(self.sampling) - chances.sum()]
+    def _look(self, view: str, crowd: Crowd) -> Seen:
+        if view == COUNTS:
+            return self._look_at_counts(crowd)
         share = float(self.sampling)
-        pair: Pair = (
-            np.concatenate([chances + np.array([share, 0]), rest]),
-            np.concatenate([chances + np.array([0, share]), rest]),
-        )
-        pure = self._loss(min(self.others))
-        return Leakage.of(SECOND_ROUND, "one owner's second round", pure, [pair], epsilon=epsilon, claim=self.claim)
-
-    def _leak_all(self, epsilon: float | None) -> Leakage:
-        """A sampled owner of v sends (0, v), which nobody else's truth can lead to."""
-        share, zero = float(self.sampling), float(self.others[0])
+        if view == SECOND_ROUND:
+            # Round two alone is randomized response with first coin `sampling`: worst for what chance names least.
+            rare = self.others.index(min(self.others))
+            one, two = float(self.others[rare]), float(self.others[1 if rare == 0 else 0])
+            rest = 1 - share - (one + two)
+            pair = (np.array([one + share, two, rest]), np.array([one, two + share, rest]))
+            return "one owner's second round", log_loss(self.sampling, min(self.others)), [pair], True
+        # A sampled owner of v sends (0, v), which no other truth can lead to.
+        zero = float(self.others[0])
         rest = 1 - share - zero
         pairs: list[Pair] = [(np.array([share, zero, rest]), np.array([0.0, zero + share, rest]))]
         if self.options > 1:
             pairs.append((np.array([share, 0.0, 1 - share]), np.array([0.0, share, 1 - share])))
-        return Leakage.of(BOTH_ROUNDS, "one owner in both rounds", math.inf, pairs, epsilon=epsilon, claim=self.claim)
+        return "one owner in both rounds", math.inf, pairs, True
 
-    def _is_small(self, count: int, population: int) -> bool:
-        return count <= population and crowd_size(count, population - count, self.options > 1) <= _QUICK
-
-    def _leak_counts(
-        self, epsilon: float | None, count: int, population: int | None, neighbors: str, other: int
-    ) -> Leakage:
-        share = float(self.sampling)
-        sees, exact = f"published counts, {count:,} alike", True
-        if neighbors == "replace" and self.options > 1:
+    def _look_at_counts(self, crowd: Crowd) -> Seen:
+        share, count, population = float(self.sampling), crowd.count, crowd.population
+        sees = f"{ONE_ROUND[COUNTS]}, {count:,} alike"
+        if crowd.neighbors == "replace" and self.options > 1:
             if population is not None:
-                raise PlanError(
-                    "A small crowd is only judged against none.",
-                    rule='population= goes with neighbors="absent".',
-                    suggest="leave out population",
-                )
-            pair = replaced_pair(count, other, share)
-            sees += f", or one of {other + 1:,} elsewhere"
-        elif population is None:
-            pair = difference_pair(min(count, MOST_ALIKE), share)
-            exact = count <= MOST_ALIKE
-        else:
-            pair = crowd_pair(count, population - count, share, float(self.others[0]), other_values=self.options > 1)
-            sees += f" among {population:,}"
-        return Leakage.of(
-            COUNTS, sees, math.inf, [pair], epsilon=epsilon, claim=self.claim, neighbors=neighbors, exact=exact
-        )
+                hint = ("leave out ", Argument("population"), ", or ", Argument("neighbors", "absent"))
+                raise PlanError("A small crowd is only judged against none.", suggest=hint)
+            sees += f", or one of {crowd.other + 1:,} elsewhere"
+            return sees, math.inf, [replaced_pair(count, crowd.other, share)], True
+        if population is None:
+            return sees, math.inf, [difference_pair(min(count, MOST_ALIKE), share)], count <= MOST_ALIKE
+        sees += f" among {population:,}"
+        zero, several = float(self.others[0]), self.options > 1
+        return sees, math.inf, [crowd_pair(count, population - count, share, zero, other_values=several)], True

@@ -28,19 +28,20 @@ from typing import Any
 
 import numpy as np
 
+from epsilons.arguments import check_real
 from epsilons.display import toml_key, toml_value
-from epsilons.errors import EpsilonsError, ProtocolError
+from epsilons.errors import Argument, EpsilonsError, ProtocolError
 from epsilons.guarantee import to_epsilon
-from epsilons.local.base import ResponseProtocol, protocol_from
-from epsilons.local.probability import MAX_OPTIONS
+from epsilons.local.base import MAX_OPTIONS, ResponseProtocol, protocol_from
 from epsilons.local.randomized_response import RandomizedResponse
 from epsilons.noise import Entropy
 from epsilons.preferences import to_nano
 
-FORMAT = 1
 PERSONAL = "personal-response"
+_SURVEY_FORMAT = 1
 _LARGEST_FILE = 1 << 26
-_KEYS = {"format", "question", "options", "none", "protocol", "places"}
+_ENTRIES = {"format": int, "question": str, "options": list, "none": str, "protocol": dict, "places": dict}
+_UNLESS_GIVEN: dict[str, Any] = {"question": "", "none": "none", "places": {}}
 
 
 @dataclass(frozen=True)
@@ -57,24 +58,19 @@ class Survey:
     def __post_init__(self) -> None:
         _check_labels((self.none, *self.options))
         if (self.protocol is None) == (not self.levels):
-            raise ProtocolError("A survey has either one protocol or levels.", suggest="protocol=SamplingPrivacy(...)")
+            either = (Argument("protocol"), " or ", Argument("levels", {"strict": 0.1}))
+            raise ProtocolError("A survey has either one protocol or levels.", suggest=either)
         if self.protocol is not None and self.protocol.options != len(self.options):
-            raise ProtocolError(
-                f"There are {len(self.options)} labels for {self.protocol.options} options.",
-                rule="One label for each option; none has its own.",
-                suggest=f"options={len(self.options)} in the protocol",
-            )
+            what = f"There are {len(self.options)} labels for {self.protocol.options} options."
+            hint = Argument("options", len(self.options))
+            raise ProtocolError(what, rule="One label for each option; none has its own.", suggest=hint)
         try:
             json.dumps(dict(self.places), allow_nan=False)
         except (TypeError, ValueError):
             raise ProtocolError("The places are not usable.", rule="Plain values, all numbers finite.") from None
         for name, epsilon in self.levels.items():
             if to_nano(epsilon) is None or not name or name != name.strip() or not name.isprintable():
-                raise ProtocolError(
-                    "A level is not usable.", rule="A name and a finite epsilon.", suggest="strict = 0.1"
-                )
-
-    # Owners -----------------------------------------------------------------------------------------------------------
+                raise ProtocolError("A level is not usable.", rule="A name and a finite epsilon.")
 
     def truth(self, answer: str) -> int | None:
         """The number of an option by its label or number; None if there is no such option."""
@@ -113,13 +109,11 @@ class Survey:
         protocol, known = self.protocol_for(level), {answer: self.truth(answer) for answer in set(answers)}
         truths = [known[answer] for answer in answers]
         if None in truths:
-            raise ProtocolError(
-                "An answer is none of the survey's.", rule="A label or a number.", suggest=_listed(self)
-            )
+            labels = (self.none, *self.options)
+            hint = ", ".join(labels[:8]) + (", ..." if len(labels) > 8 else "")
+            raise ProtocolError("An answer is none of the survey's.", rule="A label or a number.", suggest=hint)
         rounds = protocol.respond(np.array(truths, dtype=np.int64), entropy=entropy)
         return list(zip(*(outputs.tolist() for outputs in rounds), strict=True))
-
-    # The file ---------------------------------------------------------------------------------------------------------
 
     @property
     def id(self) -> str:
@@ -129,46 +123,36 @@ class Survey:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        if self.protocol is None:
-            protocol: dict[str, Any] = {"mechanism": PERSONAL, "levels": {k: float(v) for k, v in self.levels.items()}}
-        else:
-            protocol = self.protocol.to_dict()
-            protocol.pop("options", None)
-        document: dict[str, Any] = {"format": FORMAT, "question": self.question, "options": list(self.options)}
-        document |= {"none": self.none, "protocol": protocol}
-        return document | ({"places": dict(self.places)} if self.places else {})
+        protocol: dict[str, Any] = {"mechanism": PERSONAL, "levels": {k: float(v) for k, v in self.levels.items()}}
+        if self.protocol is not None:
+            protocol = {key: value for key, value in self.protocol.to_dict().items() if key != "options"}
+        head = {"format": _SURVEY_FORMAT, "question": self.question, "options": list(self.options), "none": self.none}
+        return {**head, "protocol": protocol, **({"places": dict(self.places)} if self.places else {})}
 
     @classmethod
     def from_dict(cls, document: Any) -> Survey:
-        """The inverse of `to_dict`, and the border where a stranger's file is checked."""
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise ProtocolError(
-                "This is no protocol file.",
-                rule=f"It says format = {FORMAT}.",
-                suggest="epsilons collect design writes one",
-            )
-        unknown = sorted(str(key) for key in set(document) - _KEYS)
-        if unknown:
-            raise ProtocolError("A protocol file has an unknown entry.", rule=f"Known: {', '.join(sorted(_KEYS))}.")
-        options = document.get("options")
-        if not isinstance(options, list) or not all(isinstance(label, str) for label in options):
-            raise ProtocolError("The options are not usable.", rule="A list of labels.", suggest='options = ["yes"]')
-        question, none = document.get("question", ""), document.get("none", "none")
-        protocol, places = document.get("protocol"), _plain(document.get("places", {}), float)
-        if not isinstance(question, str) or not isinstance(none, str) or not isinstance(places, dict):
-            raise ProtocolError("Question and none are text, places is a table.", suggest='question = "..."')
-        if not isinstance(protocol, dict):
-            raise ProtocolError("The protocol is missing.", rule="It is a table.", suggest="[protocol]")
+        """The inverse of `to_dict`, for a file that anyone may have written."""
+        if not isinstance(document, dict) or document.get("format") != _SURVEY_FORMAT:
+            rule, hint = f"It says format = {_SURVEY_FORMAT}.", "epsilons collect design writes one"
+            raise ProtocolError("This is not a protocol file.", rule=rule, suggest=hint)
+        if not set(document) <= set(_ENTRIES):
+            raise ProtocolError("Unknown entry in a protocol file.", rule=f"Known: {', '.join(sorted(_ENTRIES))}.")
+        given = _UNLESS_GIVEN | document
+        wrong = [name for name, kind in _ENTRIES.items() if not isinstance(given.get(name), kind)]
+        if wrong or not all(isinstance(label, str) for label in given["options"]):
+            rule = "Question and none are text, options a list of labels, protocol and places tables."
+            raise ProtocolError(f"The entry {(wrong or ['options'])[0]} is not usable.", rule=rule)
+        protocol, levels = _plain(given["protocol"], str), {}
         if protocol.get("mechanism") == PERSONAL:
-            levels = protocol.get("levels")
-            if not isinstance(levels, dict) or not levels or set(protocol) != {"mechanism", "levels"}:
-                raise ProtocolError("The levels are not usable.", rule="Names and epsilons.", suggest="strict = 0.1")
-            numbers = {str(name): _read_epsilon(value) for name, value in levels.items()}
-            return cls(question, tuple(options), None, numbers, none, places)
-        settings = _plain(protocol, str)
-        if len(options) > 1:
-            settings["options"] = len(options)
-        return cls(question, tuple(options), protocol_from(settings), {}, none, places)
+            stated = given["protocol"].get("levels")
+            if not isinstance(stated, dict) or not stated or set(protocol) != {"mechanism", "levels"}:
+                raise ProtocolError("The levels are not usable.", rule="Names and epsilons.")
+            levels = {str(name): _read_epsilon(value) for name, value in stated.items()}
+        elif len(given["options"]) > 1:
+            protocol["options"] = len(given["options"])
+        followed = None if levels else protocol_from(protocol)
+        places = _plain(given["places"], float)
+        return cls(given["question"], tuple(given["options"]), followed, levels, given["none"], places)
 
     def save(self, path: str | Path) -> None:
         """Write the file; .json gives JSON, anything else TOML."""
@@ -178,25 +162,7 @@ class Survey:
     @classmethod
     def load(cls, path: str | Path) -> Survey:
         """Read the file."""
-        try:
-            if Path(path).stat().st_size > _LARGEST_FILE:
-                raise ProtocolError("The protocol file is too large.", rule=f"At most {_LARGEST_FILE >> 20} MB.")
-            text = Path(path).read_text(encoding="utf-8-sig")
-            if Path(path).suffix.lower() == ".json":
-                document = json.loads(text, parse_float=Decimal)
-            else:
-                document = tomllib.loads(text, parse_float=Decimal)
-        except OSError as error:
-            raise ProtocolError(
-                f"The protocol file cannot be read: {error.strerror}.", suggest="another path"
-            ) from None
-        except (ValueError, RecursionError):
-            raise ProtocolError(
-                "The protocol file is not valid.",
-                rule="TOML, or JSON if its name ends in .json.",
-                suggest="epsilons collect design writes one",
-            ) from None
-        return cls.from_dict(document)
+        return cls.from_dict(read_document(path, "protocol"))
 
     def to_json(self) -> str:
         """The file as JSON."""
@@ -214,40 +180,40 @@ class Survey:
         return "\n".join(lines) + "\n"
 
 
-def _listed(survey: Survey) -> str:
-    labels = (survey.none, *survey.options)
-    return ", ".join(labels[:8]) + (", ..." if len(labels) > 8 else "")
+def read_document(path: str | Path, what: str, *, json_only: bool = False) -> Any:
+    """What a JSON or TOML file holds, with decimals as they are written there."""
+    is_json = json_only or Path(path).suffix.lower() == ".json"
+    try:
+        if Path(path).stat().st_size > _LARGEST_FILE:
+            raise ProtocolError(f"The {what} file is too large.", rule=f"At most {_LARGEST_FILE >> 20} MB.")
+        text = Path(path).read_text(encoding="utf-8-sig")
+        return (json.loads if is_json else tomllib.loads)(text, parse_float=Decimal)
+    except OSError as error:
+        raise ProtocolError(f"The {what} file cannot be read: {error.strerror}.", suggest="another path") from None
+    except (ValueError, RecursionError):
+        rule = "JSON." if json_only else "TOML, or JSON if its name ends in .json."
+        raise ProtocolError(f"The {what} file is not valid.", rule=rule) from None
 
 
 def _check_labels(labels: Sequence[str]) -> None:
     """Labels that can stand in one cell of a spreadsheet and are not taken for a number of an output."""
     if not 2 <= len(labels) <= MAX_OPTIONS + 1:
         raise ProtocolError("The number of options is not usable.", rule=f"From 1 to {MAX_OPTIONS:,}.", suggest="yes")
-    usable = all(
+    if not all(
         label == label.strip() and label and label.isprintable() and len(label) <= 200 and not label.isdecimal()
         for label in labels
-    )
-    if not usable:
-        raise ProtocolError(
-            "A label is not usable.",
-            rule="Printable text of at most 200 characters, without blanks around it, that is not just a number.",
-            suggest='"50 to 59" rather than "50"',
-        )
+    ):
+        rule = "Printable text of at most 200 characters, without blanks around it, that is not just a number."
+        raise ProtocolError("A label is not usable.", rule=rule, suggest='"50 to 59" rather than "50"')
     if len({label.casefold() for label in labels}) < len(labels):
-        raise ProtocolError(
-            "Two options have the same label.", rule="Capitals make no difference.", suggest="other labels"
-        )
+        raise ProtocolError("Two options have the same label.", rule="Capitals make no difference.")
 
 
 def _read_epsilon(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
-        raise ProtocolError("The epsilon of a level is not a number.", suggest="strict = 0.1")
     try:
-        return to_epsilon(to_nano(float(value)))
-    except EpsilonsError:
-        raise ProtocolError(
-            "The epsilon of a level is not usable.", rule="Positive and finite.", suggest="0.1"
-        ) from None
+        return to_epsilon(to_nano(check_real(value)))
+    except (TypeError, EpsilonsError):
+        raise ProtocolError("The epsilon of a level is not usable.", rule="A positive, finite number.") from None
 
 
 def _plain(value: Any, number: Callable[[Decimal], str | float]) -> Any:

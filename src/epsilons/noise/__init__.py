@@ -5,20 +5,18 @@ one: a float Laplace leaks its input through the gaps between floats (Mironov 20
 Least Significant Bits for Differential Privacy"). Probabilities are integers out of 2^64, or real numbers
 enclosed by interval arithmetic and compared with as many random bits as the comparison needs.
 
-    entropy.py    random bits, and integers below a bound
-    exact.py      real numbers rounded exactly
-    bernoulli.py  coins, binomials, who stays in a sample
-    dice.py       sides with rational chances, for many people at once
-    laplace.py    discrete Laplace noise, from geometrics drawn digit by digit
-    segments.py   exponential mechanisms over runs of outcomes
-    weighing.py   the masses of those runs, as integers
-    heavy.py      heavy-tailed noise on a grid
-    pmf.py        probabilities as floats, for teaching and audits; no draw uses them
+    entropy.py   random bits, integers below a bound, real numbers rounded exactly
+    coins.py     coins, binomials, dice, who stays in a sample
+    laplace.py   discrete Laplace noise, from geometrics drawn digit by digit
+    segments.py  exponential mechanisms over runs of outcomes
+    weighing.py  the masses of those runs, as integers
+    heavy.py     heavy-tailed noise on a grid
+    pmf.py       probabilities as floats, for teaching and audits; no draw uses them
 
 Importing this room loads numpy only: `flint` and `cryptography` are imported by the first draw.
 """
 
-from epsilons.noise.bernoulli import bernoulli, binomial
+from epsilons.noise.coins import bernoulli, binomial
 from epsilons.noise.entropy import Entropy, floor_dyadic, system
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.noise.segments import Block, SegmentSampler

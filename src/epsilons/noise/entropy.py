@@ -9,8 +9,9 @@ value. A decision is taken only when every point of the ball gives the same one,
 precision at which it was found; more precision only makes a decision possible.
 """
 
+from __future__ import annotations
+
 import builtins
-import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -25,9 +26,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext
     from flint import arb
 
-NANO: Final = 10**9
+#: The chance of a certain event: chances are integers out of 2^64.
 ALWAYS: Final = 1 << 64
-"""The chance of a certain event: chances are integers out of 2^64."""
 
 _GUARD_BITS = 32
 _DOUBLINGS = 12
@@ -43,11 +43,11 @@ _KEY_BYTES = 32
 class Entropy:
     """A stream of random bits, never handing out the same bit twice.
 
-    Without a key it is keyed by the operating system and `private`; with a key, which whoever chose it knows,
-    it is not. The counter starts at zero under every key, which is sound because a fresh key is used once.
+    Without a key it is keyed by the operating system and `private`; with a key, which its owner knows, it is not. The
+    counter starts at zero under every key, which is sound because a fresh key is used once.
 
-    A process forked while a private stream is open would repeat its parent's bits, so the child takes a
-    new key from the operating system before its first draw. One stream belongs to one thread.
+    A process forked while a private stream is open would repeat its parent's bits, so the child takes a new key from
+    the operating system before its first draw. One stream belongs to one thread.
     """
 
     def __init__(self, key: builtins.bytes | None = None) -> None:
@@ -78,20 +78,15 @@ class Entropy:
 
 
 def system() -> Entropy:
-    """Private entropy under a fresh key from the operating system. One per release; nobody keeps it."""
+    """Private entropy under a fresh key from the operating system: one per release, kept nowhere."""
     return Entropy()
-
-
-def from_seed(seed: int) -> Entropy:
-    """Entropy that repeats itself. Reachable for users only as `epsilons.testing.seeded`."""
-    return Entropy(hashlib.sha256(b"epsilons seeded entropy %d" % seed).digest())
 
 
 def uniform(entropy: Entropy, bound: int) -> int:
     """Exactly uniform on 0..bound-1: draw just enough bits to reach bound - 1, again if they reach further.
 
-    Every value is equally likely in each attempt, so also in the accepted one; an attempt is accepted with
-    probability above 1/2, independently of the value accepted.
+    Every value is equally likely in each attempt, so also in the accepted one; an attempt is accepted with probability
+    above 1/2, independently of the value accepted.
     """
     width = (bound - 1).bit_length()
     while True:
@@ -102,12 +97,17 @@ def uniform(entropy: Entropy, bound: int) -> int:
 
 def uniform_many(entropy: Entropy, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     """`uniform` once for every bound."""
+    return draw_below(bounds, lambda masks: entropy.words(len(masks)).view(np.int64) & masks)
+
+
+def draw_below(bounds: NDArray[np.int64], draw: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> NDArray[np.int64]:
+    """One draw within the bits of each bound's mask, again for those that reach the bound or beyond."""
     masks = low_masks(bounds)
     values = np.zeros(len(bounds), dtype=np.int64)
     # A bound of 1 leaves nothing to draw.
     pending = np.flatnonzero(bounds > 1)
     while len(pending):
-        values[pending] = entropy.words(len(pending)).view(np.int64) & masks[pending]
+        values[pending] = draw(masks[pending])
         pending = pending[values[pending] >= bounds[pending]]
     return values
 
@@ -137,14 +137,14 @@ def working_precision(bits: int) -> Iterator[None]:
             flint.ctx.prec = outer
 
 
-def as_ball(value: Fraction) -> "arb":
+def as_ball(value: Fraction) -> arb:
     """The ball around a rational, at flint's current precision."""
     from flint import arb, fmpq
 
     return arb(fmpq(value.numerator, value.denominator))
 
 
-def certain_floor(ball: "arb") -> int | None:
+def certain_floor(ball: arb) -> int | None:
     """floor(x) if it is the same for every x >= 0 in the ball, else None."""
     whole = ball.floor().unique_fmpz()
     if whole is not None:
@@ -153,13 +153,13 @@ def certain_floor(ball: "arb") -> int | None:
     return 0 if ball < 1 else None
 
 
-def floor_dyadic(value: "Callable[[], arb]", bits: int = 64) -> int:
+def floor_dyadic(value: Callable[[], arb], bits: int = 64) -> int:
     """floor(value * 2^bits) of a number value >= 0, exactly.
 
-    `value()` is evaluated at flint's current precision, which doubles until the ball has one floor. That ends
-    for every number that is no multiple of 2^-bits, and for such a multiple if its ball becomes a point.
-    All of this room's numbers are transcendental: a sum of exponentials of distinct rationals with
-    rational coefficients is never 0 (Lindemann-Weierstrass).
+    `value()` is evaluated at flint's current precision, which doubles until the ball has one floor. That ends for every
+    number that is no multiple of 2^-bits, and for such a multiple if its ball becomes a point. All numbers of this
+    package are transcendental: a sum of exponentials of distinct rationals with rational coefficients is never 0
+    (Lindemann-Weierstrass).
     """
     from flint import arb
 

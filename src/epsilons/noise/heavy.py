@@ -19,6 +19,9 @@ integer R with R <= V*2^b < R + 1, and of T_h integers low <= T_h*2^b < high + 1
 Otherwise the same V gets further bits and T_h finer integers; no bit of V is ever drawn again.
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -64,7 +67,7 @@ def steepest_stretch(gamma: Fraction) -> Fraction:
     return max(Fraction(1), gamma - 1)
 
 
-def tail(z: Fraction, gamma: Fraction) -> "arb":
+def tail(z: Fraction, gamma: Fraction) -> arb:
     """P(|Z| > z) for z > 0, at flint's current precision.
 
     Each branch gives Arb the smaller of the two ends of the beta distribution, where it is fast and sharp.
@@ -82,19 +85,19 @@ def edge(distance: int, scale: Fraction) -> Fraction:
     return Fraction((2 * distance - 1) * scale.denominator, 2 * scale.numerator)
 
 
+@dataclass(frozen=True)
 class _Tails:
     """T_h as integers, for one scale and gamma."""
 
-    def __init__(self, scale: Fraction, gamma: Fraction) -> None:
-        self._scale = scale
-        self._gamma = gamma
+    scale: Fraction
+    gamma: Fraction
 
     def bracket(self, distance: int, bits: int) -> tuple[int, int]:
         """(low, high) with low <= T_h * 2^bits < high + 1."""
         from flint import arb
 
         with working_precision(bits + _GUARD_BITS):
-            ball = tail(edge(distance, self._scale), self._gamma) * arb((1, bits))
+            ball = tail(edge(distance, self.scale), self.gamma) * arb((1, bits))
             low, high = ball.lower().floor().unique_fmpz(), ball.upper().floor().unique_fmpz()
         # A ball that is not finite, or a bound that reaches outside [0, 1], says no more than 0 <= T_h <= 1.
         return max(int(low), 0) if low is not None else 0, int(high) if high is not None else 1 << bits

@@ -4,25 +4,27 @@ For independent G, G' with P(G = k) = (1 - q) q^k, q = exp(-s):
 
     P(G - G' = k) = (1 - q)^2 sum_{j>=0} q^(j + |k|) q^j = (1 - q)/(1 + q) q^|k|.
 
-(Ghosh, Roughgarden, Sundararajan 2009, "Universally Utility-Maximizing Privacy Mechanisms", call it the
-two-sided geometric.) Added to an integer statistic of sensitivity r it is s*r-differentially private.
+(Ghosh, Roughgarden, Sundararajan 2009, "Universally Utility-Maximizing Privacy Mechanisms", call it the two-sided
+geometric.) Added to an integer statistic of sensitivity r it is s*r-differentially private.
 
 The digits. G >= 0 is geometric with P(G = k) proportional to exp(-s k), s > 0 the inverse scale. Write k in binary:
 with digits b_i below position m, and H = floor(k / 2^m),
 
     exp(-s k) = prod_{i<m} exp(-s 2^i)^(b_i)  *  exp(-s 2^m)^H,
 
-a product with one factor for each digit and one for H, over all combinations of their values. Hence the
-digits and H are independent, digit i is 1 with probability 1 / (1 + exp(2^i s)), and H is again geometric,
-with ratio exp(-2^m s). (Dwork, Kenthapadi, McSherry, Mironov, Naor 2006, "Our Data, Ourselves", draw the
-exponential distribution this way.) Each digit is one coin of a real chance: the first 64 bits of a uniform
-number against the first 64 bits of the chance, deeper only where they agree (`bernoulli.settle`).
+a product with one factor for each digit and one for H, over all combinations of their values. Hence the digits and H
+are independent, digit i is 1 with probability 1 / (1 + exp(2^i s)), and H is again geometric, with ratio exp(-2^m s).
+(Dwork, Kenthapadi, McSherry, Mironov, Naor 2006, "Our Data, Ourselves", draw the exponential distribution this way.)
+Each digit is one coin of a real chance: the first 64 bits of a uniform number against the first 64 bits of the chance,
+deeper only where they agree (`coins.break_tie`).
 
-m is the smallest with exp(-2^m s) < 2^-64. Then H is 0 unless a word is 0, and the number of digits, and so
-the time, does not depend on the value drawn, except where a word equals its threshold (probability 2^-64
-per word). The sampler of Canonne, Kamath and Steinke 2020 ("The Discrete Gaussian for Differential
-Privacy", Algorithm 2) is exact as well but takes longer for larger values, which shows them to a stopwatch.
+m is the smallest with exp(-2^m s) < 2^-64. Then H is 0 unless a word is 0, and the number of digits, and so the time,
+does not depend on the value drawn, except where a word equals its threshold (probability 2^-64 per word). The sampler
+of Canonne, Kamath and Steinke 2020 ("The Discrete Gaussian for Differential Privacy", Algorithm 2) is exact as well but
+takes longer for larger values, which shows them to a stopwatch.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,8 +35,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.noise.bernoulli import below, settle
-from epsilons.noise.entropy import Entropy, as_ball, certain_floor, low_masks, working_precision
+from epsilons.noise.coins import below, break_tie
+from epsilons.noise.entropy import Entropy, as_ball, certain_floor, draw_below, working_precision
 
 if TYPE_CHECKING:
     from flint import arb
@@ -46,16 +48,16 @@ _CHUNK_WORDS = 1 << 17
 # Digits that fit an int64 without touching its sign.
 _INT64_DIGITS = 63
 
+Whole = NDArray[np.int64] | NDArray[np.object_]
+
 
 def discrete_laplace(entropy: Entropy, inverse_scale: Fraction) -> int:
     """One integer k with probability proportional to exp(-|k| * inverse_scale), exactly."""
-    first, second = two_geometrics(entropy, digits_of(inverse_scale))
+    first, second = geometrics(entropy, digits_of(inverse_scale), 2)
     return first - second
 
 
-def discrete_laplace_many(
-    entropy: Entropy, inverse_scale: Fraction, size: int
-) -> NDArray[np.int64] | NDArray[np.object_]:
+def discrete_laplace_many(entropy: Entropy, inverse_scale: Fraction, size: int) -> Whole:
     """`size` independent draws: int64 for scales up to about 2^56, Python integers above."""
     plan = digits_of(inverse_scale)
     first = geometric_many(entropy, plan, size)
@@ -65,14 +67,13 @@ def discrete_laplace_many(
 
 @dataclass(frozen=True)
 class Digits:
-    """What one inverse scale needs: a 64-bit threshold for each of `count` digits, and one, 0, for "H >=
-    1"."""
+    """What one inverse scale needs: a 64-bit threshold for each of `count` digits, and one, 0, for "H >= 1"."""
 
     inverse_scale: Fraction
     count: int
     thresholds: NDArray[np.uint64]
 
-    def chance(self, position: int) -> "Callable[[], arb]":
+    def chance(self, position: int) -> Callable[[], arb]:
         """The real number behind thresholds[position]: P(digit = 1), or P(H >= 1) at the last position."""
         exponent = self.inverse_scale * (1 << position)
         if position == self.count:
@@ -84,11 +85,9 @@ class Digits:
         if word > 0:
             return 0
         chance = self.chance(self.count)
-        if not settle(entropy, chance):
-            return 0
-        successes = 1
-        while below(entropy, chance):
-            successes += 1
+        successes, again = 0, break_tie(entropy, chance)
+        while again:
+            successes, again = successes + 1, below(entropy, chance)
         return successes
 
 
@@ -110,37 +109,26 @@ def digits_of(inverse_scale: Fraction) -> Digits:
         with working_precision(precision):
             exponent, one = as_ball(inverse_scale), arb((1, 64))
             floors = [certain_floor(one / (1 + (exponent * (1 << position)).exp())) for position in undecided]
-        left = []
-        for position, floor in zip(undecided, floors, strict=True):
-            if floor is None:
-                left.append(position)
-            else:
-                thresholds[position] = floor
-        undecided, precision = left, 2 * precision
+        found = dict(zip(undecided, floors, strict=True))
+        for position in undecided:
+            thresholds[position] = found[position] or 0
+        undecided, precision = [position for position in undecided if found[position] is None], 2 * precision
     words = np.array(thresholds, dtype=np.uint64)
     words.flags.writeable = False
     return Digits(inverse_scale, count, words)
 
 
-def geometric(entropy: Entropy, plan: Digits) -> int:
-    """One geometric integer."""
-    words = entropy.words(plan.count + 1)
-    ones = _compare(entropy, plan, words[:-1, None])[:, 0]
-    return _as_int(ones) + (plan.beyond(entropy, int(words[-1])) << plan.count)
-
-
-def two_geometrics(entropy: Entropy, plan: Digits) -> tuple[int, int]:
-    """Two independent geometric integers for the price of one call."""
-    words = entropy.words(2 * (plan.count + 1)).reshape(plan.count + 1, 2)
+def geometrics(entropy: Entropy, plan: Digits, size: int) -> list[int]:
+    """A few independent geometric integers, for the price of one call."""
+    words = entropy.words((plan.count + 1) * size).reshape(plan.count + 1, size)
     ones = _compare(entropy, plan, words[:-1])
-    first, second = (int(word) for word in words[-1])
-    return (
-        _as_int(ones[:, 0]) + (plan.beyond(entropy, first) << plan.count),
-        _as_int(ones[:, 1]) + (plan.beyond(entropy, second) << plan.count),
-    )
+    return [
+        _as_int(digits) + (plan.beyond(entropy, int(word)) << plan.count)
+        for digits, word in zip(ones.T, words[-1], strict=True)
+    ]
 
 
-def geometric_many(entropy: Entropy, plan: Digits, size: int) -> NDArray[np.int64] | NDArray[np.object_]:
+def geometric_many(entropy: Entropy, plan: Digits, size: int) -> Whole:
     """`size` independent geometric integers: int64 while the digits fit it, else Python integers.
 
     (An H above 0 that leaves int64, of probability below 2^-64, turns the array into Python integers too.)
@@ -153,31 +141,24 @@ def geometric_many(entropy: Entropy, plan: Digits, size: int) -> NDArray[np.int6
 def truncated_geometric(entropy: Entropy, plan: Digits, bound: int) -> int:
     """A geometric integer given that it is below `bound`.
 
-    Its digits below position w are those of a geometric given that it is below 2^w; with 2^(w-1) < bound <=
-    2^w they are drawn again until they stay below `bound`. Each attempt is accepted with probability
-    (1-q^bound)/(1-q^(2^w)), above 1/2 because the lower half of 0..2^w-1 has at least half the mass; the
-    number of attempts is independent of the value accepted.
+    Its digits below position w are those of a geometric given that it is below 2^w; with 2^(w-1) < bound <= 2^w they
+    are drawn again until they stay below `bound`. Each attempt is accepted with probability (1-q^bound)/(1-q^(2^w)),
+    above 1/2 because the lower half of 0..2^w-1 has at least half the mass; the number of attempts is independent of
+    the value accepted.
     """
     width = (bound - 1).bit_length()
     while True:
         if width <= plan.count:
-            ones = _compare(entropy, plan, entropy.words(width)[:, None])[:, 0]
-            value = _as_int(ones)
+            value = _as_int(_compare(entropy, plan, entropy.words(width)[:, None])[:, 0])
         else:
-            value = geometric(entropy, plan)
+            (value,) = geometrics(entropy, plan, 1)
         if value < bound:
             return value
 
 
 def truncated_geometric_many(entropy: Entropy, plan: Digits, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     """`truncated_geometric` once for every bound."""
-    masks = low_masks(bounds)
-    values = np.zeros(len(bounds), dtype=np.int64)
-    pending = np.flatnonzero(bounds > 1)
-    while len(pending):
-        values[pending] = _masked_chunks(entropy, plan, masks[pending])
-        pending = pending[values[pending] >= bounds[pending]]
-    return values
+    return draw_below(bounds, lambda masks: _masked_chunks(entropy, plan, masks))
 
 
 def _masked_chunks(entropy: Entropy, plan: Digits, masks: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -185,8 +166,7 @@ def _masked_chunks(entropy: Entropy, plan: Digits, masks: NDArray[np.int64]) -> 
     width = int(masks.max()).bit_length()
     if width > plan.count:
         # H can be any integer, but only its digits within the mask matter.
-        whole = geometric_many(entropy, plan, len(masks))
-        return np.asarray(whole & masks, dtype=np.int64)
+        return np.asarray(geometric_many(entropy, plan, len(masks)) & masks, dtype=np.int64)
     chunk = max(1, _CHUNK_WORDS // width)
     values = np.empty(len(masks), dtype=np.int64)
     for start in range(0, len(masks), chunk):
@@ -196,10 +176,10 @@ def _masked_chunks(entropy: Entropy, plan: Digits, masks: NDArray[np.int64]) -> 
     return values & masks
 
 
-def _geometric_chunk(entropy: Entropy, plan: Digits, size: int) -> NDArray[np.int64] | NDArray[np.object_]:
+def _geometric_chunk(entropy: Entropy, plan: Digits, size: int) -> Whole:
     words = entropy.words((plan.count + 1) * size).reshape(plan.count + 1, size)
     ones = _compare(entropy, plan, words[:-1])
-    values: NDArray[np.int64] | NDArray[np.object_]
+    values: Whole
     if plan.count <= _INT64_DIGITS:
         values = _as_integers(ones)
     else:
@@ -208,18 +188,9 @@ def _geometric_chunk(entropy: Entropy, plan: Digits, size: int) -> NDArray[np.in
         for start in range(0, plan.count, _INT64_DIGITS):
             values += _as_integers(ones[start : start + _INT64_DIGITS]).astype(np.object_) << start
     zeros = np.flatnonzero(words[-1] == 0)
-    if len(zeros):
-        values = _add_beyond(entropy, plan, values, zeros)
-    return values
-
-
-def _add_beyond(
-    entropy: Entropy,
-    plan: Digits,
-    values: NDArray[np.int64] | NDArray[np.object_],
-    zeros: NDArray[np.intp],
-) -> NDArray[np.int64] | NDArray[np.object_]:
-    """Add 2^count * H where H may be above 0; in Python integers, back to int64 if they all fit."""
+    if not len(zeros):
+        return values
+    # 2^count * H where H may be above 0; in Python integers, back to int64 if they all fit.
     exact = values.astype(np.object_)
     for index in zeros:
         exact[index] += plan.beyond(entropy, 0) << plan.count
@@ -228,14 +199,11 @@ def _add_beyond(
 
 
 def _compare(entropy: Entropy, plan: Digits, words: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """words[i, j] against digit i's chance: True where the j-th integer has digit i. Ties are settled
-    exactly."""
+    """words[i, j] against digit i's chance: True where the j-th integer has digit i. Ties are broken exactly."""
     thresholds = plan.thresholds[: len(words), None]
     ones = words < thresholds
-    ties = words == thresholds
-    if ties.any():
-        for position, index in np.argwhere(ties):
-            ones[position, index] = settle(entropy, plan.chance(int(position)))
+    for position, index in np.argwhere(words == thresholds):
+        ones[position, index] = break_tie(entropy, plan.chance(int(position)))
     return ones
 
 

@@ -1,5 +1,6 @@
 """Probabilities as floats, for teaching, tests and audits. No draw looks at them."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
@@ -14,21 +15,14 @@ _BITS = 128
 _TAIL_BITS = 320
 
 
-def list_probabilities(
-    first: list[int],
-    direction: list[int],
-    count: list[int],
-    cost: list[int],
-    slope: list[int],
-    *,
-    unit: Fraction,
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """All outcomes of the runs, ascending, and their probabilities, each correct to about 1e-16 of itself.
+def list_probabilities(runs: Sequence[list[int]], unit: Fraction) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """All outcomes, ascending, and their probabilities, each correct to about 1e-16 of itself.
 
-    Weights are relative to the cheapest outcome and computed once for each distinct cost.
+    `runs` are the columns of the runs: first, direction, count, cost, slope. Weights are relative to the cheapest
+    outcome and computed once for each distinct cost.
     """
     outcomes, costs, sizes = [], [], []
-    for start, sign, n, base, rise in zip(first, direction, count, cost, slope, strict=True):
+    for start, sign, n, base, rise in zip(*runs, strict=True):
         outcomes.append(start + sign * np.arange(n, dtype=np.int64))
         if rise == 0:
             costs.append(base)

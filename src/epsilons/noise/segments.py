@@ -1,26 +1,30 @@
 """Exponential mechanisms over outcomes that come in runs of constant or steadily rising cost.
 
-An outcome's weight is exp(-cost * unit), its probability its weight over the sum of all (McSherry and
-Talwar 2007). A median over a million grid points has one run per gap between data values; a personalized
-count has two per level. The runs are listed outwards from the likeliest outcome, so that almost always only
-those near it are looked at: the rest cannot hold the outcome.
+An outcome's weight is exp(-cost * unit), its probability its weight over the sum of all (McSherry and Talwar 2007). A
+median over a million grid points has one run per gap between data values; a personalized count has two per level. The
+runs are listed outwards from the likeliest outcome, so that almost always only those near it are looked at: the rest
+cannot hold the outcome.
 
-Why a draw is exact. Let C_j be the true mass of the first j runs, T that of all outcomes, listed or not,
-and U uniform on [0, 1). The run j with C_{j-1} <= U*T < C_j has exactly the right probability. Of U we know
-p bits, an integer R with R <= U*2^p < R + 1, and for each j integers before_j <= 2^p * C_j/T < after_j + 1. So
+Why a draw is exact. Let C_j be the true mass of the first j runs, T that of all outcomes, listed or not, and U uniform
+on [0, 1). The run j with C_{j-1} <= U*T < C_j has exactly the right probability. Of U we know p bits, an integer R with
+R <= U*2^p < R + 1, and for each j integers before_j <= 2^p * C_j/T < after_j + 1. So
 
     R < before_j      proves  U*T < C_j,
     R > after_{j-1}   proves  U*T > C_{j-1}.
 
-If no run is proved, the same U gets further bits and the runs get finer integers (p = 64, 128, 256, ...); no
-bit of U is ever drawn again. Inside the run, fresh bits draw the outcome.
+If no run is proved, the same U gets further bits and the runs get finer integers (p = 64, 128, 256, ...); no bit of U
+is ever drawn again. Inside the run, fresh bits draw the outcome.
 """
+
+from __future__ import annotations
 
 import operator
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,33 +46,27 @@ _LAST_WORD = (1 << _WORD) - 1
 class Block:
     """Some runs of outcomes, listed outwards from the likeliest.
 
-    The i-th outcome of a run is first + direction * i. A single integer stands for the same value in every
-    run.
+    A run has `count` >= 1 outcomes. The i-th is first + direction * i, with `direction` +1 or -1, and costs cost + i *
+    slope, with `slope` >= 0. A single integer stands for the same value in every run; costs are Python integers where
+    int64 is too small. `left_over` outcomes are not listed up to and including this block (0: it is complete), and none
+    of them costs less than `floor`.
     """
 
     first: Integers
-    """Outcome at the start of each run."""
     direction: Integers | int
-    """+1 or -1."""
     count: Integers | int
-    """Outcomes in the run, at least 1."""
     cost: Integers | int
-    """Cost of the run's first outcome, in units; Python integers where int64 is too small."""
     slope: Integers | int
-    """Cost of the i-th outcome = cost + i * slope; 0 = flat, never negative."""
     left_over: int
-    """Outcomes not listed up to and including this block; 0 = complete."""
     floor: int
-    """No outcome still unlisted costs less than this."""
 
 
 class SegmentSampler:
     """Draws outcomes with probability proportional to exp(-cost * unit), exactly.
 
-    `blocks` may be a generator: a block is asked for only when the outcomes not yet listed could matter at
-    the precision in use, that is until left_over * exp(-floor * unit) < 2^-p * (listed mass). How many
-    blocks that takes depends on the data (so does the time), but not on the outcome drawn, except with
-    probability about 2^-64 per run.
+    `blocks` may be a generator: a block is asked for only when the outcomes not yet listed could matter at the
+    precision in use, that is until left_over * exp(-floor * unit) < 2^-p * (listed mass). How many blocks that takes
+    depends on the data (so does the time), but not on the outcome drawn, except with probability about 2^-64 per run.
     """
 
     def __init__(self, blocks: Iterable[Block], unit: Fraction) -> None:
@@ -76,11 +74,8 @@ class SegmentSampler:
             raise ValueError("a unit of cost is positive")
         self._unit = unit
         self._blocks = iter(blocks)
-        self._first: list[int] = []
-        self._direction: list[int] = []
-        self._count: list[int] = []
-        self._cost: list[int] = []
-        self._slope: list[int] = []
+        self._runs: tuple[list[int], ...] = ([], [], [], [], [])
+        self._first, self._direction, self._count, self._cost, self._slope = self._runs
         self._left_over = -1
         self._floor = 0
         self._tables: dict[int, _Table] = {}
@@ -103,12 +98,10 @@ class SegmentSampler:
         return self._inside_many(entropy, runs)
 
     def probabilities(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Every outcome, ascending, and its probability: for teaching, tests and audits. Lists every
-        block."""
+        """Every outcome, ascending, and its probability: for teaching, tests and audits. Lists every block."""
         while self._left_over:
             self._pull()
-        runs = (self._first, self._direction, self._count, self._cost, self._slope)
-        return list_probabilities(*runs, unit=self._unit)
+        return list_probabilities(self._runs, self._unit)
 
     def _find(self, entropy: Entropy, known: int) -> int:
         """The run that holds U, of which the first 64 bits are `known`."""
@@ -134,7 +127,7 @@ class SegmentSampler:
         groups = columns.group[runs]
         order = np.argsort(groups, kind="stable")
         edges = np.searchsorted(groups[order], np.arange(len(columns.slopes) + 1))
-        for slope, start, stop in zip(columns.slopes, edges[:-1], edges[1:], strict=True):
+        for slope, (start, stop) in zip(columns.slopes, pairwise(edges), strict=True):
             if start == stop:
                 continue
             chosen = order[start:stop]
@@ -145,24 +138,19 @@ class SegmentSampler:
                 index[chosen] = truncated_geometric_many(entropy, digits_of(slope * self._unit), counts)
         return columns.first[runs] + columns.direction[runs] * index
 
-    def _column_arrays(self) -> "_Columns":
+    def _column_arrays(self) -> _Columns:
         if self._columns is None or len(self._columns.first) < len(self._first):
-            pairs = zip(self._slope, self._count, strict=True)
-            effective = [slope if count > 1 else 0 for slope, count in pairs]
+            effective = [slope if count > 1 else 0 for slope, count in zip(self._slope, self._count, strict=True)]
             slopes = sorted(set(effective))
             number = {slope: i for i, slope in enumerate(slopes)}
-            group = np.array([number[slope] for slope in effective], dtype=np.int64)
-            self._columns = _Columns(
-                first=np.array(self._first, dtype=np.int64),
-                direction=np.array(self._direction, dtype=np.int64),
-                count=np.array(self._count, dtype=np.int64),
-                # 16 bits, the usual case, sort in linear time.
-                group=group.astype(np.uint16) if len(slopes) < 1 << 16 else group,
-                slopes=slopes,
-            )
+            # 16 bits, the usual case, sort in linear time.
+            narrow: type[np.integer[Any]] = np.uint16 if len(slopes) < 1 << 16 else np.int64
+            group = np.array([number[slope] for slope in effective], narrow)
+            first, direction, count = (np.array(column, np.int64) for column in self._runs[:3])
+            self._columns = _Columns(first, direction, count, group, slopes)
         return self._columns
 
-    def _table(self, bits: int) -> "_Table":
+    def _table(self, bits: int) -> _Table:
         """The integers before_j and after_j for p = `bits`; lists more blocks first if they could matter."""
         if bits in self._tables:
             return self._tables[bits]
@@ -189,22 +177,17 @@ class SegmentSampler:
         if block is None:
             raise ValueError("the blocks ended with outcomes left over")
         first = _integers(block.first, None)
-        direction, count, cost, slope = (
-            _integers(column, len(first)) for column in (block.direction, block.count, block.cost, block.slope)
-        )
-        listed = sum(count)
+        others = (block.direction, block.count, block.cost, block.slope)
+        new = (first, *(_integers(column, len(first)) for column in others))
+        _, direction, count, cost, slope = new
         if not first or block.left_over < 0 or min(count) < 1 or min(slope) < 0 or set(direction) - {1, -1}:
             raise ValueError("a block has runs, with count >= 1, slope >= 0, direction 1 or -1, left_over >= 0")
         # A broken promise of an earlier block would bias every draw, so it is worth the look.
-        if self._left_over >= 0 and (min(cost) < self._floor or listed + block.left_over > self._left_over):
+        if self._left_over >= 0 and (min(cost) < self._floor or sum(count) + block.left_over > self._left_over):
             raise ValueError("a block lists more, or cheaper, outcomes than the block before it had left over")
-        self._first += first
-        self._direction += direction
-        self._count += count
-        self._cost += cost
-        self._slope += slope
-        self._left_over = block.left_over
-        self._floor = block.floor
+        for listed, more in zip(self._runs, new, strict=True):
+            listed.extend(more)
+        self._left_over, self._floor = block.left_over, block.floor
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +197,7 @@ class _Columns:
     first: NDArray[np.int64]
     direction: NDArray[np.int64]
     count: NDArray[np.int64]
-    group: NDArray[np.uint16] | NDArray[np.int64]
+    group: NDArray[np.integer[Any]]
     slopes: list[int]
 
 
@@ -236,9 +219,8 @@ class _Table:
     def find_many(self, words: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """`find` for p = 64: the runs, and the positions of the words that prove none."""
         if self._words is None:
-            # 2^64 does not fit a word: as a `before`, which only the last run can have, it is left out
-            # (nothing reaches past it anyway); as an `after` it becomes the last word, which no word
-            # exceeds either.
+            # 2^64 does not fit a word: as a `before`, which only the last run can have, it is left out (nothing reaches
+            # past it anyway); as an `after` it becomes the last word, which no word exceeds either.
             before = np.array(self._before[:-1], dtype=np.uint64)
             after = np.array([0] + [min(a, _LAST_WORD) for a in self._after[:-1]], dtype=np.uint64)
             self._words = before, after

@@ -1,17 +1,20 @@
 """Masses of runs of outcomes as integers with a known slack; and the chance of staying in a sample.
 
-The mass of a run is exp(-cost u) times n (flat), or times (1 - q^n)/(1 - q) with q = exp(-slope u): the
-costs rise by `slope` from one outcome to the next, and the weights fall by q. Each mass is scaled by
-2^fraction_bits and rounded down exactly, so every sum of them is an integer L with L <= true sum <= L +
-slack, and nothing later depends on the precision of an interval.
+The mass of a run is exp(-cost u) times n (flat), or times (1 - q^n)/(1 - q) with q = exp(-slope u): the costs rise by
+`slope` from one outcome to the next, and the weights fall by q. Each mass is scaled by 2^fraction_bits and rounded down
+exactly, so every sum of them is an integer L with L <= true sum <= L + slack, and nothing later depends on the
+precision of an interval.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from epsilons.noise.entropy import ALWAYS, NANO, as_ball, certain_floor, floor_dyadic, working_precision
+from epsilons.guarantee import NANO
+from epsilons.noise.entropy import ALWAYS, as_ball, certain_floor, floor_dyadic, working_precision
 
 if TYPE_CHECKING:
     from flint import arb
@@ -51,55 +54,46 @@ class Scales:
                     low = known[cost] = weigh(rate, one, cost)
                 lows.append(low * count)
                 slacks.append(count)
-        self.lows += _cumulative(self.lows, lows)
-        self.slacks += _cumulative(self.slacks, slacks)
+        for sums, new in ((self.lows, lows), (self.slacks, slacks)):
+            sums += list(accumulate(new, initial=sums[-1] if sums else 0))[1:]
 
     def upper(self, cost: int) -> int:
         """No less than the scaled weight of an outcome of this cost."""
         with working_precision(self._bits + _GUARD_BITS):
             return self._weigh(self._rate(), self._one(), cost) + 1
 
-    def _rate(self) -> "arb":
+    def _rate(self) -> arb:
         return as_ball(-self._unit)
 
-    def _one(self) -> "arb":
+    def _one(self) -> arb:
         from flint import arb
 
         return arb((1, self._bits))
 
-    def _weigh(self, rate: "arb", one: "arb", cost: int) -> int:
+    def _weigh(self, rate: arb, one: arb, cost: int) -> int:
         excess = cost - self._reference
         low = certain_floor((rate * excess).exp() * one)
-        if low is None:
-            low = floor_dyadic(lambda: (self._rate() * excess).exp(), self._bits)
-        return low
+        return floor_dyadic(lambda: (self._rate() * excess).exp(), self._bits) if low is None else low
 
-    def _falling(self, rate: "arb", one: "arb", cost: int, count: int, slope: int) -> int:
+    def _falling(self, rate: arb, one: arb, cost: int, count: int, slope: int) -> int:
         excess = cost - self._reference
         step = self._steps.get(slope)
         if step is None:
             step = self._steps[slope] = (rate * slope).expm1()
         low = certain_floor((rate * excess).exp() * (rate * (slope * count)).expm1() / step * one)
-        if low is None:
-            low = floor_dyadic(lambda: self._run(self._rate(), excess, count, slope), self._bits)
-        return low
+        return floor_dyadic(lambda: self._mass(excess, count, slope), self._bits) if low is None else low
 
-    @staticmethod
-    def _run(rate: "arb", excess: int, count: int, slope: int) -> "arb":
+    def _mass(self, excess: int, count: int, slope: int) -> arb:
+        rate = self._rate()
         return (rate * excess).exp() * (rate * (slope * count)).expm1() / (rate * slope).expm1()
-
-
-def _cumulative(before: list[int], new: list[int]) -> list[int]:
-    start = before[-1] if before else 0
-    return list(accumulate(new, initial=start))[1:]
 
 
 def keep_chance(epsilon_nano: int, threshold_nano: int) -> int:
     """Chance, out of 2^64, that Sample keeps a person of epsilon e at threshold t.
 
-    (exp(e) - 1) / (exp(t) - 1) for e < t, else 1 (Jorgensen et al. 2015, Definition 9), rounded down: a
-    person is never kept more often than their epsilon allows. For e >= t the result is 2^64, which does not
-    fit a word; `bernoulli` and `binomial` take it as certainty.
+    (exp(e) - 1) / (exp(t) - 1) for e < t, else 1 (Jorgensen et al. 2015, Definition 9), rounded down: a person is never
+    kept more often than their epsilon allows. For e >= t the result is 2^64, which does not fit a word; `bernoulli` and
+    `binomial` take it as certainty.
     """
     if epsilon_nano < 0 or threshold_nano <= 0:
         raise ValueError("an epsilon is not negative and a threshold is positive")

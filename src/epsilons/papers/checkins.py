@@ -20,9 +20,8 @@ import numpy as np
 from epsilons.display import text_table
 from epsilons.errors import EpsilonsError
 from epsilons.local import RandomizedResponse, SamplingPrivacy
-from epsilons.local.checkins import CheckIns, checkins_from, read_checkins
 from epsilons.local.leakage import leakage_table
-from epsilons.local.places import Box, Grid, H3Grid, Region, SquareGrid
+from epsilons.local.places import Box, CheckIns, Grid, H3Grid, Region, SquareGrid, checkins_from, read_checkins
 from epsilons.noise import Entropy
 
 #: Lower and midtown Manhattan, more or less.

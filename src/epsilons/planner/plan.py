@@ -59,7 +59,7 @@ class Plan:
     ) -> Plan:
         """Predict every mechanism's error at a share of every grant; a mechanism asked for must be able to serve."""
         question.statistic.check_people(levels)
-        spendable = levels.scaled(share) if share < 1 else levels
+        spendable = levels.take_share(share) if share < 1 else levels
         if spendable.all_public:
             raise nobody_left(share)
         asked = scale_question(question, share) if share < 1 else question

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import PreferenceError
+from epsilons.errors import Argument, PreferenceError
 from epsilons.guarantee import to_epsilon
-from epsilons.preferences.roster import Levels, Roster, one_nano, roster_of
+from epsilons.preferences.roster import Roster, roster_of, to_single_nano
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """Where a table says what people want: a column of epsilons, or of level names.
+class PreferenceColumn:
+    """The column of a table that holds preferences: epsilons, or names of levels.
 
     `source` is the table that has it, with the people in its column `person`; None is the data themselves.
     """
@@ -42,22 +42,18 @@ class Preferences:
     def __init__(self, epsilons: Mapping[Any, float] | Sequence[float] | NDArray[Any], default: float | None = None):
         self.default = default
         if default is not None:
-            one_nano(default)
+            to_single_nano(default)
         self.names: dict[float, str] = {}
-        #: Set where a table says what people want.
-        self.wishes: Wishes | None = None
-        self._by_person = dict(epsilons) if isinstance(epsilons, Mapping) else None
+        #: Where a table holds the preferences.
+        self.column: PreferenceColumn | None = None
+        #: {id: epsilon} where preferences were given that way.
+        self.by_person = dict(epsilons) if isinstance(epsilons, Mapping) else None
         self._aligned = None if isinstance(epsilons, Mapping) else epsilons
-
-    @property
-    def by_person(self) -> Mapping[Any, float] | None:
-        """{id: epsilon} where preferences were given that way."""
-        return self._by_person
 
     @classmethod
     def from_column(cls, column: str, default: float | None = None) -> Preferences:
         """For a table: each person's epsilon stands in this column (infinite: public; missing: the default)."""
-        return cls._of_table(Wishes(_check_column(column)), default)
+        return cls._of_table(PreferenceColumn(_check_column(column)), default)
 
     @classmethod
     def from_file(
@@ -74,21 +70,22 @@ class Preferences:
 
         `path` is a file, or a frame of pandas, polars or Arrow; `person` names its column of ids, written as in the
         data. Columns of a CSV file are text unless `types` says so; an epsilon may stay text, an id of whole numbers
-        needs `types={"id": "int"}`. Whoever is in the data and not there has the default.
+        needs `types={"id": "int"}`. People who are in the data and not there have the default.
         """
-        wishes = Wishes(_check_column(column), levels, path, _check_column(person), types)
-        return cls._of_table(wishes, default)
+        where = PreferenceColumn(_check_column(column), levels, path, _check_column(person), types)
+        return cls._of_table(where, default)
 
     @classmethod
-    def _of_table(cls, wishes: Wishes, default: float | str | None) -> Preferences:
-        if wishes.levels is not None:
-            default = _default_level(_known_levels(wishes.levels), wishes.levels, default)
+    def _of_table(cls, column: PreferenceColumn, default: float | str | None) -> Preferences:
+        known = {} if column.levels is None else _check_levels(column.levels)
+        if column.levels is not None:
+            default = _find_default(known, column.levels, default)
         elif isinstance(default, str):
-            raise PreferenceError("A default of a column of epsilons is a number.", suggest="default=0.05")
+            wrong = "A default of a column of epsilons is a number."
+            raise PreferenceError(wrong, suggest=Argument("default", 0.05))
         made = cls({}, default)
-        made.wishes = wishes
-        if wishes.levels is not None:
-            made._call(_known_levels(wishes.levels))
+        made.column = column
+        made._name_levels(known)
         return made
 
     @classmethod
@@ -99,10 +96,10 @@ class Preferences:
 
         For a table `names` is the column that holds them: `from_levels("privacy", {"strict": .05, "open": 1})`.
         """
-        known = _known_levels(levels)
+        known = _check_levels(levels)
         if isinstance(names, str):
-            return cls._of_table(Wishes(names, dict(levels)), default)
-        standard = _default_level(known, levels, default)
+            return cls._of_table(PreferenceColumn(names, dict(levels)), default)
+        standard = _find_default(known, levels, default)
         column = np.asarray(names, dtype=object)
         epsilons = np.full(len(column), math.nan)
         for name, nano in known.items():
@@ -116,10 +113,10 @@ class Preferences:
                 suggest=f"one of {', '.join(known)}, or add the missing level",
             )
         preferences = cls(epsilons, standard)
-        preferences._call(known)
+        preferences._name_levels(known)
         return preferences
 
-    def _call(self, known: Mapping[str, int | None]) -> None:
+    def _name_levels(self, known: Mapping[str, int | None]) -> None:
         """Give epsilons the names of their levels; two levels with one epsilon are one."""
         for name, nano in known.items():
             same = self.names.get(to_epsilon(nano))
@@ -127,45 +124,37 @@ class Preferences:
 
     def assign(self, people: Sequence[Any] | None = None) -> Roster:
         """Match preferences with people: by id if they were given by id, else by position."""
-        if self.wishes is not None:
-            raise PreferenceError(
-                "These preferences stand in a table.", rule="Arrays have no columns.", suggest="eps.Dataset(table, ...)"
-            )
-        if self._by_person is None:
-            roster = roster_of(self._aligned, self.default)
+        if self.column is not None:
+            in_table = "These preferences stand in a table."
+            raise PreferenceError(in_table, rule="Arrays have no columns.", suggest="eps.Dataset(table, ...)")
+        if self.by_person is None:
+            asked = self._aligned
+        elif people is None:
+            unnamed = "These preferences are by person, and no people were named."
+            raise PreferenceError(unnamed, suggest="preferences.assign(ids), with one id per value")
         else:
-            if people is None:
-                raise PreferenceError(
-                    "These preferences are by person, and no people were named.",
-                    suggest="preferences.assign(ids), with one id per value",
-                )
             try:
-                asked = [self._by_person.get(person, math.nan) for person in people]
+                asked = [self.by_person.get(person, math.nan) for person in people]
             except TypeError:
-                raise PreferenceError(
-                    "An id cannot be looked up.", rule="Preferences are found by id.", suggest="a word or number as id"
-                ) from None
-            roster = roster_of(asked, self.default)
-        levels = roster.levels
-        names = {e: n for e, n in self.names.items() if e in {to_epsilon(g) for g in levels.grants}}
-        return Roster(Levels(levels.grants, levels.sizes, names, levels.rounding_loss), roster.codes)
+                raise PreferenceError("An id cannot be looked up.", suggest="text or a number as id") from None
+        roster = roster_of(asked, self.default)
+        present = {to_epsilon(grant) for grant in roster.levels.grants}
+        names = {epsilon: name for epsilon, name in self.names.items() if epsilon in present}
+        return Roster(replace(roster.levels, names=names), roster.codes)
 
 
-def _known_levels(levels: Any) -> dict[str, int | None]:
+def _check_levels(levels: Any) -> dict[str, int | None]:
     if not isinstance(levels, Mapping) or not levels or not all(isinstance(name, str) for name in levels):
         raise PreferenceError("Levels are names with epsilons.", suggest='{"strict": 0.05, "open": 1}')
-    return {name: one_nano(epsilon) for name, epsilon in levels.items()}
+    return {name: to_single_nano(epsilon) for name, epsilon in levels.items()}
 
 
-def _default_level(
-    known: Mapping[str, int | None], levels: Mapping[str, float], default: float | str | None
-) -> float | None:
+def _find_default(known: Mapping[str, Any], levels: Mapping[str, float], default: float | str | None) -> float | None:
     if default is None:
         return None
     if not isinstance(default, str) or default not in known:
-        raise PreferenceError(
-            f"The default level {default!r} is not one of the levels.", suggest=f"one of {', '.join(known)}"
-        )
+        unknown = f"The default level {default!r} is not one of the levels."
+        raise PreferenceError(unknown, suggest=f"one of {', '.join(known)}")
     return float(levels[default])
 
 

@@ -7,6 +7,7 @@ more are rounded down to `LADDER`, which is fixed and so does not depend on who 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -17,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import DataError, PreferenceError
+from epsilons.errors import Argument, DataError, PreferenceError
 from epsilons.guarantee import NANO, to_epsilon
 
-#: The preference of somebody who asks for no privacy at all.
+#: The preference of a person who asks for no privacy at all.
 PUBLIC = math.inf
 MAX_LEVELS = 256
 LARGEST_EPSILON = 10**6
@@ -31,19 +32,14 @@ def _ladder() -> tuple[int, ...]:
 
     Rungs are geometric and cut to three digits so that they can be read; neighbours in the middle are 3.5% apart.
     """
-
-    def rungs(low: str, high: str, count: int) -> list[int]:
-        start, stop = Decimal(low), Decimal(high)
-        ratio: Decimal = (stop / start) ** (Decimal(1) / count)
-        return [_three_digits(start * ratio**k * NANO) for k in range(count)]
-
-    return tuple(sorted({*rungs("1e-9", "0.01", 28), *rungs("0.01", "10", 199), *rungs("10", "1e6", 28)}))
-
-
-def _three_digits(value: Decimal) -> int:
-    whole = int(value)
-    unit: int = 10 ** max(0, len(str(whole)) - 3)
-    return whole // unit * unit
+    rungs = set()
+    for low, high, count in (("1e-9", "0.01", 28), ("0.01", "10", 199), ("10", "1e6", 28)):
+        ratio: Decimal = (Decimal(high) / Decimal(low)) ** (Decimal(1) / count)
+        for k in range(count):
+            whole = int(Decimal(low) * ratio**k * NANO)
+            unit: int = 10 ** max(0, len(str(whole)) - 3)
+            rungs.add(whole // unit * unit)
+    return tuple(sorted(rungs))
 
 
 LADDER = _ladder()
@@ -53,9 +49,9 @@ LADDER = _ladder()
 class Levels:
     """The public facts of a roster: the distinct grants, ascending, and how many people stand at each.
 
-    A grant is in nano-epsilon; `None` is public and comes last. `rounding_loss` is the average fraction of a
-    finite grant given up by rounding down to the ladder (0 when all preferences are kept exactly). `left_out` people
-    are on the roster with nothing to spend: nobody looks at their values, but answers are about them as well.
+    A grant is in nano-epsilon; `None` is public and comes last. `rounding_loss` is the average fraction of a finite
+    grant given up by rounding down to the ladder (0 when all preferences are kept exactly). `left_out` people are on
+    the roster with nothing to spend: their values are not used, but answers are about them as well.
     """
 
     grants: tuple[int | None, ...]
@@ -70,7 +66,7 @@ class Levels:
         return hash((tuple(grant or 0 for grant in self.grants), self.sizes, self.left_out))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what was worked out, which others' questions may have left there."""
+        """Without what was worked out, which other questions may have left there."""
         return {name: value for name, value in self.__dict__.items() if name != "worked_out"}
 
     def __hash__(self) -> int:
@@ -79,10 +75,10 @@ class Levels:
 
     @cached_property
     def worked_out(self) -> dict[Any, Any]:
-        """What was worked out from these public facts, kept with them: weights, predicted errors, the best mechanism.
+        """What was worked out from these public facts: weights, predicted errors, the best mechanism.
 
-        The same for equal levels, so that a question that is taken up again, or asked again, finds it; so nothing in it
-        may depend on what levels are called. Threads share it: take what `get` gives, it may be forgotten meanwhile.
+        Equal levels share it, so that a question asked again finds it; so nothing in it may depend on what levels are
+        called. Threads share it: take what `get` gives, it may be forgotten meanwhile.
         """
         return _worked_out(self)
 
@@ -114,22 +110,17 @@ class Levels:
 
     @cached_property
     def all_public(self) -> bool:
-        """Whether nobody on the roster asked for any privacy."""
+        """Whether everyone on the roster is public."""
         return not self.finite
 
-    def scaled(self, share: Fraction) -> Levels:
-        """What a question may use at a share of every grant, rounded down; whoever is left with nothing is left out."""
-        merged: dict[int | None, int] = {}
-        left_out = self.left_out
+    def take_share(self, share: Fraction) -> Levels:
+        """What a question may use at a share of every grant, rounded down; people left with nothing are left out."""
+        merged: Counter[int | None] = Counter()
         for grant, size in zip(self.grants, self.sizes, strict=True):
-            part = None if grant is None else math.floor(grant * share)
-            if part == 0:
-                left_out += size
-            else:
-                merged[part] = merged.get(part, 0) + size
-        ordered = sorted(merged.items(), key=lambda item: to_epsilon(item[0]))
-        grants, sizes = tuple(g for g, _ in ordered), tuple(n for _, n in ordered)
-        return Levels(grants, sizes, {}, self.rounding_loss, left_out)
+            merged[None if grant is None else math.floor(grant * share)] += size
+        left_out = self.left_out + merged.pop(0, 0)
+        grants = tuple(sorted(merged, key=to_epsilon))
+        return Levels(grants, tuple(merged[grant] for grant in grants), {}, self.rounding_loss, left_out)
 
     def name(self, grant: int | None) -> str:
         """What to call a level: its given name, or its epsilon."""
@@ -157,35 +148,28 @@ def to_nano(epsilon: float) -> int | None:
     >>> to_nano(.7), to_nano(.12345678919), to_nano(PUBLIC)
     (700000000, 123456789, None)
     """
+    rule, suggest = "", "leave these people out"
     if math.isnan(epsilon):
         raise PreferenceError(
             "A person has no preference (NaN or missing).",
             rule="A default applies only if you give one.",
-            suggest="eps.Preferences(..., default=0.05)",
+            suggest=("preferences with ", Argument("default", 0.05)),
         )
     if epsilon <= 0:
-        raise PreferenceError(
-            f"An epsilon of {epsilon:.6g} is not allowed.",
-            rule="An epsilon is larger than zero; whoever grants nothing is not on the roster.",
-            suggest="leave these people out",
-        )
+        rule = "An epsilon is larger than zero; people who grant nothing are not on the roster."
+    elif LARGEST_EPSILON < epsilon < math.inf:
+        rule = f"A finite epsilon is at most {LARGEST_EPSILON:,}."
+        suggest = "eps.PUBLIC for people who ask for no privacy"
+    if rule:
+        raise PreferenceError(f"An epsilon of {epsilon:.6g} is not allowed.", rule=rule, suggest=suggest)
     if math.isinf(epsilon):
         return None
-    if epsilon > LARGEST_EPSILON:
-        raise PreferenceError(
-            f"An epsilon of {epsilon:.6g} is not allowed.",
-            rule=f"A finite epsilon is at most {LARGEST_EPSILON:,}.",
-            suggest="eps.PUBLIC for people who ask for no privacy",
-        )
     nano = round(epsilon * NANO)
     if nano / NANO > epsilon:
         nano -= 1
     if nano == 0:
-        raise PreferenceError(
-            f"An epsilon of {epsilon:.6g} rounds down to nothing.",
-            rule="The smallest epsilon is a billionth.",
-            suggest="leave these people out",
-        )
+        nothing = f"An epsilon of {epsilon:.6g} rounds down to nothing."
+        raise PreferenceError(nothing, rule="The smallest epsilon is a billionth.", suggest=suggest)
     return nano
 
 
@@ -204,9 +188,9 @@ class Roster:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def scaled(self, share: Fraction) -> tuple[Roster, NDArray[np.bool_]]:
-        """(the roster at a share of every grant, who is on it): `Levels.scaled` with everybody's matching code."""
-        levels = self.levels.scaled(share)
+    def take_share(self, share: Fraction) -> tuple[Roster, NDArray[np.bool_]]:
+        """(the roster at a share of every grant, who is on it): `Levels.take_share` with the matching codes."""
+        levels = self.levels.take_share(share)
         places = {grant: place for place, grant in enumerate(levels.grants)}
         parts = (None if grant is None else math.floor(grant * share) for grant in self.levels.grants)
         codes = np.array([places.get(part, -1) for part in parts], np.int16)[self.codes]
@@ -227,18 +211,12 @@ def roster_of(epsilons: Any, default: float | None = None, people: int | None = 
     array = _as_floats(epsilons)
     if array.ndim == 0:
         if people is None:
-            raise PreferenceError(
-                "One epsilon for everyone, and nobody says how many people there are.",
-                rule="One epsilon per person.",
-                suggest="[0.5] * 1000 for a thousand people",
-            )
+            alone = "One epsilon for everyone, and an unknown number of people."
+            raise PreferenceError(alone, rule="One epsilon per person.", suggest="[0.5] * 1000 for a thousand people")
         array = np.full(people, float(array))
     if array.ndim != 1:
-        raise PreferenceError(
-            f"Epsilons come as a table of {array.ndim} dimensions.",
-            rule="One epsilon per person.",
-            suggest="a flat list",
-        )
+        table = f"Epsilons come as a table of {array.ndim} dimensions."
+        raise PreferenceError(table, rule="One epsilon per person.", suggest="a flat list")
     if default is not None:
         array = np.where(np.isnan(array), float(default), array)
     if len(array) == 0:
@@ -254,9 +232,8 @@ def aligned_roster(epsilons: Any, values: Any) -> Roster:
     try:
         people = len(values)
     except TypeError:
-        raise DataError(
-            "Values are not a list or array.", rule="One value per person.", suggest="a flat list or array"
-        ) from None
+        no_list = "Values are not a list or array."
+        raise DataError(no_list, rule="One value per person.", suggest="a flat list or array") from None
     return roster_of(epsilons, people=people)
 
 
@@ -276,7 +253,7 @@ def _as_floats(epsilons: Any) -> NDArray[np.float64]:
         ) from None
 
 
-def one_nano(epsilon: Any) -> int | None:
+def to_single_nano(epsilon: Any) -> int | None:
     """One epsilon that stands for many people: a default, or a level."""
     array = _as_floats(epsilon)
     if array.ndim:
@@ -290,7 +267,7 @@ def _encode(array: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
     Distinct values are learned from the front of the array and from every chunk that shows a new one. A value's
     bits are hashed to 16 bits by a multiplier under which the distinct values do not collide, and checked.
     """
-    distinct = _valid(np.unique(array[:4096]))
+    distinct = _check_extremes(np.unique(array[:4096]))
     codes = np.empty(len(array), np.uint8)
     start = 0
     while len(distinct) <= MAX_LEVELS:
@@ -298,13 +275,12 @@ def _encode(array: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
         while start < len(array):
             chunk = array[start : start + _CHUNK]
             found = table[_hash(chunk, multiplier)]
-            strange = distinct[found] != chunk
-            if strange.any():
+            unknown = distinct[found] != chunk
+            if unknown.any():
                 before = distinct
-                distinct = np.union1d(distinct, _valid(np.unique(chunk[strange])))
-                if len(distinct) > MAX_LEVELS:
-                    break
-                codes[:start] = np.searchsorted(distinct, before).astype(np.uint8)[codes[:start]]
+                distinct = np.union1d(distinct, _check_extremes(np.unique(chunk[unknown])))
+                if len(distinct) <= MAX_LEVELS:
+                    codes[:start] = np.searchsorted(distinct, before).astype(np.uint8)[codes[:start]]
                 break
             codes[start : start + len(chunk)] = found
             start += len(chunk)
@@ -313,8 +289,8 @@ def _encode(array: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
     return distinct, None
 
 
-def _valid(ascending: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same values, none of which is missing, zero or negative: the two zeros would share a level but not a hash."""
+def _check_extremes(ascending: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Refuse values that are missing, zero or negative: the two zeros would share a level but not a hash."""
     for extreme in (ascending[-1], ascending[0]):
         to_nano(float(extreme))
     return ascending

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from epsilons.errors import LedgerError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import ACTIVE, Allowance, Cohort, Reservation, mark_text, present
+from epsilons.ledger.values import ACTIVE, Allowance, Cohort, Reservation, list_active, mark_text
 from epsilons.mechanisms.base import Mechanism, create
 from epsilons.preferences import LADDER, MAX_LEVELS, Levels, name_grant
 from epsilons.release.answer import Account, Release
@@ -51,7 +51,7 @@ class Spendable:
     ) -> Spendable:
         """Cohorts with the same allowance are one level; more than 256 allowances go down to the ladder."""
         sizes = {cohort.id: cohort.people for cohort in cohorts}
-        granted = {cohort.id: cohort.granted for cohort in present(cohorts)}
+        granted = {cohort.id: cohort.granted for cohort in list_active(cohorts)}
         nano: dict[int, int | None] = dict(allowance.nano) | dict.fromkeys(allowance.public)
         if len(set(nano.values())) > MAX_LEVELS:
             before = nano

@@ -10,7 +10,8 @@
     POST /v1/collections/{id}/levels/{n}/check    *   32 bytes of challenge, then ids: words of their proofs
     POST /v1/collections/{id}/levels/{n}/collect  *   ids: the noisy sum
 
-Those with * want the coordinator's token. Whatever is refused leaves nothing behind. Nothing is logged about requests.
+Those with * want the coordinator's token. A refused request leaves nothing behind. Nothing is logged about requests.
+Errors have one shape: RFC 9457, application/problem+json.
 """
 
 from __future__ import annotations
@@ -24,20 +25,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from epsilons.collection.aggregator import CHALLENGE_BYTES, Aggregator
-from epsilons.collection.reports import MOST_REPORTS, REASONS, STORED, read_reports
+from epsilons.collection.reports import (
+    MOST_REPORTS,
+    REASONS,
+    STORED,
+    OutOfOrderError,
+    UnavailableError,
+    UnknownCollectionError,
+    read_reports,
+)
+from epsilons.collection.terms import Collection
 from epsilons.errors import EpsilonsError
-from epsilons.service.intake import Intake
-from epsilons.service.problems import MEDIA_TYPE, problem, problem_of
+from epsilons.service.serving import Intake
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Handle = Callable[["AggregatorApp", list[Any], bytes], Awaitable["Reply"]]
 
 #: The largest bodies taken: of owners, and of the coordinator, whose lists of ids may be long.
 MOST_REPORT_BYTES = 16 << 20
 MOST_BYTES = 256 << 20
-_OCTETS = "application/octet-stream"
-_JSON = "application/json"
+#: Any other error of ours is the sender's: 422.
+_STATUS: dict[type[EpsilonsError], int] = {UnknownCollectionError: 404, OutOfOrderError: 409, UnavailableError: 503}
 
 
 @dataclass(frozen=True)
@@ -46,16 +56,16 @@ class Reply:
 
     status: int
     body: bytes
-    media_type: str = _OCTETS
+    media_type: str = "application/octet-stream"
 
 
 @dataclass(frozen=True)
 class Route:
-    """A way in: `handle` gets the application, the parts of the path and the body."""
+    """A way in: `handle` gets the application, the collection's id and numbers in the path, and the body."""
 
     method: str
     path: re.Pattern[str]
-    handle: Callable[[AggregatorApp, list[str], bytes], Awaitable[Reply]]
+    handle: Handle
     token: bool = True
     most: int = MOST_BYTES
 
@@ -86,10 +96,11 @@ class AggregatorApp:
             return _problem(404, "There is nothing here.")
         chosen = [(route, found) for route, found in fitting if route.method == scope["method"]]
         if not chosen:
-            return _problem(405, "This is no way to ask here.", f"Allowed: {fitting[0][0].method}.")
+            return _problem(405, "Method not allowed.", f"Allowed: {', '.join(route.method for route, _ in fitting)}.")
         route, found = chosen[0]
         headers = {name.lower(): value for name, value in scope["headers"]}
-        if route.token and not self._is_coordinator(headers):
+        shown, wanted = headers.get(b"authorization", b""), b"Bearer " + self._token.encode()
+        if route.token and not hmac.compare_digest(shown, wanted):
             return _problem(401, "This is for the coordinator.", "Authorization: Bearer and the token.")
         try:
             body = await _read(receive, headers, route.most)
@@ -98,19 +109,16 @@ class AggregatorApp:
         if body is None:
             return _problem(413, "The request is too large.", f"At most {route.most:,} bytes.")
         try:
-            return await route.handle(self, list(found.groups()), body)
+            parts = [bytes.fromhex(part) if number == 0 else int(part) for number, part in enumerate(found.groups())]
+            return await route.handle(self, parts, body)
         except EpsilonsError as error:
-            status, text = problem_of(error)
-            return Reply(status, text, MEDIA_TYPE)
+            hint = {"hint": error.hint} if error.hint else {}
+            return _problem(_STATUS.get(type(error), 422), error.what, error.rule, code=error.code, **hint)
         except Exception:
-            # Whatever it was, its text may hold something private.
+            # Its text may hold something private.
             return _problem(
                 500, "The aggregator failed.", "Nothing was acknowledged; the same request may be sent again."
             )
-
-    def _is_coordinator(self, headers: dict[bytes, bytes]) -> bool:
-        said = headers.get(b"authorization", b"")
-        return hmac.compare_digest(said, b"Bearer " + self._token.encode())
 
 
 class _GoneError(Exception):
@@ -147,68 +155,51 @@ async def _live(receive: Receive, send: Send) -> None:
 # Routes ---------------------------------------------------------------------------------------------------------------
 
 
-async def _key(app: AggregatorApp, parts: list[str], body: bytes) -> Reply:
+def _ask(call: Callable[[Aggregator, list[Any], bytes], Any]) -> Handle:
+    """Ask the aggregator in a thread."""
+
+    async def handle(app: AggregatorApp, parts: list[Any], body: bytes) -> Reply:
+        found = await asyncio.to_thread(call, app.aggregator, parts, body)
+        if isinstance(found, dict):
+            return _json(found)
+        return Reply(204, b"") if found is None else Reply(200, found)
+
+    return handle
+
+
+def _check(aggregator: Aggregator, parts: list[Any], body: bytes) -> bytes:
+    return aggregator.check(parts[0], parts[1], body[:CHALLENGE_BYTES], body[CHALLENGE_BYTES:])
+
+
+async def _key(app: AggregatorApp, parts: list[Any], body: bytes) -> Reply:
     return _json({"key": app.aggregator.key})
 
 
-async def _enter(app: AggregatorApp, parts: list[str], body: bytes) -> Reply:
+async def _enter(app: AggregatorApp, parts: list[Any], body: bytes) -> Reply:
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
         return _problem(400, "The terms are not JSON.")
     # Only the id that was asked for: a coordinator that computes another one is told so before anything is stored.
-    from epsilons.collection.terms import Collection
-
-    if Collection.from_dict(document).id.hex() != parts[0]:
+    if Collection.from_dict(document).id != parts[0]:
         return _problem(422, "These are the terms of another collection.", "The id is the hash of the terms.")
     return _json({"id": (await asyncio.to_thread(app.aggregator.enter, document)).hex()})
 
 
-async def _status(app: AggregatorApp, parts: list[str], body: bytes) -> Reply:
-    return _json(await asyncio.to_thread(app.aggregator.status, bytes.fromhex(parts[0])))
-
-
-async def _take(app: AggregatorApp, parts: list[str], body: bytes) -> Reply:
+async def _take(app: AggregatorApp, parts: list[Any], body: bytes) -> Reply:
     reports = read_reports(body)
     if not reports:
-        return _problem(
-            400,
-            "This is no list of reports.",
-            f"At most {MOST_REPORTS:,} reports one after the other, each with its head and length.",
-        )
-    outcomes = await app.intake.take(bytes.fromhex(parts[0]), reports)
+        rule = f"At most {MOST_REPORTS:,} reports one after the other, each with its head and length."
+        return _problem(400, "This is not a list of reports.", rule)
+    outcomes = await app.intake.take(parts[0], reports)
     refused = [
         {"id": report.id.hex(), "reason": outcome}
         for report, outcome in zip(reports, outcomes, strict=True)
         if outcome != STORED
     ]
     if len(refused) == len(reports):
-        reason = REASONS[refused[0]["reason"]]
-        return _problem(409, "No report was taken.", reason, stored=0, refused=refused)
+        return _problem(409, "No report was taken.", REASONS[refused[0]["reason"]], stored=0, refused=refused)
     return _json({"stored": len(reports) - len(refused), "refused": refused})
-
-
-async def _close(app: AggregatorApp, parts: list[str], body: bytes) -> Reply:
-    return Reply(200, await asyncio.to_thread(app.aggregator.close, bytes.fromhex(parts[0]), int(parts[1])))
-
-
-async def _present(app: AggregatorApp, parts: list[str], body: bytes) -> Reply:
-    return Reply(200, await asyncio.to_thread(app.aggregator.present, bytes.fromhex(parts[0]), int(parts[1])))
-
-
-async def _accepted(app: AggregatorApp, parts: list[str], body: bytes) -> Reply:
-    found = await asyncio.to_thread(app.aggregator.accepted, bytes.fromhex(parts[0]), int(parts[1]))
-    return Reply(204, b"") if found is None else Reply(200, found)
-
-
-async def _check(app: AggregatorApp, parts: list[str], body: bytes) -> Reply:
-    challenge, ids = body[:CHALLENGE_BYTES], body[CHALLENGE_BYTES:]
-    shown = await asyncio.to_thread(app.aggregator.check, bytes.fromhex(parts[0]), int(parts[1]), challenge, ids)
-    return Reply(200, shown)
-
-
-async def _collect(app: AggregatorApp, parts: list[str], body: bytes) -> Reply:
-    return Reply(200, await asyncio.to_thread(app.aggregator.collect, bytes.fromhex(parts[0]), int(parts[1]), body))
 
 
 _ID = "/v1/collections/([0-9a-f]{64})"
@@ -217,19 +208,24 @@ _LEVEL = _ID + "/levels/([0-9]{1,3})"
 ROUTES = (
     Route("GET", re.compile("/v1/key"), _key, token=False, most=0),
     Route("PUT", re.compile(_ID), _enter),
-    Route("GET", re.compile(_ID), _status, most=0),
+    Route("GET", re.compile(_ID), _ask(lambda one, at, _: one.status(*at)), most=0),
     Route("POST", re.compile(_ID + "/reports"), _take, token=False, most=MOST_REPORT_BYTES),
-    Route("POST", re.compile(_ID + "/rounds/([0-9]{1,3})/close"), _close, most=0),
-    Route("GET", re.compile(_LEVEL + "/present"), _present, most=0),
-    Route("GET", re.compile(_LEVEL + "/accepted"), _accepted, most=0),
-    Route("POST", re.compile(_LEVEL + "/check"), _check),
-    Route("POST", re.compile(_LEVEL + "/collect"), _collect),
+    Route("POST", re.compile(_ID + "/rounds/([0-9]{1,3})/close"), _ask(lambda one, at, _: one.close(*at)), most=0),
+    Route("GET", re.compile(_LEVEL + "/present"), _ask(lambda one, at, _: one.present(*at)), most=0),
+    Route("GET", re.compile(_LEVEL + "/accepted"), _ask(lambda one, at, _: one.accepted(*at)), most=0),
+    Route(
+        "POST",
+        re.compile(_LEVEL + "/check"),
+        _ask(_check),
+    ),
+    Route("POST", re.compile(_LEVEL + "/collect"), _ask(lambda one, at, ids: one.collect(at[0], at[1], ids))),
 )
 
 
 def _json(document: Any) -> Reply:
-    return Reply(200, json.dumps(document).encode(), _JSON)
+    return Reply(200, json.dumps(document).encode(), "application/json")
 
 
 def _problem(status: int, title: str, detail: str = "", **more: Any) -> Reply:
-    return Reply(status, problem(status, title, detail, **more), MEDIA_TYPE)
+    document = {"type": "about:blank", "title": title, "status": status, **({"detail": detail} if detail else {})}
+    return Reply(status, json.dumps(document | more, ensure_ascii=False).encode(), "application/problem+json")

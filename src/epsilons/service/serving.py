@@ -1,12 +1,75 @@
-"""Starts a server on a socket that is bound before anything is said, so that whoever waits knows where it listens."""
+"""Around the routes: a server on a socket, and one durable transaction for many requests."""
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from epsilons.errors import PlanError
+from epsilons.collection.aggregator import Aggregator
+from epsilons.collection.reports import Report
+from epsilons.errors import Argument, PlanError
+
+_MOST_AT_ONCE = 4_000
+
+_Waiting = tuple[bytes, Sequence[Report], "asyncio.Future[list[str]]"]
+
+
+class Intake:
+    """Hands reports to an aggregator by one thread: while some are written to disk, the next ones gather.
+
+    A request is answered when the transaction that holds its reports has ended, so waiting for the disk is shared and
+    an acknowledgement still means that the report is durable.
+    """
+
+    def __init__(self, aggregator: Aggregator) -> None:
+        self._aggregator = aggregator
+        self._waiting: deque[_Waiting] = deque()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="intake")
+        self._busy = False
+
+    async def take(self, collection: bytes, reports: Sequence[Report]) -> list[str]:
+        """What became of each report, once that is durable."""
+        future: asyncio.Future[list[str]] = asyncio.get_running_loop().create_future()
+        self._waiting.append((collection, reports, future))
+        if not self._busy:
+            self._busy = True
+            # Kept in a name so that it is not collected while it runs.
+            self._task = asyncio.create_task(self._work())
+        return await future
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while self._waiting:
+                some = self._next()
+                offered = [report for _, reports, _ in some for report in reports]
+                try:
+                    outcomes = await loop.run_in_executor(self._thread, self._aggregator.take, some[0][0], offered)
+                except Exception as error:
+                    for _, _, future in some:
+                        if not future.done():
+                            future.set_exception(error)
+                    continue
+                start = 0
+                for _, reports, future in some:
+                    if not future.done():
+                        future.set_result(outcomes[start : start + len(reports)])
+                    start += len(reports)
+        finally:
+            self._busy = False
+
+    def _next(self) -> list[_Waiting]:
+        """The requests in front that belong to one collection."""
+        some = [self._waiting.popleft()]
+        size = len(some[0][1])
+        while self._waiting and self._waiting[0][0] == some[0][0] and size < _MOST_AT_ONCE:
+            some.append(self._waiting.popleft())
+            size += len(some[-1][1])
+        return some
 
 
 def serve(
@@ -18,7 +81,7 @@ def serve(
     certificate_key: str | None = None,
     ready: Callable[[str], None],
 ) -> None:
-    """Listen until interrupted; `ready` hears the address. Port 0 takes any free one."""
+    """Listen until interrupted; port 0 takes any free one. `ready` gets the address once the socket is bound."""
     try:
         import uvicorn
     except ImportError:
@@ -28,7 +91,7 @@ def serve(
     try:
         listening.bind((host, port))
     except OSError as error:
-        raise PlanError(f"Nothing can listen there: {error.strerror}.", suggest="another --port") from None
+        raise PlanError(f"The port cannot be used: {error.strerror}.", suggest=("another ", Argument("port"))) from None
     config = uvicorn.Config(
         app,
         log_level="warning",

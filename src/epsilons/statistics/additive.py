@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import DataError, PlanError
-from epsilons.noise.bernoulli import binomial
+from epsilons.noise.coins import binomial
 from epsilons.noise.entropy import ALWAYS
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.statistics.base import Answer, Floats, Rest, Statistic, Weighting

@@ -1,7 +1,7 @@
 """Tables in SQLite or PostgreSQL, for the ledger and for aggregators.
 
-Start with `base`: what a database does (`Database`) and what differs between those who keep tables in one (`Owner`).
-`sqlite` and `postgres` do it. Importing this package loads neither SQLAlchemy nor a driver.
+Start with `base`: what a database does (`Database`), and how owners of tables differ (`Owner`). `sqlite` and `postgres`
+are the back ends. Importing this package loads neither SQLAlchemy nor a driver.
 """
 
 from __future__ import annotations

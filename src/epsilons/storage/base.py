@@ -1,4 +1,4 @@
-"""What a database does for those who keep tables in one; a back end is one small file that says how.
+"""What a database does for those who own tables in it; a back end is one small file that says how.
 
 `write` runs one transaction alone: no other writer, in this process or another, is between its first read and its
 commit, and once it has ended the change survives a crash. `read` sees one consistent state. Neither shows a message of
@@ -24,14 +24,16 @@ from epsilons.errors import EpsilonsError
 FAULT = "EPSILONS_FAULT"
 
 Refusal = Callable[[], EpsilonsError]
+# The two kinds of transactions, as places in pairs.
+_WRITE, _READ = 0, 1
 
 
 @dataclass(frozen=True)
 class Owner:
-    """Who keeps tables in a database: its names and limits there, and the errors that it raises.
+    """Who owns tables in a database: names and limits there, and the errors to raise.
 
-    `name` is part of the lock by which writers of PostgreSQL take turns, `schema` is where its tables are unless the
-    address says otherwise, `patience` is how many seconds a writer of SQLite waits for its turn. The refusals make an
+    `name` is part of the lock by which writers of PostgreSQL take turns, `schema` is where the tables are unless the
+    address names another, `patience` is how many seconds a writer of SQLite waits for its turn. The refusals make an
     error each: the database refuses, the connection broke, the address is none, psycopg is missing, the disk has no
     write-ahead log, the server does not wait for its disk, a database in memory was taken along by a fork.
     """
@@ -42,7 +44,6 @@ class Owner:
     refused: Refusal
     broken: Refusal
     no_address: Refusal
-    no_postgres_address: Refusal
     no_psycopg: Refusal
     no_log: Refusal
     no_sync: Refusal
@@ -57,12 +58,10 @@ class Database(ABC):
     schema: str | None = None
     #: Whether the tables outlive this process.
     lasting = True
-    #: What begins a transaction where the driver does not do it by itself.
-    _begin_write: str | None = None
-    _begin_read: str | None = None
-    #: Options of the engine, by kind of transaction.
-    _write_options: ClassVar[dict[str, Any]] = {}
-    _read_options: ClassVar[dict[str, Any]] = {}
+    #: What begins a transaction where the driver does not do it by itself, for writing and for reading.
+    _begin: tuple[str, str] | None = None
+    #: Options of the engine, for writing and for reading.
+    _options: ClassVar[tuple[dict[str, Any], dict[str, Any]]] = ({}, {})
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
@@ -71,8 +70,8 @@ class Database(ABC):
     def _connect(self) -> None:
         """Start an engine for this process; connections are made when they are needed."""
         self._process = os.getpid()
-        self._write_turn: AbstractContextManager[Any] = nullcontext()
-        self._read_turn: AbstractContextManager[Any] = nullcontext()
+        #: What writers hold, and what readers hold.
+        self._turns: tuple[AbstractContextManager[Any], AbstractContextManager[Any]] = (nullcontext(), nullcontext())
         self._engine = self._start()
 
     @abstractmethod
@@ -87,29 +86,26 @@ class Database(ABC):
             self._engine.dispose(close=False)
             self._connect()
 
-    @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def write(self) -> AbstractContextManager[Connection]:
         """One durable transaction with no other writer beside it; an exception takes all of it back."""
-        self._check_process()
-        engine = self._engine.execution_options(**self._write_options)
-        with self._write_turn, self.hide_database_errors(), engine.begin() as connection:
-            if self._begin_write is not None:
-                connection.exec_driver_sql(self._begin_write)
-            yield connection
+        return self._transact(_WRITE)
+
+    def read(self) -> AbstractContextManager[Connection]:
+        """One consistent view."""
+        return self._transact(_READ)
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
-        """One consistent view."""
+    def _transact(self, kind: int) -> Iterator[Connection]:
         self._check_process()
-        engine = self._engine.execution_options(**self._read_options)
-        with self._read_turn, self.hide_database_errors(), engine.begin() as connection:
-            if self._begin_read is not None:
-                connection.exec_driver_sql(self._begin_read)
+        engine = self._engine.execution_options(**self._options[kind])
+        with self._turns[kind], self.hide_database_errors(), engine.begin() as connection:
+            if self._begin is not None:
+                connection.exec_driver_sql(self._begin[kind])
             yield connection
 
     @contextmanager
     def hide_database_errors(self) -> Iterator[None]:
-        """No message of a database reaches anyone: it may quote what was stored."""
+        """Replace messages of the database, which may quote what was stored."""
         try:
             yield
         except SQLAlchemyError as error:
@@ -155,7 +151,7 @@ def reach(place: str) -> None:
     """Stop here if a test asked for it: nothing happens unless the environment names this place.
 
     A process that reaches the place named by `EPSILONS_FAULT` stops (SIGSTOP); the test that started it sees that and
-    sends SIGKILL. It is a real kill -9 at a known place, with no luck involved.
+    sends SIGKILL: a real kill -9 at a known place.
     """
     if os.environ.get(FAULT) == place:
         os.kill(os.getpid(), signal.SIGSTOP)

@@ -26,8 +26,7 @@ TURN_SECONDS, STILL_SECONDS = 300, 120
 CONNECTIONS = 2
 
 # One statement, since each is a way to the server and back. The settings last as long as the transaction, so that they
-# hold behind a pooler as well; the lock is named by the schema, so that two owners in one database do not wait for each
-# other.
+# hold behind a pooler as well; the lock is named by the schema, so that two owners in one database do not share it.
 _BEGIN = f"""
 SELECT set_config('synchronous_commit', 'on', true),
        set_config('lock_timeout', '{TURN_SECONDS}s', true),
@@ -40,12 +39,14 @@ SELECT set_config('synchronous_commit', 'on', true),
 class Postgres(Database):
     """Tables in one schema of a PostgreSQL database."""
 
-    _write_options: ClassVar = {"isolation_level": "READ COMMITTED"}
-    _read_options: ClassVar = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+    schema: str
+    _options: ClassVar = (
+        {"isolation_level": "READ COMMITTED"},
+        {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True},
+    )
 
     def __init__(self, url: str, owner: Owner) -> None:
-        self._url, self._schema = _parts(url, owner)
-        self.schema = self._schema
+        self._url, self.schema = _split_address(url, owner)
         super().__init__(owner)
 
     def _start(self) -> Engine:
@@ -61,40 +62,38 @@ class Postgres(Database):
             pool_timeout=TURN_SECONDS,
             pool_pre_ping=True,
         )
-        return engine.execution_options(schema_translate_map={None: self._schema})
+        return engine.execution_options(schema_translate_map={None: self.schema})
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """One writer at a time, over all processes and machines."""
         with super().write() as connection:
-            lock = f"epsilons {self._owner.name} {self._schema}"
+            lock = f"epsilons {self._owner.name} {self.schema}"
             *_, waits_for_disk = connection.exec_driver_sql(_BEGIN, {"lock": lock}).one()
             if waits_for_disk != "on":
                 raise self._owner.no_sync()
             yield connection
 
     def make_schema(self, connection: Connection) -> None:
-        """The schema, unless somebody with more rights made it already."""
+        """The schema, unless a user with more rights made it already."""
         there = "SELECT 1 FROM pg_namespace WHERE nspname = %(schema)s"
-        if connection.exec_driver_sql(there, {"schema": self._schema}).one_or_none() is None:
-            connection.execute(CreateSchema(self._schema))
+        if connection.exec_driver_sql(there, {"schema": self.schema}).one_or_none() is None:
+            connection.execute(CreateSchema(self.schema))
 
     def insert_many(self, connection: Connection, table: Table, rows: Iterable[tuple[Any, ...]]) -> None:
         """By COPY: a million rows in a few seconds."""
-        self._copy(connection, f'"{self._schema}".{table.name}', rows)
+        self._copy(connection, f'"{self.schema}".{table.name}', rows)
 
     def update_many(
         self, connection: Connection, column: Column[Any], key: Column[Any], pairs: Iterable[tuple[Any, Any]]
     ) -> None:
         """By COPY to one side, then one UPDATE."""
         value, found = (kind.type.compile(connection.dialect) for kind in (column, key))
-        connection.exec_driver_sql(f"CREATE TEMPORARY TABLE wished (value {value}, key {found}) ON COMMIT DROP")
-        self._copy(connection, "wished", pairs)
+        connection.exec_driver_sql(f"CREATE TEMPORARY TABLE new (value {value}, key {found}) ON COMMIT DROP")
+        self._copy(connection, "new", pairs)
         name = column.table.name
-        connection.exec_driver_sql(
-            f'UPDATE "{self._schema}".{name} SET {column.name} = wished.value FROM wished '
-            f"WHERE {name}.{key.name} = wished.key"
-        )
+        change = f'UPDATE "{self.schema}".{name} SET {column.name} = new.value FROM new'
+        connection.exec_driver_sql(f"{change} WHERE {name}.{key.name} = new.key")
 
     def _copy(self, connection: Connection, target: str, rows: Iterable[tuple[Any, ...]]) -> None:
         with self.driver_cursor(connection) as cursor, cursor.copy(f"COPY {target} FROM STDIN") as copy:
@@ -105,13 +104,13 @@ class Postgres(Database):
         """PostgreSQL keeps what was erased until its own vacuum."""
 
 
-def _parts(url: str, owner: Owner) -> tuple[URL, str]:
+def _split_address(url: str, owner: Owner) -> tuple[URL, str]:
     """The address for the driver, and the schema."""
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
-        raise owner.no_postgres_address() from None
+        raise owner.no_address() from None
     schema = parsed.query.get("schema", owner.schema)
     if not parsed.database or not isinstance(schema, str) or not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
-        raise owner.no_postgres_address()
+        raise owner.no_address()
     return parsed.difference_update_query(["schema"]).set(drivername="postgresql+psycopg"), schema

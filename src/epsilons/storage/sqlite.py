@@ -11,6 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import closing, nullcontext
 from typing import Any
 
 from sqlalchemy import Column, Connection, Engine, StaticPool, Table, create_engine, event
@@ -25,8 +26,7 @@ _SECONDS_TO_FORGET = 2
 class Sqlite(Database):
     """Tables in one SQLite database; `path=None` keeps them in this process's memory."""
 
-    _begin_write = "BEGIN IMMEDIATE"
-    _begin_read = "BEGIN"
+    _begin = ("BEGIN IMMEDIATE", "BEGIN")
 
     def __init__(self, path: str | None, owner: Owner) -> None:
         self.lasting = path is not None
@@ -36,23 +36,15 @@ class Sqlite(Database):
     def _connect(self) -> None:
         super()._connect()
         # Threads take turns here, not in SQLite's busy loop; in memory they have one connection, so readers wait too.
-        self._write_turn = threading.RLock()
-        if not self.lasting:
-            self._read_turn = self._write_turn
+        turn = threading.RLock()
+        self._turns = (turn, nullcontext() if self.lasting else turn)
 
     def _start(self) -> Engine:
         if self._path is None:
-            engine = create_engine(
-                "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}, hide_parameters=True
-            )
+            options: dict[str, Any] = {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
         else:
-            engine = create_engine(
-                URL.create("sqlite", database=self._path),
-                connect_args={"timeout": self._owner.patience},
-                hide_parameters=True,
-                pool_size=4,
-                max_overflow=60,
-            )
+            options = {"pool_size": 4, "max_overflow": 60, "connect_args": {"timeout": self._owner.patience}}
+        engine = create_engine(URL.create("sqlite", database=self._path), hide_parameters=True, **options)
         event.listen(engine, "connect", self._prepare)
         return engine
 
@@ -60,7 +52,7 @@ class Sqlite(Database):
         # The driver must not begin transactions by itself: `write` and `read` say which kind.
         connection.isolation_level = None
         cursor = connection.cursor()
-        self._wait_at_most(cursor, self._owner.patience)
+        cursor.execute(f"PRAGMA busy_timeout = {self._owner.patience * 1000}")
         self._use_write_ahead_log(cursor)
         for pragma in ("synchronous = FULL", *self._owner.pragmas):
             cursor.execute(f"PRAGMA {pragma}")
@@ -76,14 +68,10 @@ class Sqlite(Database):
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
                     raise
                 time.sleep(0.01)
-                continue
-            if mode not in ("wal", "memory"):
-                raise self._owner.no_log()
-            return
-
-    @staticmethod
-    def _wait_at_most(cursor: Any, seconds: int) -> None:
-        cursor.execute(f"PRAGMA busy_timeout = {seconds * 1000}")
+            else:
+                break
+        if mode not in ("wal", "memory"):
+            raise self._owner.no_log()
 
     def make_schema(self, connection: Connection) -> None:
         """A file has room for the tables of one owner."""
@@ -104,13 +92,9 @@ class Sqlite(Database):
     def forget(self) -> None:
         """Empty the write-ahead log, where what was erased may remain."""
         self._check_process()
-        with self.hide_database_errors():
-            connection = self._engine.raw_connection()
-            try:
-                cursor = connection.cursor()
-                self._wait_at_most(cursor, _SECONDS_TO_FORGET)
-                cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                self._wait_at_most(cursor, self._owner.patience)
-                cursor.close()
-            finally:
-                connection.close()
+        with self.hide_database_errors(), closing(self._engine.raw_connection()) as connection:
+            cursor = connection.cursor()
+            cursor.execute(f"PRAGMA busy_timeout = {_SECONDS_TO_FORGET * 1000}")
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            cursor.execute(f"PRAGMA busy_timeout = {self._owner.patience * 1000}")
+            cursor.close()

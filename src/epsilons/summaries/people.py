@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from epsilons.arguments import NUMBERS
 from epsilons.errors import DataError, PlanError
-from epsilons.noise.bernoulli import keep_people
+from epsilons.noise.coins import keep_people
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.preferences import Levels, Roster
 

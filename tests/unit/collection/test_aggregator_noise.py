@@ -13,8 +13,8 @@ import pytest
 from scipy.stats import chisquare
 
 from epsilons.collection import Aggregator
-from epsilons.collection.field import Words, to_integers, to_words
-from epsilons.collection.reports import join_ids, split_ids
+from epsilons.collection.proof import Words, to_integers, to_words
+from epsilons.collection.reports import read_ids
 from epsilons.collection.terms import Collection, noise_variance
 from epsilons.guarantee import NANO
 from epsilons.noise import Entropy, discrete_laplace_many
@@ -226,9 +226,8 @@ def test_of_two_requests_at_the_same_time_one_noise_remains(tmp_path: Path) -> N
     aggregator._noise = slow  # type: ignore[method-assign, assignment]
     assert aggregator.collect(collection, 0, ids) == winner[0]
     assert aggregator.collect(collection, 0, ids) == winner[0]
-    listed = split_ids(ids)
-    assert listed is not None
-    assert join_ids(listed) == ids
+    listed = read_ids(ids)
+    assert b"".join(listed) == ids
     here.close()
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epsilons.collection.field import (
+from epsilons.collection.proof import (
     P,
     add,
     dot,

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from epsilons.collection import Collection, Place, Publication
-from epsilons.collection.noise_sums import quantile
-from epsilons.collection.publication import Batch
+from epsilons.collection.publication import LevelSums, noise_quantile
 from epsilons.collection.sealing import OpeningKey
 from epsilons.collection.terms import noise_variance
 from epsilons.errors import PlanError, ProtocolError
@@ -31,7 +30,7 @@ def collection(levels: dict[str, float] | None = None, **terms: Any) -> Collecti
 
 def published(terms: Collection, sizes: list[int], sums: list[tuple[int, ...]]) -> Publication:
     batches = [
-        Batch(name, nano, size, 0, 0, (row,) if row else ())
+        LevelSums(name, nano, size, 0, 0, (row,) if row else ())
         for (name, nano), size, row in zip(terms.levels, sizes, sums, strict=True)
     ]
     return Publication(terms, tuple(batches))
@@ -84,12 +83,12 @@ def test_the_quantile_is_the_brute_force_one_or_barely_more(
     order = np.argsort(far)
     exact = far[order][np.searchsorted(np.cumsum(chances[order]), level)]
     spread = math.sqrt(float(chances @ far**2))
-    found = quantile(scales, draws, level)
+    found = noise_quantile(scales, draws, level)
     assert exact - 1e-6 <= found <= exact + 0.03 * spread
 
 
 def test_without_noise_nothing_is_far() -> None:
-    assert quantile(((1.0, 800.0),), 3, 0.95) == 0.0
+    assert noise_quantile(((1.0, 800.0),), 3, 0.95) == 0.0
 
 
 # The estimate ---------------------------------------------------------------------------------------------------------
@@ -173,6 +172,14 @@ def test_the_promise_and_what_it_rests_on(neighbors: str) -> None:
     assert "at least one aggregator" in str(result)
 
 
+def test_a_publication_with_an_old_label_is_read() -> None:
+    terms = Collection.start(paper_survey(2), PLACES)
+    result = published(terms, [30], [(10, 12, 8)])
+    document = json.loads(result.to_json())
+    assert document["label"] == "Sampling Privacy (Joy)"
+    assert Publication.from_dict(document | {"label": "Sampling Privacy (paper 3)"}) == result
+
+
 def test_a_publication_survives_json() -> None:
     for terms, sums in ((collection(), [(400, -3), (200, 50)]),):
         result = published(terms, [1_000, 500], sums)
@@ -190,7 +197,7 @@ def lying(here: World, lie: list[int]) -> Publication:
     honest = here.aggregators[1].collect
 
     def lies(*arguments: Any) -> bytes:
-        from epsilons.collection.field import add, to_words
+        from epsilons.collection.proof import add, to_words
 
         words = np.frombuffer(honest(*arguments), dtype="<u8").astype(np.uint64)
         return add(words, to_words(lie)).astype("<u8").tobytes()

@@ -1,9 +1,10 @@
 """The form of reports on their way, and of lists of ids."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epsilons.collection.reports import MOST_REPORTS, Report, join_ids, read_reports, split_ids, write_reports
+from epsilons.collection.reports import MOST_REPORTS, MalformedError, Report, read_ids, read_reports, write_reports
 
 report = st.builds(
     Report, st.binary(min_size=16, max_size=16), st.integers(0, 255), st.integers(0, 255), st.binary(max_size=90)
@@ -38,8 +39,8 @@ def test_any_bytes_are_reports_or_none(body: bytes) -> None:
 @given(st.sets(st.binary(min_size=16, max_size=16), max_size=6))
 def test_ids_come_back_in_order_only(ids: set[bytes]) -> None:
     listed = sorted(ids)
-    assert split_ids(join_ids(listed)) == listed
+    assert read_ids(b"".join(listed)) == listed
     if len(listed) > 1:
-        assert split_ids(join_ids(listed[::-1])) is None
-        assert split_ids(join_ids([*listed, listed[-1]])) is None
-        assert split_ids(join_ids(listed)[:-1]) is None
+        for wrong in (listed[::-1], [*listed, listed[-1]], [*listed[:-1], listed[-1][:-1]]):
+            with pytest.raises(MalformedError):
+                read_ids(b"".join(wrong))

@@ -9,11 +9,10 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy.stats import chi2_contingency
 
-from epsilons.collection import shares
-from epsilons.collection.field import P, Words, add, to_words
-from epsilons.collection.proof import Shape
+from epsilons.collection import reports
+from epsilons.collection.proof import P, ReportShape, Words, add, to_words
+from epsilons.collection.reports import expand, explicit_place, read_share, split_vector, uniform_words
 from epsilons.collection.sealing import OpeningKey, SealingKey, fingerprint, keep_secret, purpose, read_secret
-from epsilons.collection.shares import expand, explicit_place, read_share, split, uniform_words
 from epsilons.noise import Entropy
 from epsilons.testing import seeded
 from support.collections_world import histogram_p_value
@@ -29,7 +28,7 @@ def parts(vector: Words, report: bytes, entropy: Entropy, aggregators: int = 3) 
     """Every aggregator's share, as words."""
     wanted = purposes(report, aggregators)
     seeds = [entropy.bytes(32) for _ in wanted[1:]]
-    pieces = split(vector, wanted, explicit_place(report, aggregators), seeds)
+    pieces = split_vector(vector, wanted, explicit_place(report, aggregators), seeds)
     found = [read_share(piece, what_for, len(vector)) for piece, what_for in zip(pieces, wanted, strict=True)]
     assert all(share is not None for share in found)
     return [share for share in found if share is not None]
@@ -90,7 +89,7 @@ class Scripted:
 def test_words_from_p_on_are_never_used(monkeypatch: pytest.MonkeyPatch) -> None:
     said = [P, 5, 2**64 - 1, P - 1, P + 1, 7, 0, 9]
     assert uniform_words(Scripted(said), 3).tolist() == [P - 1, 5, 7]  # type: ignore[arg-type]
-    monkeypatch.setattr(shares, "Entropy", lambda key: Scripted(said))
+    monkeypatch.setattr(reports, "Entropy", lambda key: Scripted(said))
     assert expand(bytes(32), b"", 4).tolist() == [5, P - 1, 7, 0]
 
 
@@ -108,7 +107,7 @@ MANY = 3_000
 
 def views(answer: int, missing: int, seed: int, split_it=parts) -> Words:  # type: ignore[no-untyped-def]
     """All words of the first cells that the aggregators but one hold, over many owners with the same answer."""
-    shape, entropy = Shape(3), seeded(seed)
+    shape, entropy = ReportShape(3), seeded(seed)
     rows = shape.prove(np.full(MANY, answer), uniform_words(entropy, MANY))
     seen = []
     for row in rows:
@@ -139,7 +138,7 @@ def test_planted_leaks_are_seen() -> None:
     def one_seed_for_two(row: Words, report: bytes, entropy: Entropy) -> list[Words]:
         wanted = purposes(report)
         seed = entropy.bytes(32)
-        pieces = split(row, [wanted[0]] * 3, explicit_place(report, 3), [seed, seed])
+        pieces = split_vector(row, [wanted[0]] * 3, explicit_place(report, 3), [seed, seed])
         found = [read_share(piece, wanted[0], len(row)) for piece in pieces]
         return [share for share in found if share is not None]
 
@@ -152,7 +151,7 @@ def test_planted_leaks_are_seen() -> None:
 
 def test_the_view_of_all_but_the_explicit_one_is_made_without_the_answer() -> None:
     """They hold seeds alone: the same bytes for every answer."""
-    report, shape = bytes(16), Shape(3)
+    report, shape = bytes(16), ReportShape(3)
     rows = shape.prove(np.arange(3), uniform_words(seeded(5), 3))
     seen = []
     for row in rows:
@@ -163,7 +162,7 @@ def test_the_view_of_all_but_the_explicit_one_is_made_without_the_answer() -> No
 
 def test_for_every_view_every_answer_is_equally_possible() -> None:
     """Whatever all but one hold, exactly one share of the missing one makes it any given answer."""
-    shape, report = Shape(3), bytes(16)
+    shape, report = ReportShape(3), bytes(16)
     rows = shape.prove(np.arange(3), uniform_words(seeded(9), 3))
     held = parts(rows[0], report, seeded(11))
     for few in combinations(range(3), 2):

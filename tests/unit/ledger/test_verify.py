@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Table, delete, func, insert, select, text, up
 import epsilons.ledger
 from epsilons.errors import LedgerError
 from epsilons.ledger import recount, tables
-from epsilons.ledger.journal import START, canonical, chain
+from epsilons.ledger.journal import START, chain, to_json
 from epsilons.ledger.ledger import Ledger
 from support.ledger_recount import balances
 from support.ledger_servers import fresh
@@ -174,7 +174,7 @@ def rewritten(change: Callable[[str, dict[str, Any]], dict[str, Any]]) -> Edit:
     def edit(connection: Connection) -> None:
         head, table = START, tables.journal
         for line in connection.execute(select(table).order_by(table.c.seq)).all():
-            words = canonical(change(line.kind, json.loads(line.body)))
+            words = to_json(change(line.kind, json.loads(line.body)))
             head = chain(head, line.seq, line.kind, line.at, words)
             connection.execute(update(table).where(table.c.seq == line.seq).values(body=words, hash=head))
 

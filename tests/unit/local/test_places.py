@@ -8,8 +8,7 @@ import pytest
 
 from epsilons.errors import DataError, EpsilonsError, PlanError, ProtocolError
 from epsilons.local import SamplingPrivacy
-from epsilons.local.checkins import checkins_from, read_checkins
-from epsilons.local.places import Box, Grid, H3Grid, Region, SquareGrid, grid_from
+from epsilons.local.places import Box, Grid, H3Grid, Region, SquareGrid, checkins_from, grid_from, read_checkins
 
 NEW_YORK: Box = (40.70, -74.02, 40.80, -73.93)
 EIFFEL = (48.8584, 2.2945)

@@ -16,7 +16,8 @@ from epsilons.local import (
     SamplingOnly,
     SamplingPrivacy,
 )
-from epsilons.local.base import protocol_from, registered
+from epsilons.local.base import PROTOCOLS as KINDS
+from epsilons.local.base import protocol_from
 from epsilons.noise.entropy import as_ball, working_precision
 from epsilons.testing import seeded
 
@@ -40,7 +41,7 @@ def test_a_protocol_survives_being_written_down(protocol: ResponseProtocol) -> N
     assert hash(again) == hash(protocol)
     assert all(again.law(t) == protocol.law(t) for t in range(protocol.options + 1))
     assert str(again) == str(protocol)
-    assert protocol.name in registered()
+    assert protocol.name in KINDS
 
 
 @every

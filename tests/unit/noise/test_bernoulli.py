@@ -8,7 +8,7 @@ import pytest
 from flint import arb
 
 from epsilons.noise import Entropy, bernoulli, binomial
-from epsilons.noise.bernoulli import below, settle, thin
+from epsilons.noise.coins import below, break_tie
 from epsilons.noise.entropy import ALWAYS, floor_dyadic
 from epsilons.testing import seeded
 
@@ -40,10 +40,10 @@ def test_a_chance_is_out_of_two_to_the_64(chance: int) -> None:
         binomial(seeded(1), 1, chance)
 
 
-def enumerate_thin(bit_tape: TapeMaker, n: int, chance: int, width: int) -> dict[int, Fraction]:
-    """The exact distribution of `thin`: every string of n*width random bits once."""
+def enumerate_binomial(bit_tape: TapeMaker, n: int, chance: int, width: int) -> dict[int, Fraction]:
+    """The exact distribution of `binomial`: every string of n*width random bits once."""
     strings = 1 << (n * width)
-    kept = Counter(thin(bit_tape(string), n, chance, width) for string in range(strings))
+    kept = Counter(binomial(bit_tape(string), n, chance, width) for string in range(strings))
     return {k: Fraction(times, strings) for k, times in kept.items()}
 
 
@@ -55,12 +55,12 @@ def exact_binomial(n: int, p: Fraction) -> dict[int, Fraction]:
 @pytest.mark.parametrize(("n", "width"), [(0, 3), (1, 4), (2, 3), (3, 3), (4, 3), (3, 4), (6, 2)])
 def test_thinning_is_binomial_by_enumeration(bit_tape: TapeMaker, n: int, width: int) -> None:
     for chance in range((1 << width) + 1):
-        assert enumerate_thin(bit_tape, n, chance, width) == exact_binomial(n, Fraction(chance, 1 << width))
+        assert enumerate_binomial(bit_tape, n, chance, width) == exact_binomial(n, Fraction(chance, 1 << width))
 
 
 def test_the_enumeration_rejects_a_comparison_off_by_one(bit_tape: TapeMaker) -> None:
     """`word <= chance` instead of `word < chance` is the same as one more chance."""
-    assert enumerate_thin(bit_tape, 3, 4, 3) != exact_binomial(3, Fraction(3, 8))
+    assert enumerate_binomial(bit_tape, 3, 4, 3) != exact_binomial(3, Fraction(3, 8))
 
 
 def test_binomial_uses_the_64_bits_of_the_chance(tape: TapeMaker) -> None:
@@ -98,24 +98,24 @@ def test_two_bits_a_person_are_expected(tape: TapeMaker) -> None:
 
 
 @pytest.mark.parametrize("known", [1, 2, 3, 4])
-def test_settle_decides_every_string_as_the_real_number_does(bit_tape: TapeMaker, known: int) -> None:
+def test_breaking_a_tie_decides_every_string_as_the_real_number_does(bit_tape: TapeMaker, known: int) -> None:
     """All strings of the next known + 2*known bits, after a prefix that agrees with 1/e."""
     prefix, whole = floor_dyadic(inverse_e, known), floor_dyadic(inverse_e, 4 * known)
     for string in range(1 << 3 * known):
         second, first = divmod(string, 1 << known)
         uniform = (prefix << known | first) << 2 * known | second
         if uniform != whole:
-            assert settle(bit_tape(string), inverse_e, known) == (uniform < whole)
+            assert break_tie(bit_tape(string), inverse_e, known) == (uniform < whole)
 
 
-def test_settle_goes_deeper_while_the_bits_agree(tape: TapeMaker) -> None:
+def test_breaking_a_tie_goes_deeper_while_the_bits_agree(tape: TapeMaker) -> None:
     bits = floor_dyadic(inverse_e, 256)
     second, third, fourth = (bits >> shift & (2**64 - 1) for shift in (128, 64, 0))
     # 128 further bits are read little-endian: the low word first.
-    assert settle(tape(second, fourth - 1, third), inverse_e) is True
-    assert settle(tape(second, fourth + 1, third), inverse_e) is False
-    assert settle(tape(second - 1), inverse_e) is True
-    assert settle(tape(second + 1), inverse_e) is False
+    assert break_tie(tape(second, fourth - 1, third), inverse_e) is True
+    assert break_tie(tape(second, fourth + 1, third), inverse_e) is False
+    assert break_tie(tape(second - 1), inverse_e) is True
+    assert break_tie(tape(second + 1), inverse_e) is False
 
 
 def test_below_at_its_threshold(tape: TapeMaker) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from epsilons.noise.dice import Die
+from epsilons.noise.coins import Die
 from epsilons.noise.entropy import Entropy
 from epsilons.testing import seeded
 

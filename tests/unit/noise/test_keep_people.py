@@ -5,7 +5,7 @@ import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
-from epsilons.noise.bernoulli import keep_digests, keep_people
+from epsilons.noise.coins import keep_digests, keep_people
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.testing import seeded
 

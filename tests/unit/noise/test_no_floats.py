@@ -45,7 +45,7 @@ def offences(name: str, source: str) -> list[str]:
 
 
 def test_the_files_are_there() -> None:
-    assert {"entropy.py", "bernoulli.py", "laplace.py", "segments.py"} <= {f.name for f in FILES}
+    assert {"entropy.py", "coins.py", "laplace.py", "segments.py"} <= {f.name for f in FILES}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -69,4 +69,4 @@ def test_no_float_decides_a_draw(file: Path) -> None:
     ],
 )
 def test_the_check_sees_planted_floats(planted: str) -> None:
-    assert offences("bernoulli.py", planted)
+    assert offences("coins.py", planted)

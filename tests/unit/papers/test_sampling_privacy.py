@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from epsilons.local.checkins import checkins_from
-from epsilons.local.places import Region, SquareGrid
+from epsilons.local.places import Region, SquareGrid, checkins_from
 from epsilons.papers import checkins, sampling_privacy
 from epsilons.testing import seeded
 

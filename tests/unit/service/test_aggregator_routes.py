@@ -112,7 +112,8 @@ def test_there_is_nothing_elsewhere(here: tuple[World, Client]) -> None:
     before = dump(world.stores[0])
     for where in ("/", "/v1", "/v1/key/", "/v1/collections/xyz", path(world, "/levels/1000/check"), path(world, "/x")):
         refused(world, client("GET", where), 404, before)
-    refused(world, client("DELETE", path(world)), 405, before)
+    document = refused(world, client("DELETE", path(world)), 405, before)
+    assert (document["title"], document["detail"]) == ("Method not allowed.", "Allowed: PUT, GET.")
     refused(world, client("GET", path(world, "/reports")), 405, before)
     unknown = "/v1/collections/" + "0" * 64
     refused(world, client("GET", unknown), 404, before)

@@ -126,9 +126,9 @@ def send(
 
       epsilons collect send exam.toml.collection.json --answer yes --level open
     """
-    from epsilons.collection.courier import Courier
     from epsilons.collection.reports import REASONS, STORED
     from epsilons.collection.terms import Collection
+    from epsilons.collection.transport import Courier
 
     collection = Collection.load(file)
     kept = Path(state or f"{file}.mine")
@@ -156,7 +156,7 @@ def send(
 
 def _make_reports(collection: Any, answer: str | None, level: str | None, kept: Path) -> None:
     """Make the reports of all rounds and keep them before anything is sent."""
-    from epsilons.collection.owner import OwnerClient
+    from epsilons.collection.transport import OwnerClient
 
     said = sys.stdin.readline().strip() if answer is None else answer
     if not said:

@@ -158,8 +158,6 @@ def plan(as_json: bool, **wanted: Any) -> None:
 
 
 def _document(row: Any) -> dict[str, Any]:
-    from epsilons.local.estimate import leakage_document
-
     known = row.protocol is not None
     return {
         "protocol": row.protocol.to_dict() if known else None,
@@ -167,7 +165,7 @@ def _document(row: Any) -> dict[str, Any]:
         "respondents": row.respondents,
         "error": row.error if known else None,
         "reached": row.reached,
-        "leakage": [leakage_document(one) for one in (row.both_rounds, row.counts)] if known else [],
+        "leakage": [one.to_dict() for one in (row.both_rounds, row.counts)] if known else [],
     }
 
 
