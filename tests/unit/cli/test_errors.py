@@ -149,7 +149,14 @@ def refusal(home: Path, *arguments: str) -> tuple[int, str]:
         ("init wages.parquet --out new.toml --person id --preferences privacy", "--level strict=0.05 --level open=1"),
         ("init wages.parquet --out new.toml --person id --preferences privacy --level strict", "--level strict=0.05"),
         ("init wages.parquet --out new.toml --person id --preferences privacy --type id", "--type age=int"),
+        (
+            "init wages.parquet --out a.toml --person id --preferences privacy --level a=1 --type id=int",
+            "leave --type out",
+        ),
         ("collect design a.toml --question x --level strict", "--level strict=0.1"),
+        ("collect design a.toml --question x --sampling 1.5", "--sampling 0.45"),
+        ("collect design a.toml --question x --epsilon 1 --h3 99 --box 1 2 3 4", "--h3 8"),
+        ("collect plan --error 0.1 --count 3 --share 0.5", "--count 100"),
         ("ledger show nowhere.ledger", ""),
     ],
 )
@@ -160,11 +167,17 @@ def test_a_mistake_is_explained_without_python(home: Path, line: str, hint: str)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "status"),
-    [("wage = [0, 100]", "wage = [100, 0]", 4), ('source = "wages.parquet"', 'source = "nowhere.parquet"', 4)],
+    ("old", "new", "status", "hint"),
+    [
+        ("wage = [0, 100]", "wage = [100, 0]", 4, "wage = [0, 100]"),
+        ('source = "wages.parquet"', 'source = "nowhere.parquet"', 4, 'source = "wages.parquet"'),
+        ("[bounds]", '[types]\nid = "int"\n[bounds]', 4, "leave [types] out"),
+        ("rows_per_person = 1", "rows_per_person = 2", 7, "rows_per_person = 1"),
+        ('"absent"', '"present"', 7, 'neighbors = "absent" or neighbors = "replace"'),
+    ],
 )
-def test_a_file_hints_at_its_lines(home: Path, old: str, new: str, status: int) -> None:
+def test_a_file_hints_at_its_lines(home: Path, old: str, new: str, status: int, hint: str) -> None:
     (home / "bad.toml").write_text(FILE.replace(old, new))
     found, message = refusal(home, "check", "bad.toml")
     assert (found, PYTHON.search(message)) == (status, None)
-    assert old in message.partition("Try: ")[2]
+    assert hint in message.partition("Try: ")[2]
