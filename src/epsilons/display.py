@@ -6,9 +6,15 @@ import html
 import json
 import re
 import reprlib
+import textwrap
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import zip_longest
 from numbers import Real
 from typing import Any
+
+_NUMBER = re.compile(r"[-<]?\d")
+#: Cells are broken inside words only where the table would not fit otherwise, and never below this width.
+_NARROWEST = 8
 
 
 def show(number: Any) -> str:
@@ -20,7 +26,12 @@ def show(number: Any) -> str:
     plain = number if isinstance(number, int) else float(number)
     if isinstance(plain, int) or plain.is_integer():
         return f"{int(plain):,}"
-    return f"{plain:,.4g}" if abs(plain) < 10_000 else f"{plain:,.0f}"
+    return f"{plain:,.4g}" if abs(plain) < 9_999.5 else f"{plain:,.0f}"
+
+
+def show_count(number: int, one: str, many: str = "") -> str:
+    """`1 person`, `2,000 people`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def show_key(key: Hashable) -> str:
@@ -35,17 +46,38 @@ def _printable(key: object) -> str:
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in str(key))
 
 
-def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], wide: int | None = None) -> str:
-    """Columns aligned; the first and the last one to the left, the others to the right. `wide` cuts long lines."""
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], wide: int = 80) -> str:
+    """Columns aligned, numbers to the right; cells break between words where a line would pass `wide`."""
+    columns = list(zip(head, *rows, strict=True))
+    numbers = [place > 0 and _holds_numbers(column[1:]) for place, column in enumerate(columns)]
     lines = []
+    widths = _fit(columns, wide - 2 * (len(columns) - 1))
     for row in (head, tuple("─" * width for width in widths), *rows):
-        cells = [
-            cell.ljust(width) if place in (0, len(row) - 1) else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip()[:wide])
+        broken = [textwrap.wrap(cell, max(width, 1)) or [""] for cell, width in zip(row, widths, strict=True)]
+        for parts in zip_longest(*broken, fillvalue=""):
+            cells = zip(parts, widths, numbers, strict=True)
+            lines.append("  ".join(part.rjust(w) if right else part.ljust(w) for part, w, right in cells).rstrip())
     return "\n".join(lines)
+
+
+def _holds_numbers(cells: Sequence[str]) -> bool:
+    return any(_NUMBER.match(cell) for cell in cells) and not any(", " in cell for cell in cells)
+
+
+def _fit(columns: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Widths that sum to at most `room` where possible: heads break first, then the widest columns, then words."""
+    widths = [max(map(len, column)) for column in columns]
+    heads = [max(_longest_word(head), *map(len, cells), 0) for head, *cells in columns]
+    words = [max(map(_longest_word, column)) for column in columns]
+    for least in (heads, words, [min(word, _NARROWEST) for word in words]):
+        while sum(widths) > room and widths != least:
+            widest = max(range(len(widths)), key=lambda place: widths[place] * (widths[place] > least[place]))
+            widths[widest] -= 1
+    return widths
+
+
+def _longest_word(cell: str) -> int:
+    return max(map(len, cell.split()), default=0)
 
 
 def html_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> str:

@@ -55,8 +55,9 @@ def test_the_installed_command_does_the_same(home: Path) -> None:
     asked = ("count", "people.toml", "--share", "0.01")
     done = subprocess.run([command, *asked], cwd=home, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
-    # Asked again it is the stored answer, and says so.
-    assert done.stdout == run(home, *asked).stdout.replace(" when it was first asked", "")
+    again = run(home, *asked).stdout
+    assert "charged when first asked" in again, "it is the stored answer, and says so"
+    assert re.sub(r"[\s─]+", " ", again).replace(" when first asked", "") == re.sub(r"[\s─]+", " ", done.stdout)
 
 
 def document(home: Path, *arguments: str) -> Any:
@@ -127,9 +128,50 @@ def test_every_question_answers_in_words_and_in_json(home: Path, question: tuple
     assert found["release"]["guarantee"]["neighbors"] == "absent"
     again = run(home, *asked)
     assert again.returncode == 0, again.stderr
-    assert "charged" in again.stdout
-    assert "personalized DP" in again.stdout
+    assert all(len(line) <= 80 for line in again.stdout.splitlines())
+    assert re.search(r"strict +0.05 ", again.stdout)
+    assert "personalized DP: nobody loses more than is charged" in again.stdout
+    verbose = run(home, *asked, "--verbose").stdout
+    assert all(len(line) <= 80 for line in verbose.splitlines())
+    assert found["release"]["guarantee"]["caveats"][-1] in " ".join(verbose.split())
     assert document(home, *asked)["release"] == found["release"]
+
+
+def test_number_interval_and_condition_stand_on_one_line(home: Path) -> None:
+    asked = ("mean", "people.toml", "wage", "--share", "0.01", "--where", "age < 90")
+    found = document(home, *asked)
+    low, high = found["interval"]
+    head, _, line = run(home, *asked).stdout.splitlines()[:3]
+    assert head.split() == ["mean", "of", "wage", "95%", "interval", "holds"]
+    shown = [f"{number:,.4g}" for number in (found["release"]["value"], low, high)]
+    said = f"{shown[0]} {shown[1]} to {shown[2]} if preferences and values are unrelated"
+    assert " ".join(line.split()) == said
+    nothing = run(home, *asked, "--assume", "nothing").stdout.splitlines()[2]
+    assert nothing.endswith("however preferences and values relate")
+    assert run(home, "median", "people.toml", "wage", "--share", "0.01").stdout.splitlines()[0].split()[4:] == [
+        "interval",
+        "holds",
+    ]
+
+
+def test_groups_are_columns(home: Path) -> None:
+    by = ("--by", "region=north,south", "--by", "union=yes,no", "--share", "0.01")
+    lines = run(home, "mean", "people.toml", "wage", *by).stdout.splitlines()
+    assert lines[0].split()[:5] == ["region", "union", "mean", "of", "wage"]
+    assert [line.split()[:2] for line in lines[2:6]] == [[a, b] for a in ("north", "south") for b in ("yes", "no")]
+    lines = run(home, "histogram", "people.toml", "wage", "--edges", "0,10,100", *by).stdout.splitlines()
+    assert lines[0].split()[:4] == ["region", "union", "wage", "rows"]
+    assert [line.split()[2] for line in lines[2:4]] == ["0–10", "10–100"]
+
+
+def test_small_and_many_levels_share_a_line(tmp_path: Path) -> None:
+    table = people_table(600)
+    chosen = pyarrow.array([0.5] * 300 + [1.0] * 200 + [round(0.01 * (1 + place), 2) for place in range(100)])
+    pyarrow.parquet.write_table(table.append_column("chosen", chosen), tmp_path / "wages.parquet")
+    (tmp_path / "people.toml").write_text('source = "wages.parquet"\nperson = "id"\n[preferences]\ncolumn = "chosen"\n')
+    shown = run(tmp_path, "count", "people.toml").stdout.split("\n\n")[1].splitlines()
+    assert [line.split()[0] for line in shown] == ["level", "───────────────", "0.5", "1", "98"]
+    assert shown[-1].split()[1:4] == ["other", "levels", "0.01…0.99"]
 
 
 SQL = ("sql", "people.toml", "SELECT region, AVG(wage) AS pay, COUNT(*) FROM people GROUP BY region")
@@ -164,12 +206,13 @@ def test_a_dry_run_of_sql_is_free_and_says_what_it_would_charge(home: Path) -> N
 @pytest.mark.parametrize(("columns", "wide"), [("60", True), ("40", False)])
 def test_answers_of_sql_fit_the_terminal(home: Path, columns: str, wide: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", columns)
-    table, below = run(home, *SQL, *KEYS).stdout.split("\n\n")[:2]
-    assert all(len(line) <= int(columns) for line in table.splitlines())
-    assert len(table.splitlines()) == (3 if wide else 5)
+    shown = run(home, *SQL, *KEYS).stdout
+    assert all(len(line) <= int(columns) for line in shown.splitlines())
+    table, below = shown.split("\n\n")[:2]
+    lines = table.partition("Intervals hold if preferences")[0].splitlines()
+    assert len(lines) == (4 if wide else 6)
     assert table.count(" to ") == 4
-    assert "…" not in table
-    assert re.search(r"strict: charged (when it was first asked )?0.001, left", below)
+    assert re.search(r"strict +0.05 +0.001 ", below)
 
 
 def test_a_name_in_square_brackets_is_no_markup(home: Path) -> None:
@@ -190,7 +233,7 @@ def test_a_stored_answer_is_said_to_be_one(home: Path) -> None:
         (("--level", "strict=-1"), 3, "not an epsilon"),
         (("--level", "strict=much"), 3, "not an epsilon"),
         (("--level", "strict"), 4, "--level strict=0.05"),
-        (("--level", "strict=1", "--bounds", "wage=3,1"), 5, "--bounds wage=1,3"),
+        (("--level", "strict=1", "--bounds", "wage=3,1"), 5, "Column 'wage': Bounds (3, 1) are reversed"),
         (("--level", "strict=1", "--bounds", "region=1,3"), 4, "holds text"),
         (("--level", "strict=1", "--out", "nowhere/people.toml"), 4, "cannot be written"),
     ],
@@ -206,14 +249,24 @@ def test_a_first_file_is_not_written_with_a_mistake(
 
 
 def test_bounds_that_are_no_pair_are_asked_for_again(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("epsilons.cli.starting._terminal", lambda: True)
+    monkeypatch.setattr("epsilons.cli.commands.file._terminal", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("many\n9,1\n0,50\n\n"))
     init = ("init", "wages.parquet", "--out", "asked.toml", "--person", "id", "--preferences", "privacy")
     done = run(home, *init, *LEVELS)
     assert done.returncode == 0, done.stderr
     assert "two numbers with a comma" in done.stderr
-    assert "the lower bound comes first" in done.stderr
+    assert "The lower bound comes first" in done.stderr
     assert tomllib.loads((home / "asked.toml").read_text())["bounds"] == {"wage": [0, 50]}
+
+
+def test_levels_are_asked_for_with_what_an_empty_answer_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("epsilons.cli.commands.file._terminal", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n0.3\n-\n\n\n\n"))
+    done = run(home, "init", "wages.parquet", "--out", "levels.toml", "--person", "id", "--preferences", "privacy")
+    assert done.returncode == 0, done.stderr
+    assert "Epsilon of 'strict' (Enter: 0.05, -: no such level)" in done.stderr + done.stdout
+    levels = tomllib.loads((home / "levels.toml").read_text())["preferences"]["levels"]
+    assert levels == {"strict": 0.05, "standard": 0.3, "public": "public"}
 
 
 def test_bounds_keep_their_digits(home: Path) -> None:
@@ -266,11 +319,11 @@ def test_an_empty_table_has_nobody(home: Path) -> None:
         (("mean", "people.toml", "wage", "--mechanism", "magic"), 5, "Unknown mechanism"),
         (("plan", "people.toml", "mean", "wage", "--bounds", "many"), 2, "two numbers"),
         (("plan", "people.toml", "mean", "wage", "--mechanism", "exponential"), 5, "cannot serve a mean"),
-        (("plan", "people.toml", "linear-regression", "wage"), 5, "epsilons linear-regression people.toml wage age"),
+        (("plan", "people.toml", "linear-regression", "wage"), 5, "Features are given as a list"),
         (("kth-largest", "people.toml", "wage", "0"), 5, "k=0 is not allowed"),
         (("mean", "people.toml", "wage", "--gama", "3"), 2, "--gamma"),
         (("mean", "people.toml", "wage", "--privacy", "group"), 5, "Groups have no budgets"),
-        (("median", "people.toml", "wage", "--gamma", "99"), 5, "Try: --gamma 3"),
+        (("median", "people.toml", "wage", "--gamma", "99"), 5, "gamma"),
         (("linear-regression", "people.toml", "wage", "age"), 5, "Column 'age' has no bounds"),
     ],
 )
@@ -299,7 +352,7 @@ def test_shells_can_complete(home: Path, shell: str) -> None:
 
 def lines_of(text: str) -> list[str]:
     """Commands as they stand in a help text or on a page."""
-    return [line.strip() for line in text.splitlines() if line.strip().startswith("epsilons ")]
+    return [line.strip() for line in text.replace("\\\n", "").splitlines() if line.strip().startswith("epsilons ")]
 
 
 def own_commands() -> list[str]:
@@ -380,7 +433,7 @@ def test_a_stored_answer_says_so(home: Path) -> None:
     first, again = (document(home, *query) for _ in range(2))
     assert (first.pop("stored"), again.pop("stored")) == (False, True)
     assert first == again
-    assert "charged when it was first asked" in run(home, *query).stdout
+    assert "charged when first asked" in run(home, *query).stdout
     one = ("count", "people.toml", "--where", "age >= 22", "--share", "0.01")
     assert [document(home, *one)["stored"] for _ in range(2)] == [False, True]
 

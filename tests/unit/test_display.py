@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from epsilons.display import html_table, show, show_key, text_table, toml_key, toml_value
+from epsilons.display import html_table, show, show_count, show_key, text_table, toml_key, toml_value
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,8 @@ from epsilons.display import html_table, show, show_key, text_table, toml_key, t
         (-12.0, "-12"),
         (3.14159265, "3.142"),
         (-0.00012345678, "-0.0001235"),
-        (9999.87, "1e+04"),
+        (9999.4, "9,999"),
+        (9999.87, "10,000"),
         (12345.678, "12,346"),
         (1e-300, "1e-300"),
         (10**20, "100,000,000,000,000,000,000"),
@@ -64,8 +65,31 @@ def test_a_text_table_is_aligned() -> None:
         "a           1  short",
         "longer   22.5  x",
     ]
-    assert all(len(line) <= 9 for line in text_table(("name", "x"), [("abcdefgh", "12345")], wide=9).splitlines())
     assert text_table(("a", "b"), []).splitlines() == ["a  b", "─  ─"]
+
+
+def test_a_text_table_breaks_heads_then_cells_then_words_to_fit() -> None:
+    head, row = ("name", "people used", "how"), ("sample", "100%", "a random sample of them")
+    assert text_table(head, [row], wide=39).splitlines() == [
+        "name    people  how",
+        "          used",
+        "──────  ──────  ───────────────────────",
+        "sample    100%  a random sample of them",
+    ]
+    assert text_table(head, [row], wide=26).splitlines()[3:] == [
+        "sample    100%  a random",
+        "                sample of",
+        "                them",
+    ]
+    long = text_table(("key", "value"), [("k" * 200, "1")], wide=40)
+    assert max(map(len, long.splitlines())) == 40
+    assert long.count("k") == 201
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "0 people"), (1, "1 person"), (2000, "2,000 people")])
+def test_counts(number: int, text: str) -> None:
+    assert show_count(number, "person", "people") == text
+    assert show_count(number, "row") == f"{number:,} row{'s' * (number != 1)}"
 
 
 def test_an_html_table_escapes_everything() -> None:

@@ -8,46 +8,40 @@ from __future__ import annotations
 import errno
 import importlib
 import os
-import pkgutil
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 import click
+from click.shell_completion import get_completion_class
 
 from epsilons import __version__
 from epsilons.cli import commands
-from epsilons.cli.terminal import notes
-from epsilons.cli.wording import reworded
+from epsilons.cli.errors import Refusal, parameters_of
+from epsilons.cli.terminal import note
 from epsilons.errors import EpsilonsError
-from epsilons.statistics.catalogue import CATALOGUE
 
-#: Exit status by the stable code of an error. 1 is anything else of ours, 2 is a mistake in the command itself.
-STATUS = {"preference": 3, "data": 4, "plan": 5, "budget": 6, "ledger": 7, "protocol": 8}
 _INTERRUPTED = 130
 
 
-#: One file holds a command for every statistic of the catalogue; each of the others holds one.
-_STATISTICS = "statistics"
-
-
 class Commands(click.Group):
-    """The commands found beside this file."""
+    """The commands of `commands.FILES`, and those defined here."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        files = {module.name for module in pkgutil.iter_modules(commands.__path__)} - {_STATISTICS}
-        return sorted(name.replace("_", "-") for name in (*files, *CATALOGUE))
+        return sorted([*super().list_commands(ctx), *(name for names in commands.FILES.values() for name in names)])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         cmd_name = cmd_name.replace("_", "-")  # as the library writes kth_largest
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        if cmd_name.replace("-", "_") in CATALOGUE:
-            made: dict[str, click.Command] = importlib.import_module(f"{commands.__name__}.{_STATISTICS}").COMMANDS
-            return made[cmd_name]
-        module = importlib.import_module(f"{commands.__name__}.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
-        return command
+        for file, names in commands.FILES.items():
+            if cmd_name in names:
+                return load(file)[cmd_name]
+        return super().get_command(ctx, cmd_name)
+
+
+def load(file: str) -> dict[str, click.Command]:
+    """The commands of a file."""
+    found: dict[str, click.Command] = importlib.import_module(f"{commands.__name__}.{file}").COMMANDS
+    return found
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -60,13 +54,28 @@ def epsilons() -> None:
     """
 
 
+@epsilons.command(short_help="Print what a shell needs to complete commands.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print what a shell needs to complete the commands and options of epsilons.
+
+    \b
+    Example:
+      eval "$(epsilons completion bash)"
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(epsilons, {}, "epsilons", "_EPSILONS_COMPLETE").source())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and say how it went as an exit status."""
     try:
         outcome: Any = epsilons.main(args=arguments, prog_name="epsilons", standalone_mode=False)
     except EpsilonsError as error:
-        notes().print(f"epsilons: {reworded(error)}", markup=False, highlight=False, soft_wrap=True)
-        return STATUS.get(error.code, 1)
+        refusal = Refusal(error, parameters_of(load("statistics").values()))
+        refusal.show()
+        return refusal.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -75,11 +84,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.errno not in (errno.EPIPE, errno.ENOSPC, errno.EIO):
             raise
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 what is buffered has nowhere to go
-        words = "epsilons: the output could not be written; ask again: a stored answer is free"
-        notes().print(words, markup=False, highlight=False, soft_wrap=True)
+        note("epsilons: the output could not be written; ask again: a stored answer is free")
         return 1
     except (click.Abort, KeyboardInterrupt):
-        notes().print("epsilons: interrupted", markup=False, highlight=False)
+        note("epsilons: interrupted")
         return _INTERRUPTED
     return outcome if isinstance(outcome, int) else 0
 

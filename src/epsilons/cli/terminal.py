@@ -1,9 +1,10 @@
-"""Where a command's words go: results on stdout, progress and notes on stderr."""
+"""Where a command's output goes: results on stdout, progress and notes on stderr."""
 
 from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
@@ -17,28 +18,52 @@ if TYPE_CHECKING:
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 
 
-def results() -> Console:
-    """The console for results: stdout, in colour on a terminal only."""
+def _console(stderr: bool = False) -> Console:
     from rich.console import Console
 
-    if isinstance(sys.stdout, TextIOWrapper):
+    stream = sys.stderr if stderr else sys.stdout
+    if isinstance(stream, TextIOWrapper):
         # A terminal that knows no Greek shows a question mark rather than an error.
-        sys.stdout.reconfigure(errors="replace")
-    return Console(highlight=False)
+        stream.reconfigure(errors="replace")
+    return Console(stderr=stderr, highlight=False, emoji=False)
 
 
-def notes() -> Console:
-    """The console for progress and notes: stderr."""
-    from rich.console import Console
+def width() -> int:
+    """How many columns a table may have: those of the terminal, 80 where there is none."""
+    return _console().width
 
-    return Console(stderr=True, highlight=False)
+
+def write(text: str, style: str | None = None, stderr: bool = False) -> None:
+    """Results on stdout, broken between words to fit the terminal; in colour on a terminal only."""
+    console = _console(stderr)
+    if not stderr or console.is_terminal:
+        text = "\n".join(part for line in text.split("\n") for part in _broken(line, console.width))
+    console.print(text, style=style, markup=False, soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """A note on stderr: broken between words on a terminal, as it is in a file."""
+    write(text, stderr=True)
+
+
+def _broken(line: str, wide: int) -> list[str]:
+    """The line in parts that fit; a longer word, such as a path or a digest, stays whole."""
+    if len(line) <= wide:
+        return [line]
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.wrap(line, wide, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def preparing(what: str) -> Any:
+    """Show that something is being prepared, while a block lasts and where stderr is a terminal."""
+    return _console(stderr=True).status(what)
 
 
 def progress() -> Progress:
     """A progress bar on stderr, silent where stderr is not a terminal, gone when done."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = notes()
+    console = _console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from epsilons.display import html_table, show, text_table
+from epsilons.display import html_table, show, show_count, text_table
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Description:
             f"Preparation took {self.preparation_seconds:.2g} s.",
         ]
         if self.withdrawn:
-            notes.insert(2, f"Withdrawn: {self.withdrawn:,} people, who are not used.")
+            notes.insert(2, f"Withdrawn: {show_count(self.withdrawn, 'person', 'people')}, not used any more.")
         if self.pending:
             words = f"Looser wishes of {self.pending:,} people wait for sync_preferences(), or for `epsilons sync`."
             notes.insert(2, words)
@@ -106,11 +106,11 @@ class Description:
     def __str__(self) -> str:
         levels = text_table(("level", "epsilon", "people", "left"), self._level_rows())
         columns = text_table(("column", "holds", "known"), self.columns)
-        return "\n".join([f"{self.people:,} people", "", levels, "", columns, "", *self._notes()])
+        return "\n".join([show_count(self.people, "person", "people"), "", levels, "", columns, "", *self._notes()])
 
     def _repr_html_(self) -> str:
         head = ("level", "epsilon", "people", "left")
-        first = html_table(f"{self.people:,} people", head, self._level_rows())
+        first = html_table(show_count(self.people, "person", "people"), head, self._level_rows())
         return first + html_table("Columns", ("column", "holds", "known"), self.columns, self._notes())
 
 

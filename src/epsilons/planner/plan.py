@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from epsilons.accuracy.count import count_floor
 from epsilons.arguments import ASSUMPTIONS, check_error, check_real
-from epsilons.display import html_table, show, text_table
+from epsilons.display import html_table, show, show_count, text_table
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Settings
@@ -184,7 +184,7 @@ class Plan:
 
     @property
     def _title(self) -> str:
-        people = f"{self.levels.size:,} people at {len(self.levels.grants)} levels"
+        people = f"{show_count(self.levels.size, 'person', 'people')} at {show_count(len(self.levels.grants), 'level')}"
         return f"Plan for a {self.question.statistic.describe()}, {people}, share {self._shown_share:.4g}"
 
     def _cells(self) -> list[tuple[str, ...]]:
@@ -199,8 +199,10 @@ class Plan:
     def _notes(self) -> list[str]:
         which = "worst error" if self.question.assume == "nothing" else "error"
         notes = [
-            f"Best first, by {which}. error: expected RMSE if people's preferences say nothing about their values",
-            "and the public guesses hold; worst error: whatever their values have to do with their preferences.",
+            f"Best first, by {which}.",
+            "error: expected RMSE if people's preferences say nothing about their values",
+            "and the public guesses hold;",
+            "worst error: whatever their values have to do with their preferences.",
         ]
         if self.floor is not None:
             notes.append(f"No personalized mechanism can promise a worst error below {show(self.floor)}.")

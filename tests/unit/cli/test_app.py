@@ -33,6 +33,7 @@ def test_every_command_has_a_help_text_with_an_example() -> None:
             text = leaf.get_help(click.Context(leaf, info_name=name))
             assert "epsilons " in text.split("Usage:")[1], (name, leaf.name)
             assert "Example" in text, (name, leaf.name)
+            assert [line for line in text.splitlines() if len(line) > 80] == [], (name, leaf.name)
 
 
 def test_an_unknown_command_is_a_usage_error() -> None:

@@ -173,7 +173,7 @@ def test_the_examples_in_the_help_work_as_pasted(tmp_path: Path) -> None:
     ran = 0
     script = f'epsilons() {{ "{sys.executable}" -m epsilons.cli.app "$@"; }}\nset -e\n'
     for name in ("design", "respond", "estimate", "plan"):
-        text = group.commands[name].help or ""
+        text = (group.commands[name].help or "").replace("\\\n", "")
         examples = [line.strip() for line in text.splitlines() if re.match(r"\s+(epsilons|printf) ", line)]
         if not _has_h3():
             examples = [line for line in examples if "town.toml" not in line]

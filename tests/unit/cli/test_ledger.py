@@ -70,7 +70,7 @@ def test_show_says_what_is_left(book: Ledger, url: str, capsys: pytest.CaptureFi
         {"analyst": "office", "epsilon": None, "questions": 3, "used_epsilon": 0.1, "used_questions": 1}
     ]
     words = run(capsys, "show", "--ledger", url)
-    assert re.search(r"0\.1 .* 1 .* 0\.09 .* 90% .* 9 ", words)
+    assert re.search(r"0\.1 .* 1 .* 0\.09 .* 90% .* 9\n", words)
     assert "Public: 1. Withdrawn: 1." in words
     assert "for fairness only, no privacy budget" in words
     assert "Not DP" not in words
@@ -123,7 +123,7 @@ def test_verify_and_export(book: Ledger, url: str, tmp_path: Path, capsys: pytes
     ask(book, "one")
     told = run(capsys, "verify", url, "--json")
     assert told == {"entries": 7, "releases": 1, "people": 5, "head": book.verify().head}
-    assert run(capsys, "verify", url).startswith("The books add up: 7 lines, 1 releases, 5 people.")
+    assert run(capsys, "verify", url).startswith("The ledger adds up: 7 lines, 1 release, 5 people.")
     document = run(capsys, "export", url, "--json")
     lines = [json.loads(line) for line in run(capsys, "export", url).splitlines()]
     assert run(capsys, "export", url, "--output", str(tmp_path / "out")) == ""
@@ -185,7 +185,7 @@ def test_the_examples_work_as_pasted(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     text = command.commands[name].get_help(click.Context(command.commands[name], info_name=name))
-    lines = text.split("Example:\n")[1].split("\n\n")[0].splitlines()
+    lines = text.replace("\\\n", "").split("Example:\n")[1].split("\n\n")[0].splitlines()
     assert len(lines) == 2
     make, example = (shlex.split(line) for line in lines)
     assert make[:2] == ["python", "-c"]

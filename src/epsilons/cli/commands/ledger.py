@@ -1,55 +1,59 @@
-"""`epsilons ledger`: what is left, what was asked, one person's account, and whether the books add up."""
+"""`epsilons ledger`: what is left, what was asked, one person's account, and whether the ledger adds up."""
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from epsilons.cli.terminal import as_json, notes, print_json, results
+from epsilons.cli.errors import Group
+from epsilons.cli.terminal import as_json, note, print_json, width, write
+from epsilons.display import show_count, show_key, text_table
+from epsilons.errors import LedgerError
+from epsilons.guarantee import to_epsilon
 
 if TYPE_CHECKING:
+    from epsilons.ledger import Past, Statement
     from epsilons.ledger.ledger import Ledger
 
 # A ledger to try the commands on, so that the lines of the examples work as pasted.
 _MAKE = "python -c \"from epsilons import ledger; ledger.open('sqlite:///try.ledger')\""
 _JOIN = (
-    "python -c \"from epsilons.ledger import identity, open; book = open('sqlite:///try.ledger'); "
-    'book.enroll(identity.digests([17], book.salt), [500_000_000])"'
+    'python -c "from epsilons.ledger import identity, open; \\\n'
+    "    ledger = open('sqlite:///try.ledger'); \\\n"
+    '    ledger.enroll(identity.digests([17], ledger.salt), [500_000_000])"'
 )
+_MOST_CHARGES = 6
 
 
-def _with_example(line: str, make: str = _MAKE) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the example to a command's help, with the line that makes a ledger for it."""
+def _on_a_ledger(example: str, make: str = _MAKE) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The ledger as an argument, an option or a variable, the place of its head, and an example in the help."""
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
         text = inspect.cleandoc(function.__doc__ or "")
-        function.__doc__ = f"{text}\n\n\b\nExample:\n  {make}\n  epsilons ledger {line}\n"
-        return function
+        function.__doc__ = f"{text}\n\n\b\nExample:\n  {make}\n  epsilons ledger {example}\n"
+        argument = click.argument("place", metavar="[LEDGER]", required=False)
+        option = click.option(
+            "--ledger", "named", metavar="LEDGER", envvar="EPSILONS_LEDGER", show_envvar=True,
+            help="An address (sqlite:///people.ledger, postgresql://host/database) or a file; also as an argument.",
+        )  # fmt: skip
+        anchor = click.option("--anchor", metavar="FILE", help="Where the head of its chain is kept, if not as usual.")
+        added: Callable[..., Any] = argument(option(anchor(as_json(function))))
+        return added
 
     return add
 
 
-def _on_a_ledger(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The ledger as an argument, an option or a variable; and the place of its head if that is not the usual one."""
-    argument = click.argument("place", metavar="[LEDGER]", required=False)
-    option = click.option(
-        "--ledger", "named", metavar="LEDGER", envvar="EPSILONS_LEDGER", show_envvar=True,
-        help="An address (sqlite:///people.ledger, postgresql://host/database) or a file; also as an argument.",
-    )  # fmt: skip
-    anchor = click.option("--anchor", metavar="FILE", help="Where the head of its chain is kept, if not as usual.")
-    return argument(option(anchor(as_json(function))))
-
-
-def _open(
-    place: str | None, named: str | None, anchor: str | None, adopt: bool = False, accept_loss: bool = False
-) -> Ledger:
+def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) -> Ledger:
     from epsilons import ledger
 
     address = place or named
@@ -57,119 +61,253 @@ def _open(
         raise click.UsageError("Which ledger? Name it: epsilons ledger show sqlite:///people.ledger")
     if "://" not in address:
         address = f"sqlite:///{os.path.abspath(address)}"
-    return ledger.open(address, anchor=anchor, create=False, adopt=adopt, accept_loss=accept_loss)
+    return ledger.open(address, anchor=anchor, create=False, **how)
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
-    """What is left, what was asked, one person's account, and whether the books add up."""
+    """What is left, what was asked, one person's account, and whether the ledger adds up."""
+
+
+COMMANDS = {"ledger": command}
 
 
 @command.command()
-@_on_a_ledger
-@_with_example("show try.ledger")
-def show(place: str | None, named: str | None, anchor: str | None, as_json: bool) -> None:
+@_on_a_ledger("show try.ledger")
+def show(as_json: bool, **where: Any) -> None:
     """What is left at every level, in epsilon and in questions like the last one."""
-    from epsilons.cli import ledger_words
-
-    with closing(_open(place, named, anchor)) as book:
-        document = ledger_words.state(book)
-    if as_json:
-        print_json(document)
-    else:
-        ledger_words.print_state(results(), document)
+    with closing(_open(**where)) as ledger:
+        document = _state(ledger)
+    print_json(document) if as_json else _show_state(document)
 
 
 @command.command()
-@_on_a_ledger
-@_with_example("history try.ledger")
-def history(place: str | None, named: str | None, anchor: str | None, as_json: bool) -> None:
+@_on_a_ledger("history try.ledger")
+def history(as_json: bool, **where: Any) -> None:
     """Every question that was ever charged, with the grants that were in force and what each of them paid."""
-    from epsilons.cli import ledger_words
-
-    with closing(_open(place, named, anchor)) as book:
-        document = [ledger_words.release(past) for past in book.history()]
-    if as_json:
-        print_json(document)
-    else:
-        ledger_words.print_history(results(), document)
+    with closing(_open(**where)) as ledger:
+        document = [_release(past) for past in ledger.history()]
+    print_json(document) if as_json else _show_history(document)
 
 
 @command.command()
 @click.argument("person", metavar="ID")
-@_on_a_ledger
-@_with_example("person 17 try.ledger", make=_JOIN)
-def person(person: str, place: str | None, named: str | None, anchor: str | None, as_json: bool) -> None:
+@_on_a_ledger("person 17 try.ledger", make=_JOIN)
+def person(person: str, as_json: bool, **where: Any) -> None:
     """One person's account, in plain language.
 
     ID is the person's id as it stands in the table. Digits are looked up as a number and as text.
     """
-    from epsilons.cli import ledger_words
-
-    with closing(_open(place, named, anchor)) as book:
-        found = ledger_words.accounts(book, person)
+    with closing(_open(**where)) as ledger:
+        accounts = _accounts(ledger, person)
     if as_json:
-        print_json([ledger_words.account(kind, told) for kind, told in found])
+        print_json(accounts)
         return
-    for kind, told in found:
-        notes().print(f"The id as {kind}:", markup=False)
-        results().print("\n".join(told.sentences), markup=False, soft_wrap=True)
+    for account in accounts:
+        note(f"The id read as {account['id_read_as']}:")
+        write("\n".join(account["sentences"]))
 
 
 @command.command()
-@_on_a_ledger
-@_with_example("verify try.ledger")
-def verify(place: str | None, named: str | None, anchor: str | None, as_json: bool) -> None:
+@_on_a_ledger("verify try.ledger")
+def verify(as_json: bool, **where: Any) -> None:
     """Recount every balance from the journal, and compare all tables with it. Exit status 7 if anything differs."""
-    with closing(_open(place, named, anchor)) as book:
-        done = book.verify()
+    with closing(_open(**where)) as ledger:
+        done = ledger.verify()
     if as_json:
         print_json({"entries": done.entries, "releases": done.releases, "people": done.people, "head": done.head})
         return
-    counts = f"{done.entries} lines, {done.releases} releases, {done.people} people"
-    results().print(f"The books add up: {counts}.\nHead: {done.head}", markup=False, soft_wrap=True)
+    people = show_count(done.people, "person", "people")
+    counts = f"{show_count(done.entries, 'line')}, {show_count(done.releases, 'release')}, {people}"
+    write(f"The ledger adds up: {counts}.\nHead: {done.head}")
 
 
 @command.command()
-@_on_a_ledger
+@_on_a_ledger("export try.ledger --output journal.jsonl")
 @click.option("--output", metavar="FILE", type=click.Path(dir_okay=False), help="Write there instead of to stdout.")
-@_with_example("export try.ledger --output journal.jsonl")
-def export(place: str | None, named: str | None, anchor: str | None, as_json: bool, output: str | None) -> None:
+def export(as_json: bool, output: str | None, **where: Any) -> None:
     """The journal, one JSON object a line: enough to recount every balance without this program.
 
     The hash of a line is the SHA-256 of the JSON list [hash before, seq, kind, at, body]; the first has 64 zeros before
-    it. No line holds anybody's id or digest.
+    it. No line holds anyone's id or digest.
     """
-    with closing(_open(place, named, anchor)) as book, click.open_file(output or "-", "w", encoding="utf-8") as file:
-        if as_json:
-            json.dump(list(book.export()), file, indent=2)
-            file.write("\n")
-            return
-        for line in book.export():
-            file.write(json.dumps(line) + "\n")
+    with closing(_open(**where)) as ledger, click.open_file(output or "-", "w", encoding="utf-8") as file:
+        documents = [list(ledger.export())] if as_json else ledger.export()
+        file.writelines(json.dumps(line, indent=2 if as_json else None) + "\n" for line in documents)
 
 
 @command.command()
-@_on_a_ledger
-@click.option("--accept-loss", is_flag=True, help="The newest records are gone: count everybody's grant as spent.")
+@_on_a_ledger("adopt try.ledger")
+@click.option("--accept-loss", is_flag=True, help="The newest records are gone: count everyone's grant as spent.")
 @click.option("--yes", is_flag=True, help="Do not ask before accepting a loss.")
-@_with_example("adopt try.ledger")
-def adopt(
-    place: str | None, named: str | None, anchor: str | None, as_json: bool, accept_loss: bool, yes: bool
-) -> None:
+def adopt(as_json: bool, accept_loss: bool, yes: bool, **where: Any) -> None:
     """Take a ledger as it is where no head is known: on another machine, or after a move.
 
-    A head that is known is never overruled, unless the loss of the newest records is accepted: then everybody's grant
+    A head that is known is never overruled, unless the loss of the newest records is accepted: then everyone's grant
     counts as fully spent, for good, and the journal says so.
     """
     if accept_loss and not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("Accepting a loss spends everybody's grant for good: say --yes as well.")
         click.confirm("Everybody's grant will count as fully spent, for good. Go on?", abort=True, err=True)
-    with closing(_open(place, named, anchor, adopt=not accept_loss, accept_loss=accept_loss)) as book:
-        done = book.verify()
+    with closing(_open(**where, adopt=not accept_loss, accept_loss=accept_loss)) as ledger:
+        done = ledger.verify()
     if as_json:
-        print_json({"ledger": book.id, "entries": done.entries, "head": done.head, "accepted_loss": accept_loss})
+        print_json({"ledger": ledger.id, "entries": done.entries, "head": done.head, "accepted_loss": accept_loss})
         return
-    words = "Loss accepted: everybody's grant counts as spent." if accept_loss else "Adopted."
-    results().print(f"{words} The head is line {done.entries}: {done.head}", markup=False, soft_wrap=True)
+    what = "Loss accepted: everybody's grant counts as spent." if accept_loss else "Adopted."
+    write(f"{what} The head is line {done.entries}: {done.head}")
+
+
+# Documents and tables -----------------------------------------------------------------------------------------------
+
+
+def _state(ledger: Ledger) -> dict[str, Any]:
+    """What is left, as plain values."""
+    left, terms = ledger.remaining(), ledger.terms()
+    people: Counter[int | None] = Counter()
+    for cohort in left.cohorts:
+        people[cohort.granted] += cohort.people if cohort.state == "active" else 0
+    return {
+        "ledger": ledger.id,
+        **{name: terms and getattr(terms, name) for name in ("neighbors", "rows_per_person", "allow_individual")},
+        "epoch": ledger.epoch,
+        "levels": [
+            {
+                "epsilon": to_epsilon(granted),
+                "people": people[granted],
+                "left": to_epsilon(nano),
+                "questions_left": left.questions.get(granted),
+            }
+            for granted, nano in left.nano.items()
+        ],
+        "public": people[None],
+        "withdrawn": sum(cohort.people for cohort in left.cohorts if cohort.state == "withdrawn"),
+        "not_dp_since": left.not_dp_since,
+        "quotas": [
+            {
+                "analyst": quota.analyst,
+                "epsilon": _finite(quota.nano),
+                "questions": quota.questions,
+                "used_epsilon": to_epsilon(quota.used_nano),
+                "used_questions": quota.used_questions,
+            }
+            for quota in ledger.quotas()
+        ],
+    }
+
+
+def _finite(nano: int | None) -> float | None:
+    return None if nano is None else to_epsilon(nano)
+
+
+def _show_state(document: Mapping[str, Any]) -> None:
+    write(f"Ledger {document['ledger']}\n")
+    levels = [
+        (
+            one["epsilon"],
+            one["people"],
+            one["left"],
+            f"{100 * one['left'] / one['epsilon']:.3g}%",
+            one["questions_left"],
+        )
+        for one in document["levels"]
+    ]
+    _show_table(("epsilon granted", "people", "least left", "of the grant", "questions left"), levels)
+    if any(level["questions_left"] is not None for level in document["levels"]):
+        write("Questions left: like the last one.")
+    write(f"Public: {document['public']:,}. Withdrawn: {document['withdrawn']:,}.")
+    if document["quotas"]:
+        write("\nAnalysts' quotas (for fairness only, no privacy budget)")
+        shown = ("analyst", "used_epsilon", "epsilon", "used_questions", "questions")
+        head = ("analyst", "epsilon used", "of at most", "questions used", "of at most")
+        _show_table(head, [tuple(quota[name] for name in shown) for quota in document["quotas"]])
+    _show_mark(document["not_dp_since"])
+
+
+def _show_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Numbers and text in columns; an empty cell stands for what is not known."""
+    write(text_table(head, [[_cell(value) for value in row] for row in rows], width()))
+
+
+def _cell(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return show_key(value or "")
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+
+
+def _release(past: Past) -> dict[str, Any]:
+    """A line of the history, as plain values."""
+    from epsilons.release.door import asked_of
+
+    return {
+        "release": past.number,
+        "at": past.at,
+        "kind": past.kind,
+        "description": asked_of(past.description),
+        "state": past.state,
+        "analyst": past.analyst,
+        "charges": [{"epsilon": granted, "charged": charged} for granted, charged in past.epsilons.items()],
+        "individual": past.individual,
+        "not_dp_since": past.not_dp_since,
+    }
+
+
+def _show_history(document: Sequence[Mapping[str, Any]]) -> None:
+    analysts = ["analyst"] if any(line["analyst"] for line in document) else []
+    rows = []
+    for line in document:
+        charges = [f"{charge['charged']:.6g} of {charge['epsilon']:.6g}" for charge in line["charges"]]
+        if len(charges) > _MOST_CHARGES:
+            charges[_MOST_CHARGES:] = [f"{len(charges) - _MOST_CHARGES} more"]
+        when, question = line["at"][:16].replace("T", " "), line["description"] or line["kind"]
+        who = [line[name] for name in analysts]
+        rows.append((line["release"], when, question, line["state"], *who, ", ".join(charges)))
+    _show_table(("release", "when", "question", "state", *analysts, "charged of what was granted then"), rows)
+    _show_mark(document[-1]["not_dp_since"] if document else None)
+
+
+def _accounts(ledger: Ledger, person: str) -> list[dict[str, Any]]:
+    """The accounts that a person's id may mean, each with how it was read."""
+    from epsilons.ledger.identity import digests
+
+    number = {"number": int(person)} if re.fullmatch(r"-?[0-9]{1,1000}", person) else {}
+    found = []
+    for kind, reading in {**number, "text": person}.items():
+        with contextlib.suppress(LedgerError):
+            found.append(_account(kind, ledger.statement(digests([reading], ledger.salt)[0].tobytes())))
+    if not found:
+        raise LedgerError("This person has no account here.", suggest="the id as it stands in the table")
+    return found
+
+
+def _account(kind: str, statement: Statement) -> dict[str, Any]:
+    """One person's account, as plain values."""
+    public = statement.granted is None and statement.state == "active"
+    return {
+        "id_read_as": kind,
+        "state": "public" if public else statement.state,
+        "granted": _finite(statement.granted),
+        "spent": to_epsilon(statement.spent),
+        "reserved": to_epsilon(statement.reserved),
+        "written_off": to_epsilon(statement.written_off),
+        "left": _finite(statement.left),
+        "uses": [
+            {
+                "release": use.number,
+                "kind": use.kind,
+                "at": use.at,
+                "charged": to_epsilon(use.charge),
+                "granted": to_epsilon(use.granted),
+            }
+            for use in statement.uses
+        ],
+        "while_public": list(statement.when_public),
+        "not_dp_since": statement.not_dp_since,
+        "sentences": list(statement.sentences),
+    }
+
+
+def _show_mark(number: int | None) -> None:
+    if number is not None:
+        write(f"Not DP since release {number}.", style="bold red")

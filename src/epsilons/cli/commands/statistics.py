@@ -1,28 +1,117 @@
-"""A command for every statistic of the catalogue, with a flag for each of its arguments and options."""
+"""`epsilons mean`, `count` and so on: a command for every statistic of the catalogue; `plan` and `sql`."""
 
 from __future__ import annotations
 
-from typing import Any
+import textwrap
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from epsilons.cli import asking
+from epsilons.arguments import QUERIES, TABLES
+from epsilons.cli import options, output
+from epsilons.cli.terminal import as_json as json_option
+from epsilons.cli.terminal import print_json, write
+from epsilons.errors import Argument, PlanError
 from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.statistics.entry import Entry
 
+if TYPE_CHECKING:
+    from epsilons.dataset import Dataset
+
 
 def _command(entry: Entry) -> click.Command:
-    def ask(dataset: str, **given: Any) -> None:
-        with asking.open_dataset(dataset) as people:
-            asking.answer(people, entry, given)
+    def ask(dataset: str, dry_run: bool, verbose: bool, as_json: bool, **given: Any) -> None:
+        with options.open_dataset(dataset) as people:
+            asked = options.read_arguments(entry, given, people)
+            if dry_run:
+                asked.pop("fresh", None)
+                _show_plan(people, entry, asked, as_json)
+                return
+            release, stored = output.ask_once(people, lambda: getattr(people, entry.name)(**asked))
+            if as_json:
+                output.print_release(people, release, stored)
+            else:
+                output.show_release(people, release, entry, asked, stored, verbose)
 
-    ask.__doc__ = f"{entry.help}\n\n\b\nExample:\n  {entry.command}"
-    for parameter in reversed([*asking.own_parameters(entry), *asking.option_flags(), *asking.SPENDING]):
-        ask = parameter(ask)
-    return click.command(entry.name.replace("_", "-"), short_help=entry.help)(asking.dataset_file(ask))
+    example = " \\\n    ".join(textwrap.wrap(entry.command, 72, break_on_hyphens=False))
+    ask.__doc__ = f"{entry.help}\n\n\b\nExample:\n  {example}"
+    taken = [options.dataset_file, *options.own_parameters(entry), *options.option_flags(), *options.SPENDING]
+    return click.command(entry.name.replace("_", "-"), short_help=entry.help)(options.apply_all(taken)(ask))
+
+
+def _show_plan(people: Dataset, entry: Entry, asked: dict[str, Any], as_json: bool) -> None:
+    plan = people.plan(entry.name, asked.pop("target" if entry.model else "column", None), **asked)
+    print_json(plan.to_dict()) if as_json else write(str(plan))
+
+
+@click.command(short_help="What a question would cost and how far it would err. Free.")
+@options.dataset_file
+@click.argument("statistic", type=click.Choice([name.replace("_", "-") for name in CATALOGUE]))
+@click.argument("column", required=False)
+@click.argument("more", nargs=-1, metavar="[Q|K|FEATURES]")
+@options.apply_all(options.plan_flags())
+@json_option
+@click.pass_context
+def plan(
+    context: click.Context, /, dataset: str, statistic: str, more: tuple[str, ...], as_json: bool, **given: Any
+) -> None:
+    """What a question would cost and how far it would err, for every mechanism. Free: nothing is charged.
+
+    \b
+    Example:
+      epsilons plan people.toml mean wage --share 0.1
+    """
+    entry = CATALOGUE[statistic.replace("-", "_")]
+    # What the statistic's own command takes by place (Q, K, FEATURES) is taken so here, too.
+    places = [argument.name for argument in entry.own(TABLES).values() if argument.positional]
+    if len(more) > len(places):
+        raise click.UsageError(f"Got unexpected extra arguments ({' '.join(more[len(places) :])})", context)
+    flags = {flag.name: flag for flag in context.command.params}
+    given |= {name: flags[name].type_cast_value(context, text) for name, text in zip(places, more, strict=False)}
+    if entry.name == "quantile" and given["q"] is None:
+        rule = "It is the part of the values below it."
+        raise PlanError("A quantile needs its Q.", rule=rule, suggest=Argument("q", 0.9))
+    with options.open_dataset(dataset) as people:
+        _show_plan(people, entry, options.read_arguments(entry, given, people), as_json)
+
+
+@click.command(short_help="Ask in SQL, as far as it maps to the statistics.")
+@options.dataset_file
+@click.argument("query")
+@click.option("--share", type=float, default=0.1, show_default=True, help="For all aggregates together.")
+@click.option("--keys", "by", multiple=True, metavar="COLUMN=KEY,KEY", help="The groups of a column of GROUP BY.")
+@click.option("--bounds", "bounds", multiple=True, metavar="COLUMN=LOW,HIGH", help="Public bounds of a column.")
+@options.apply_all([*options.option_flags(QUERIES), *options.SPENDING])
+def sql(
+    dataset: str,
+    query: str,
+    share: float,
+    bounds: tuple[str, ...],
+    dry_run: bool,
+    verbose: bool,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Ask in SQL: COUNT, SUM, AVG, VAR_POP, MEDIAN, QUANTILE, MIN and MAX of columns, WHERE, GROUP BY with keys.
+
+    \b
+    Example:
+      epsilons sql people.toml --bounds wage=0,100 \\
+        "SELECT AVG(wage), COUNT(*) FROM people WHERE age >= 18"
+    """
+    with options.open_dataset(dataset) as people:
+        asked = options.read_arguments(None, given, people)
+        batch = people.batch(share)
+        batch.sql(query, bounds=options.read_bounds(bounds), keys=asked.pop("by", None), **asked)
+        if dry_run:
+            print_json(batch.plan().to_dict()) if as_json else write(str(batch.plan()))
+            return
+        answers, stored = output.ask_once(people, batch.ask)
+        if as_json:
+            output.print_answers(people, answers, stored)
+        else:
+            output.show_answers(people, answers, stored, verbose)
 
 
 #: The commands by the names that users type.
-COMMANDS: dict[str, click.Command] = {
-    command.name or "": command for command in (_command(entry) for entry in CATALOGUE.values())
-}
+COMMANDS = {str(command.name): command for command in (*map(_command, CATALOGUE.values()), plan, sql)}

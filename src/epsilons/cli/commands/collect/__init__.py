@@ -1,17 +1,19 @@
-"""`epsilons collect`: ask people directly. One file per subcommand, each holding `command`."""
+"""`epsilons collect`: ask people directly."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-
 import click
 
+from epsilons.cli.commands.collect import aggregators, demo, owner, survey
+from epsilons.cli.errors import Group
 
-@click.group()
+
+@click.group(cls=Group)
 def command() -> None:
     """Ask people directly: they randomize their own answers, or share them among aggregators; you estimate."""
 
 
-for _module in pkgutil.iter_modules(__path__):
-    command.add_command(importlib.import_module(f"{__name__}.{_module.name}").command, _module.name.replace("_", "-"))
+for _command in (*survey.COMMANDS, *owner.COMMANDS, *aggregators.COMMANDS, demo.demo):
+    command.add_command(_command)
+
+COMMANDS = {"collect": command}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from epsilons.cli.maps import draw_map
-from epsilons.cli.terminal import as_json, notes, print_json, progress, results
+from epsilons.cli.commands.collect.survey import draw_map
+from epsilons.cli.terminal import as_json, note, print_json, progress, write
 
 if TYPE_CHECKING:
     from epsilons.demo.collecting import CollectionResult
@@ -22,7 +22,7 @@ _ROWS = 8
 @click.option("--owners", type=click.IntRange(1_000, 10_000_000), default=100_000, show_default=True)
 @click.option("--map", "picture", type=click.Path(dir_okay=False), help="Draw the estimate to this file, too.")
 @as_json
-def command(owners: int, picture: str | None, as_json: bool) -> None:
+def demo(owners: int, picture: str | None, as_json: bool) -> None:
     """Start three aggregators, send made-up owners' shares, kill and restart one of them midway, publish.
 
     Everything is real but the owners: processes, keys, HTTP, disks, noise. True numbers stand beside the estimates,
@@ -34,22 +34,13 @@ def command(owners: int, picture: str | None, as_json: bool) -> None:
     """
     from epsilons.demo.collecting import run_collection
 
-    console = notes()
     with tempfile.TemporaryDirectory(prefix="epsilons-demo-") as folder, progress() as bar:
         task = bar.add_task("owners", total=owners)
-        told = run_collection(
-            Path(folder),
-            owners,
-            lambda done: bar.update(task, completed=done),
-            lambda what: console.print(what, markup=False, soft_wrap=True),
-        )
+        told = run_collection(Path(folder), owners, lambda done: bar.update(task, completed=done), note)
     estimate = told.publication.estimate()
     if picture is not None:
         draw_map(told.publication.collection.survey, estimate, picture)
-    if as_json:
-        print_json(_document(told, estimate))
-    else:
-        results().print(_page(told, estimate), markup=False, soft_wrap=True)
+    print_json(_document(told, estimate)) if as_json else write(_page(told, estimate))
 
 
 def _document(told: CollectionResult, estimate: Estimate) -> dict[str, Any]:

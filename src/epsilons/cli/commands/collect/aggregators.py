@@ -1,4 +1,4 @@
-"""`epsilons collect run`: the coordinator. From a protocol file and aggregators to a publication."""
+"""`epsilons collect aggregator` and `run`: aggregators that need not trust each other, and their coordinator."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from epsilons.cli.maps import draw_map
-from epsilons.cli.terminal import as_json, notes, print_json, progress, results
+from epsilons.cli.commands.collect.survey import ASSUME, draw_map
+from epsilons.cli.terminal import as_json, note, print_json, progress, write
 from epsilons.errors import PlanError, ProtocolError
 
 if TYPE_CHECKING:
@@ -18,56 +18,68 @@ if TYPE_CHECKING:
     from epsilons.collection.terms import Collection
 
 _POLL_SECONDS = 0.5
+_FILE = click.Path(dir_okay=False)
 
 
 @click.command()
-@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--store", required=True, help='"sqlite:///one.store" or "postgresql://.../database?schema=one".')
+@click.option("--key", "key_file", required=True, type=_FILE, help="Its secret key; made if missing.")
+@click.option("--token", "token_file", required=True, type=_FILE, help="What the coordinator shows; made if missing.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8700, show_default=True, help="0 takes any free port.")
+@click.option("--minimum", type=click.IntRange(10), default=10, show_default=True, help="The least batch it adds up.")
+@click.option("--certificate", type=_FILE, help="PEM file; then it speaks HTTPS.")
+@click.option("--certificate-key", type=_FILE, help="The certificate's key.")
+def aggregator(store: str, key_file: str, token_file: str, host: str, port: int, minimum: int, **https: Any) -> None:
+    """Run an aggregator until interrupted. Prints its address and its public key.
+
+    Run two or more, on machines of parties who would not collude. Each keeps its key and its store to itself; the
+    token goes to the coordinator. It may be killed and started again at any time.
+
+    Example:
+
+      epsilons collect aggregator --store sqlite:///one.store --key one.key --token one.token --port 8701
+    """
+    from epsilons.collection import Aggregator, Store
+    from epsilons.collection.sealing import OpeningKey, fingerprint, keep_secret
+    from epsilons.service.aggregator import AggregatorApp
+    from epsilons.service.serving import serve
+
+    made = Aggregator(Store(store), OpeningKey.from_bytes(keep_secret(key_file)), minimum=minimum)
+    app = AggregatorApp(made, keep_secret(token_file).hex())
+
+    def ready(url: str) -> None:
+        click.echo(f"{url} {made.key}")
+        note(f"Listening on {url}. Key: {fingerprint(made.key)}")
+
+    serve(app, host, port, ready=ready, **https)
+
+
+@click.command()
+@click.argument("file", type=_FILE)
 @click.option("--aggregator", "urls", multiple=True, required=True, metavar="URL", help="Two or more; repeat.")
-@click.option(
-    "--token",
-    "tokens",
-    multiple=True,
-    required=True,
-    type=click.Path(dir_okay=False),
-    help="The aggregator's token file; repeat.",
-)
-@click.option(
-    "--minimum", type=click.IntRange(10), default=100, show_default=True, help="The smallest batch of a level."
-)
+@click.option("--token", "tokens", multiple=True, required=True, type=_FILE, help="Its token file; repeat.")
+@click.option("--minimum", type=click.IntRange(10), default=100, show_default=True, help="A level's least batch.")
 @click.option("--neighbors", type=click.Choice(["absent", "replace"]), default="absent", show_default=True)
-@click.option(
-    "--collection",
-    "terms",
-    type=click.Path(dir_okay=False),
-    help="Where owners' file is (default: FILE.collection.json).",
-)
+@click.option("--collection", "terms", type=_FILE, help="Where owners' file is (default: FILE.collection.json).")
 @click.option("--until", type=click.IntRange(1), help="Close a round when every aggregator has so many reports.")
 @click.option("--seconds", type=float, help="Close a round after so many seconds at the latest.")
 @click.option("--close", is_flag=True, help="Close every round now and publish.")
-@click.option(
-    "--assume",
-    type=click.Choice(["unrelated", "nothing"]),
-    default="unrelated",
-    show_default=True,
-    help="How levels are combined.",
-)
-@click.option("--output", type=click.Path(dir_okay=False), help="Write the publication to this file (JSON).")
-@click.option("--map", "picture", type=click.Path(dir_okay=False), help="Draw places to this file.")
+@click.option("--assume", type=ASSUME, default="unrelated", show_default=True, help="How levels are combined.")
+@click.option("--output", type=_FILE, help="Write the publication to this file (JSON).")
+@click.option("--map", "picture", type=_FILE, help="Draw places to this file.")
 @as_json
-def command(
+def run(
     file: str,
     urls: tuple[str, ...],
     tokens: tuple[str, ...],
-    minimum: int,
-    neighbors: str,
     terms: str | None,
     until: int | None,
     seconds: float | None,
     close: bool,
-    assume: str,
     output: str | None,
-    picture: str | None,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Drive a collection: make the terms known, wait for owners, close, check, add up, publish.
 
@@ -86,30 +98,32 @@ def command(
     from epsilons.collection.transport import HttpAggregator
 
     if len(tokens) != len(urls):
-        raise PlanError(
-            "Every aggregator has a token.", rule="As many --token as --aggregator.", suggest="--token one.token"
-        )
+        rule = "As many --token as --aggregator."
+        raise PlanError("Every aggregator has a token.", rule=rule, suggest="--token one.token")
     aggregators = [HttpAggregator(url, token=read_secret(token).hex()) for url, token in zip(urls, tokens, strict=True)]
     place = Path(terms or f"{file}.collection.json")
-    collection = _terms(file, place, aggregators, minimum, neighbors)
-    told = notes()
-    coordinator = Coordinator(collection, aggregators, told=lambda what: told.print(what, markup=False))
+    collection = _terms(file, place, aggregators, given["minimum"], given["neighbors"])
+    coordinator = Coordinator(collection, aggregators, told=note)
     coordinator.enter()
-    told.print(f"Owners: epsilons collect send {place}", markup=False, soft_wrap=True)
+    note(f"Owners: epsilons collect send {place}")
     if until is not None or seconds is not None:
         for number in range(1, collection.rounds + 1):
             _wait(coordinator, number, until, seconds)
             _refuse_too_few(coordinator, number)
             coordinator.close(number)
     elif not close and any(state["round"] <= collection.rounds for state in coordinator.status()):
-        _say_status(coordinator, as_json)
+        _show_status(coordinator, as_json)
         return
     elif close:
         _refuse_too_few(coordinator, 1)
     publication = coordinator.publish()
     if output is not None:
-        _write(output, publication)
-    _show(publication, assume, picture, as_json)
+        try:
+            Path(output).write_text(publication.to_json(), encoding="utf-8")
+        except OSError as error:
+            what = f"The publication cannot be written: {error.strerror}."
+            raise PlanError(what, suggest="--output elsewhere") from None
+    _show(publication, given["assume"], given["picture"], as_json)
 
 
 def _terms(file: str, place: Path, aggregators: list[Any], minimum: int, neighbors: str) -> Collection:
@@ -123,11 +137,8 @@ def _terms(file: str, place: Path, aggregators: list[Any], minimum: int, neighbo
         Collection.start(survey, listed, neighbors=neighbors, minimum=minimum).save(place)
     found = Collection.load(place)
     if (found.survey, found.aggregators, found.neighbors, found.minimum) != (survey, listed, neighbors, minimum):
-        raise ProtocolError(
-            f"{place} has other terms.",
-            rule="A collection's terms never change.",
-            suggest="--collection with a new name",
-        )
+        rule = "A collection's terms never change."
+        raise ProtocolError(f"{place} has other terms.", rule=rule, suggest="--collection with a new name")
     return found
 
 
@@ -159,21 +170,14 @@ def _refuse_too_few(coordinator: Coordinator, number: int) -> None:
             )
 
 
-def _say_status(coordinator: Coordinator, as_json: bool) -> None:
+def _show_status(coordinator: Coordinator, as_json: bool) -> None:
     states = coordinator.status()
     if as_json:
         print_json({"open": True, "aggregators": states})
         return
     for place, state in zip(coordinator.collection.aggregators, states, strict=True):
         counts = ", ".join(f"{count:,} at {level}" for level, count in state["reports"].items())
-        results().print(f"{place.url}: round {state['round']}: {counts}", markup=False, soft_wrap=True)
-
-
-def _write(output: str, publication: Publication) -> None:
-    try:
-        Path(output).write_text(publication.to_json(), encoding="utf-8")
-    except OSError as error:
-        raise PlanError(f"The publication cannot be written: {error.strerror}.", suggest="--output elsewhere") from None
+        write(f"{place.url}: round {state['round']}: {counts}")
 
 
 def _show(publication: Publication, assume: str, picture: str | None, as_json: bool) -> None:
@@ -185,5 +189,7 @@ def _show(publication: Publication, assume: str, picture: str | None, as_json: b
         print_json({**publication.to_dict(), "estimate": estimate.to_dict()})
         return
     promise = publication.guarantee or "\n".join(publication.caveats())
-    text = f"{survey.question}\nCollected by {publication.label}.\n\n{estimate}\n\n{promise}"
-    results().print(text, markup=False, soft_wrap=True)
+    write(f"{survey.question}\nCollected by {publication.label}.\n\n{estimate}\n\n{promise}")
+
+
+COMMANDS = (aggregator, run)

@@ -1,0 +1,222 @@
+"""`epsilons init`, `check` and `sync`: a dataset file is written, looked over, and followed when preferences change."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from epsilons.cli.errors import refusing
+from epsilons.cli.options import PAIR, check_column_bounds, dataset_file, open_dataset, read_bounds
+from epsilons.cli.terminal import as_json as json_option
+from epsilons.cli.terminal import note, print_json, write
+from epsilons.display import show_count, toml_key, toml_value
+from epsilons.errors import Argument, DataError, EpsilonsError, PreferenceError
+
+_LEVELS = {"strict": "0.05", "standard": "0.2", "open": "1", "public": "public"}
+_NONE = "-"
+_COLUMNS = {"person": "Which column holds people's ids?", "preferences": "Which column holds their preferences?"}
+
+
+@click.command(short_help="Write a dataset file from a table's columns.")
+@click.argument("source")
+@click.option("--out", type=click.Path(dir_okay=False), default="people.toml", show_default=True, help="Where to.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--person", help="The column of people's ids.")
+@click.option("--preferences", help="The column of epsilons, or of names of levels.")
+@click.option("--level", "levels", multiple=True, metavar="NAME=EPSILON", help="A level; EPSILON may be public.")
+@click.option("--bounds", multiple=True, metavar="COLUMN=LOW,HIGH", help="Public bounds of a column.")
+@click.option("--type", "types", multiple=True, metavar="COLUMN=TYPE", help="Of CSV columns: int, float, date, ...")
+@click.option("--version", "version", help="A label for the data's state.")
+def init(source: str, out: str, force: bool, **given: Any) -> None:
+    """Write a dataset file from public facts only: the names and declared types of a table's columns.
+
+    What is missing is asked for on a terminal. No value of the table is read.
+
+    \b
+    Example:
+      epsilons init wages.parquet --person id --preferences privacy \\
+        --level strict=0.05 --level open=1 --bounds wage=0,100
+    """
+    target = Path(out)
+    with refusing([init]):
+        if target.exists() and not force:
+            hint = "--force, or --out other.toml"
+            raise DataError(f"{out} is there already.", rule="Nothing is written over.", suggest=hint)
+        text = _draft(source, target.resolve().parent, given)
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"{out} cannot be written: {error.strerror}.", suggest="--out elsewhere/people.toml") from None
+    note(f"Wrote {out}. Next: epsilons check {out}")
+
+
+@click.command(short_help="Look over a dataset file: source, people per level, what is missing.")
+@dataset_file
+@json_option
+def check(dataset: str, as_json: bool) -> None:
+    """Open what a dataset file declares and say what is there and what is missing. Nothing is charged.
+
+    \b
+    Example:
+      epsilons check people.toml
+    """
+    with open_dataset(dataset) as people:
+        about = people.describe()
+    hints = about.hints()
+    if as_json:
+        print_json({**about.to_dict(), "hints": hints})
+    else:
+        write("\n".join([str(about), "", *(hints or ["Nothing is missing."])]))
+
+
+@click.command(short_help="Take people's preferences as the source has them now, looser ones too.")
+@dataset_file
+@json_option
+def sync(dataset: str, as_json: bool) -> None:
+    """Take people's preferences as the source has them now, looser ones too. Nothing is charged or given back.
+
+    Stricter preferences hold as soon as the dataset is opened; looser ones wait for this command, since a slip in a
+    file should not open anyone's account.
+
+    \b
+    Example:
+      epsilons sync people.toml
+    """
+    with open_dataset(dataset) as people:
+        done = people.sync_preferences()
+    if as_json:
+        print_json(dict(done.__dict__))
+    else:
+        more = show_count(done.loosened, "person", "people")
+        write(f"{more} granted more, {done.tightened:,} less; {done.unchanged:,} as before.")
+
+
+COMMANDS = {"init": init, "check": check, "sync": sync}
+
+
+# The draft ----------------------------------------------------------------------------------------------------------
+
+
+def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
+    """The text of a dataset file that lies in the directory `beside`."""
+    from epsilons.engines.duckdb import DuckDB
+
+    pairs, version = read_bounds(given["bounds"]), given["version"]
+    typed = dict(_split(text, Argument("types", {"age": "int"})) for text in given["types"])
+    engine = DuckDB(source, types=typed or None)
+    try:
+        schema = engine.schema
+        person, column = (
+            schema.find(given[name] or _ask_column(question, list(schema), name)) for name, question in _COLUMNS.items()
+        )
+        named = dict(_split(text, Argument("levels", {"strict": 0.05})) for text in given["levels"])
+        if column.family == "text" and not named:
+            named = _ask_levels()
+        numbers = [c.name for c in schema.values() if c.family == "number" and c not in (person, column)]
+        found = {schema.number(name).name: pair for name, pair in pairs.items()} or _ask_bounds(numbers)
+    finally:
+        engine.close()
+    path = os.path.relpath(os.path.abspath(source), beside)
+    stem = Path(path).name.split(".")[0].replace("*", "").strip("-_ ") or "people"
+    lines = [
+        f"source = {toml_value(path)}",
+        f"person = {toml_value(person.name)}",
+        f"version = {toml_value(version)}" if version else '# version = "2026-11"  # name the data\'s state',
+        "rows_per_person = 1       # fixed for the life of the ledger",
+        'neighbors = "absent"      # likewise; or "replace"',
+        f"ledger = {toml_value(f'sqlite:///{stem}.ledger')}",
+        "complete = []             # columns in which nothing is missing",
+        "",
+        "[preferences]",
+        f"column = {toml_value(column.name)}",
+        *([f"levels = {toml_value({name: _epsilon(text) for name, text in named.items()})}"] if named else []),
+        "# default: for people who said nothing; without it they are an error",
+        *(["", "[types]"] if typed else []),
+        *(f"{toml_key(name)} = {toml_value(kind)}" for name, kind in typed.items()),
+        "",
+        "[bounds]                  # public facts, never read from the data",
+        *(f"{toml_key(name)} = {toml_value([_whole(bound) for bound in pair])}" for name, pair in found.items()),
+        *(f"# {toml_key(name)} = [0, 100]" for name in numbers if name not in found),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _ask_column(question: str, names: list[str], option: str) -> str:
+    if not _terminal():
+        hint = Argument(option, names[0] if names else "id")
+        raise DataError(question, rule="Not a terminal, so the question cannot be asked here.", suggest=hint)
+    answer: str = click.prompt(question, type=click.Choice(names), err=True)
+    return answer
+
+
+def _ask_levels() -> dict[str, str]:
+    if not _terminal():
+        raise PreferenceError(
+            "Which levels are there?",
+            rule="Names of levels are never read from the data; the steward says them.",
+            suggest=Argument("levels", {"strict": 0.05, "open": 1}),
+        )
+    levels = {}
+    for name, epsilon in _LEVELS.items():
+        question = f"Epsilon of {name!r} (Enter: {epsilon}, {_NONE}: no such level)"
+        answer = click.prompt(question, default=epsilon, show_default=False, err=True).strip()
+        if answer != _NONE:
+            levels[name] = answer
+    return levels
+
+
+def _ask_bounds(numbers: list[str]) -> dict[str, tuple[float, float]]:
+    """Public bounds, from the steward's head; without a terminal they are left for later."""
+    found = {}
+    for name in numbers if _terminal() else []:
+        question = f"Public bounds of {name!r}, as 0,100 (Enter: later)"
+        read = partial(_read_pair, name)
+        pair = click.prompt(question, default="", show_default=False, err=True, value_proc=read)
+        if pair is not None:
+            found[name] = pair
+    return found
+
+
+def _read_pair(name: str, text: str) -> tuple[float, float] | None:
+    """What was typed; click asks again where it is no pair of bounds."""
+    try:
+        return check_column_bounds(name, PAIR.convert(text, None, None)) if text.strip() else None
+    except (click.BadParameter, EpsilonsError) as error:
+        said = error.message if isinstance(error, click.BadParameter) else f"{error.what} {error.rule}"
+        raise click.UsageError(said) from None
+
+
+def _split(text: str, hint: Argument) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise DataError(f"{text!r} is not a name and a value.", suggest=hint)
+    return name, value
+
+
+def _whole(bound: float) -> float:
+    """All its digits; whole numbers without a point."""
+    return int(bound) if bound.is_integer() else bound
+
+
+def _epsilon(text: str) -> float | str:
+    if text == "public":
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        hint = Argument("levels", {"strict": 0.05, "all": "public"})
+        raise PreferenceError(f"{text!r} is not an epsilon.", rule="A number above 0, or public.", suggest=hint)
+    return number

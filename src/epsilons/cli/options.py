@@ -1,0 +1,240 @@
+"""What commands take: flags out of the catalogue, and how they become arguments of a question."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
+
+import click
+
+from epsilons.arguments import TABLES, Parameter, check_bounds, options_of
+from epsilons.cli.errors import refusing
+from epsilons.cli.terminal import as_json, note, preparing
+from epsilons.errors import Argument, PlanError
+from epsilons.statistics.catalogue import CATALOGUE
+from epsilons.statistics.entry import Entry
+
+if TYPE_CHECKING:
+    from epsilons.dataset import Dataset
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_Decorator = Callable[[Any], Any]
+
+dataset_file = click.argument("dataset", type=click.Path(dir_okay=False), metavar="PEOPLE.TOML")
+
+
+class Listed(click.ParamType[tuple[Any, ...]]):
+    """Values with commas between them, as `0,100`."""
+
+    def __init__(self, name: str, kind: Callable[[str], Any], wanted: str = "", length: int | None = None) -> None:
+        self.name, self._kind, self._wanted, self._length = name, kind, wanted, length
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Any, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            found = tuple(self._kind(part) for part in value.split(","))
+        except ValueError:
+            found = ()
+        if not found or self._length not in (None, len(found)):
+            # A pair that `plan` takes as text is read after click, which then does not know the flag.
+            raise click.BadParameter(self._wanted, ctx, param, None if param else "'--bounds'")
+        return found
+
+
+PAIR = Listed("LOW,HIGH", float, "two numbers with a comma between them, such as 0,100", 2)
+
+# Flags out of the catalogue -----------------------------------------------------------------------------------------
+
+#: What a flag takes where its argument's type does not say it.
+_KINDS: dict[str, dict[str, Any]] = {
+    "bounds": {"type": PAIR, "help": "Public bounds of the column; those of the file unless given."},
+    "edges": {"type": Listed("A,B,...", float, "numbers with commas between them, such as 0,10,20")},
+    "categories": {"type": str, "help": "Categories, with commas between them."},
+    "classes": {"type": str, "help": "The two classes, with a comma between them; the second is the one predicted."},
+    "features": {"type": Listed("A,B,...", str.strip), "help": "The features' columns, with commas between them."},
+    "threshold": {"type": str},
+    "by": {
+        "type": str,
+        "multiple": True,
+        "metavar": "COLUMN=KEY,KEY",
+        "help": 'Groups, with their keys: region=north,south, or a JSON list: region=["a,b","c"]. May be repeated.',
+    },
+}
+_BY_COLUMN: dict[str, Any] = {
+    "type": str,
+    "multiple": True,
+    "metavar": "COLUMN=LOW,HIGH",
+    "help": "Public bounds of a column; those of the file unless given. May be repeated.",
+}
+_TO_PLAN: dict[str, Any] = {
+    "multiple": True,
+    "metavar": "LOW,HIGH",
+    "help": "Public bounds of the column, or for a model COLUMN=LOW,HIGH; those of the file unless given.",
+}
+#: Options that a command cannot take, or that only those take which spend.
+_APART = ("entropy", "fresh")
+#: What commands take that answer, besides the options of every question.
+SPENDING: tuple[_Decorator, ...] = (
+    click.option("--fresh", is_flag=True, help="Ask anew and pay, also if it was asked before."),
+    click.option("--dry-run", is_flag=True, help="Show the plan and what would be charged; charge nothing."),
+    click.option("--verbose", is_flag=True, help="Say why this mechanism answers, and all that is promised."),
+    as_json,
+)
+
+
+def apply_all(parameters: Iterable[_Decorator]) -> Callable[[_F], _F]:
+    """Several parameters as one decorator, in the order in which help lists them."""
+
+    def apply(command: _F) -> _F:
+        for parameter in reversed(list(parameters)):
+            command = parameter(command)
+        return command
+
+    return apply
+
+
+def _type_of(argument: Parameter) -> Any:
+    if argument.names:
+        return click.Choice(argument.names)
+    return next((kind for kind in (int, float) if kind in (argument.annotation, *get_args(argument.annotation))), str)
+
+
+def _flag(argument: Parameter, about: str = "", **instead: Any) -> _Decorator:
+    """An option of a command for an argument of a question."""
+    if argument.annotation in (bool, bool | None):
+        return click.option(f"--{argument.name}/--no-{argument.name}", default=None, help=argument.help)
+    settings = instead or {"type": _type_of(argument), "help": argument.help, **_KINDS.get(argument.name, {})}
+    if argument.name == "mechanism":
+        settings |= {"default": "auto", "show_default": True, "help": "Which mechanism answers."}
+    if about:
+        settings["help"] = f"For {about}: {settings['help'][:1].lower()}{settings['help'][1:]}"
+    return click.option(f"--{argument.name}", **settings)
+
+
+def own_parameters(entry: Entry) -> list[_Decorator]:
+    """The column, what else goes by place, and a flag for each other argument of a statistic."""
+    about = "target" if entry.model else "column"
+    places: list[_Decorator] = [click.argument(about, required=entry.column == "required")]
+    flags = []
+    for argument in entry.own(TABLES).values():
+        if argument.positional:
+            kind = _KINDS.get(argument.name, {}).get("type", _type_of(argument))
+            default = {} if argument.required else {"required": False, "default": argument.default}
+            places.append(click.argument(argument.name, type=kind, **default))
+        else:
+            flags.append(_flag(argument, **(_BY_COLUMN if entry.model and argument.name == "bounds" else {})))
+    return places + flags
+
+
+def option_flags(front: str = TABLES) -> list[_Decorator]:
+    """A flag for each option of every question."""
+    return [_flag(option) for option in options_of(front).values() if option.name not in _APART]
+
+
+def plan_flags() -> list[_Decorator]:
+    """The arguments of all statistics, each as a flag, and the options of every question."""
+    own: dict[str, tuple[Parameter, list[str]]] = {}
+    for entry in CATALOGUE.values():
+        for argument in entry.own(TABLES).values():
+            own.setdefault(argument.name, (argument, []))[1].append(entry.name.replace("_", "-"))
+    flags = [
+        _flag(argument, **_TO_PLAN) if name == "bounds" else _flag(argument, "" if name == "step" else ", ".join(whose))
+        for name, (argument, whose) in own.items()
+    ]
+    return flags + option_flags()
+
+
+# Arguments out of flags ---------------------------------------------------------------------------------------------
+
+
+def open_dataset(path: str) -> Dataset:
+    """The dataset that a file declares; on stderr a note where nothing will be remembered."""
+    with preparing(f"Preparing {path}"), refusing():
+        from epsilons.dataset import Dataset
+
+        people = Dataset.from_toml(path)
+    if not people.ledger.lasting:
+        note(
+            f"{path} names no ledger: what this command charges is forgotten when it ends, and who asks often learns "
+            'everything. Add a line: ledger = "sqlite:///people.ledger"'
+        )
+    return people
+
+
+def read_arguments(entry: Entry | None, given: dict[str, Any], people: Dataset) -> dict[str, Any]:
+    """A command's options as the arguments of a method: what was not given is left out."""
+    kept = {name: value for name, value in given.items() if value is not None and value != ()}
+    if "by" in kept:
+        kept["by"] = dict(_read_group(text, people) for text in kept["by"])
+    if "threshold" in kept:
+        kept["threshold"] = _number_or_text(kept["threshold"])
+    for name in ("categories", "classes"):
+        if name in kept:
+            kept[name] = _read_keys(kept.get("column") or kept.get("target") or "", kept[name], people)
+    if entry is not None and entry.model and "column" in kept:
+        kept["target"] = kept.pop("column")
+    if "bounds" in kept and isinstance(kept["bounds"][0], str):  # of a model, or of anything that is planned
+        by_column = entry is not None and entry.model
+        kept["bounds"] = read_bounds(kept["bounds"]) if by_column else PAIR.convert(kept["bounds"][-1], None, None)
+    return kept
+
+
+def _number_or_text(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _read_group(text: str, people: Dataset) -> tuple[str, list[Any]]:
+    """`region=north,south`."""
+    name, equals, listed = text.partition("=")
+    if not equals or not name:
+        hint = Argument("by", {"region": ["north", "south"]})
+        raise PlanError(f"--by {text} has no keys.", rule="Keys come from the caller.", suggest=hint)
+    return name, _read_keys(name, listed, people)
+
+
+def _read_keys(column: str, listed: str, people: Dataset) -> list[Any]:
+    """Keys with commas between them, or as a JSON list; text takes the type of its column."""
+    if listed.startswith("["):
+        try:
+            found: list[Any] = json.loads(listed)
+        except ValueError:
+            raise PlanError(f"The keys of {column!r} are not a JSON list.", suggest=f'{column}=["a,b","c"]') from None
+        return found
+    keys = listed.split(",")
+    if not all(keys):
+        raise PlanError(
+            f"A key of {column!r} is empty.",
+            rule="Keys stand with commas between them; an empty key needs a JSON list.",
+            suggest=f'{column}=north,south, or {column}=["north",""]',
+        )
+    return [people.key(column, key) for key in keys]
+
+
+def read_bounds(given: Iterable[str]) -> dict[str, tuple[float, float]]:
+    """`wage=0,100`, for several columns."""
+    found = {}
+    for text in given:
+        name, _, pair = text.rpartition("=")
+        try:
+            found[name] = check_column_bounds(name, PAIR.convert(pair, None, None))
+        except click.BadParameter:
+            hint = Argument("bounds", {"wage": (0, 100)})
+            raise PlanError(f"{text!r} is not a column with bounds.", suggest=hint) from None
+    return found
+
+
+def check_column_bounds(name: str, pair: Any) -> tuple[float, float]:
+    """Bounds of one of several columns, which the hint then names."""
+    try:
+        return check_bounds(pair, "question")
+    except PlanError as error:
+        what, rule, hint = error.parts
+        if isinstance(hint, Argument) and hint.value is not ...:
+            hint = Argument("bounds", {name: hint.value})
+        parts = what if isinstance(what, tuple) else (what,)
+        raise PlanError((f"Column {name!r}: ", *parts), rule=rule, suggest=hint) from None

@@ -1,0 +1,183 @@
+"""Arguments in messages as the command line writes them, and real mistakes: no Python is left in what a user reads."""
+
+import contextlib
+import io
+import re
+import shlex
+import tomllib
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import click
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from epsilons.cli import app
+from epsilons.cli.errors import Refusal, parameters_of, write_argument
+from epsilons.errors import Argument, BudgetExceeded, PlanError
+from epsilons.preferences import PUBLIC
+from support.small_tables import people_table
+
+FILE = """
+source = "wages.parquet"
+person = "id"
+version = "1"
+rows_per_person = 1
+neighbors = "absent"
+complete = []
+ledger = "sqlite:///wages.ledger"
+
+[preferences]
+column = "privacy"
+levels = { strict = 0.05, standard = 0.2, open = 1, public = "public" }
+
+[bounds]
+wage = [0, 100]
+"""
+#: name=value, calls and names as Python writes them; lines of TOML have spaces around the sign.
+PYTHON = re.compile(r"\beps\.|\bpeople\.\w+\(|\w=[({']|\b(share|error|step|bounds|missing|types|fresh|gamma|q|k)=|None")
+
+
+def of(place: str) -> dict[str, click.Parameter]:
+    """What is taken where an argument is written: by questions, by `init`, in a group; a file takes no flags."""
+    if place == "question":
+        return parameters_of(app.load("statistics").values())
+    if place in ("collect", "ledger"):
+        group = app.load(place)[place]
+        assert isinstance(group, click.Group)
+        return parameters_of(group.commands.values())
+    return parameters_of([app.load("file")["init"]] if place == "init" else [])
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "value", "text"),
+    [
+        ("question", "bounds", (0, 100), "--bounds 0,100"),
+        ("question", "bounds", (0.1 + 0.2, 1e6), "--bounds 0.3,1000000"),
+        ("question", "bounds", {"wage": (0, 100), "age": (15, 90)}, "--bounds wage=0,100 --bounds age=15,90"),
+        ("question", "bounds", ..., "--bounds"),
+        ("question", "by", {"region": ["north", "south"]}, "--by region=north,south"),
+        ("question", "keys", {"region": ["north"]}, "--keys region=north"),
+        ("question", "edges", [0, 10, 20], "--edges 0,10,20"),
+        ("question", "categories", ["north", "south"], "--categories north,south"),
+        ("question", "share", 0.1, "--share 0.1"),
+        ("question", "missing", "center", "--missing center"),
+        ("question", "fresh", True, "--fresh"),
+        ("question", "rescale", False, "--no-rescale"),
+        ("question", "q", 0.9, "0.9 for Q"),
+        ("question", "features", ["age", "schooling"], "age,schooling for FEATURES"),
+        ("question", "k", ..., "K"),
+        ("question", "types", {"id": "int"}, 'id = "int" under [types]'),
+        ("question", "complete", ["age"], 'complete = ["age"]'),
+        ("file", "complete", ["age"], 'complete = ["age"]'),
+        ("file", "version", "2026-11", 'version = "2026-11"'),
+        ("file", "rows_per_person", 3, "rows_per_person = 3"),
+        ("file", "allow_individual", True, "allow_individual = true"),
+        ("file", "ledger", None, "no ledger"),
+        ("file", "types", {"id": "int", "two words": "float"}, 'id = "int"; "two words" = "float" under [types]'),
+        ("file", "types", ..., "[types]"),
+        ("file", "bounds", {"wage": (0, 100)}, "wage = [0, 100] under [bounds]"),
+        ("file", "default", "strict", 'default = "strict" under [preferences]'),
+        ("file", "default", PUBLIC, 'default = "public" under [preferences]'),
+        ("file", "levels", {"a": 0.05, "all": PUBLIC}, 'levels = { a = 0.05, all = "public" } under [preferences]'),
+        ("file", "column", ..., "column under [preferences]"),
+        ("init", "types", {"id": "int"}, "--type id=int"),
+        ("init", "levels", {"strict": 0.05, "open": 1}, "--level strict=0.05 --level open=1"),
+        ("init", "bounds", {"wage": (1.0, 3.0)}, "--bounds wage=1,3"),
+        ("init", "person", "id", "--person id"),
+        ("collect", "options", ["small", "large"], "--option small --option large"),
+        ("collect", "levels", {"strict": 0.1}, "--level strict=0.1"),
+        ("collect", "epsilon", 1, "--epsilon 1"),
+        ("collect", "resolution", 8, "--h3 8"),
+        ("collect", "level", 0.95, "--level 0.95"),
+        ("collect", "population", ..., "population"),
+        ("collect", "density", 0.5, "density 0.5"),
+        ("ledger", "anchor", ..., "--anchor"),
+        ("ledger", "ledger", "sqlite:///people.ledger", "--ledger sqlite:///people.ledger"),
+    ],
+)  # fmt: skip
+def test_an_argument_is_a_flag_or_a_line_of_the_file(place: str, name: str, value: Any, text: str) -> None:
+    written = write_argument(Argument(name, value), of(place))
+    assert written == text
+    if " = " in written and ";" not in written:
+        assert tomllib.loads(written.partition(" under ")[0])
+
+
+def test_a_refusal_writes_arguments_and_leaves_text_as_it_is() -> None:
+    hint = ("leave ", Argument("spread"), " out, or ", Argument("share", 0.1))
+    refused = Refusal(PlanError("There is no column 'share=0.1'.", suggest=hint), of("question"))
+    assert refused.message == "There is no column 'share=0.1'. Try: leave --spread out, or --share 0.1"
+    assert (refused.exit_code, Refusal(BudgetExceeded("No."), {}).exit_code) == (5, 6)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("steward")
+    pyarrow.parquet.write_table(people_table(), path / "wages.parquet")
+    pyarrow.csv.write_csv(people_table(), path / "wages.csv")
+    (path / "people.toml").write_text(FILE)
+    with contextlib.chdir(path), redirect_stdout(io.StringIO()):
+        assert app.main(["count", "people.toml", "--share", "0.01"]) == 0
+    return path
+
+
+def refusal(home: Path, *arguments: str) -> tuple[int, str]:
+    out, notes = io.StringIO(), io.StringIO()
+    with contextlib.chdir(home), redirect_stdout(out), redirect_stderr(notes):
+        status = app.main(list(arguments))
+    assert status != 0
+    assert out.getvalue() == ""
+    message = notes.getvalue()
+    assert message.startswith("epsilons: ")
+    return status, message
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("mean people.toml wage --mechanism magic", "auto"),
+        ("mean people.toml wage --by region", "--by region=north,south"),
+        ("mean people.toml wage --by region=", 'region=["north",""]'),
+        ("mean people.toml salary", ""),
+        ("mean nowhere.toml wage", "epsilons init"),
+        ("plan people.toml quantile wage", "0.9 for Q"),
+        ("linear-regression people.toml wage age --bounds age", "--bounds wage=0,100"),
+        ("sql people.toml 'SELECT wage FROM people'", ""),
+        ("init wages.parquet --out new.toml", "--person id"),
+        ("init wages.parquet --out new.toml --person id --preferences privacy", "--level strict=0.05 --level open=1"),
+        ("init wages.parquet --out new.toml --person id --preferences privacy --level strict", "--level strict=0.05"),
+        ("init wages.parquet --out new.toml --person id --preferences privacy --type id", "--type age=int"),
+        (
+            "init wages.parquet --out a.toml --person id --preferences privacy --level a=1 --type id=int",
+            "leave --type out",
+        ),
+        ("collect design a.toml --question x --level strict", "--level strict=0.1"),
+        ("collect design a.toml --question x --sampling 1.5", "--sampling 0.45"),
+        ("collect design a.toml --question x --epsilon 1 --h3 99 --box 1 2 3 4", "--h3 8"),
+        ("collect plan --error 0.1 --count 3 --share 0.5", "--count 100"),
+        ("ledger show nowhere.ledger", ""),
+    ],
+)
+def test_a_mistake_is_explained_without_python(home: Path, line: str, hint: str) -> None:
+    _, message = refusal(home, *shlex.split(line))
+    assert hint in message.partition("Try: ")[2]
+    assert not PYTHON.search(message.partition("Try: ")[2]), message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "status", "hint"),
+    [
+        ("wage = [0, 100]", "wage = [100, 0]", 4, "wage = [0, 100]"),
+        ('source = "wages.parquet"', 'source = "nowhere.parquet"', 4, 'source = "wages.parquet"'),
+        ("[bounds]", '[types]\nid = "int"\n[bounds]', 4, "leave [types] out"),
+        ("rows_per_person = 1", "rows_per_person = 2", 7, "rows_per_person = 1"),
+        ('"absent"', '"present"', 7, 'neighbors = "absent" or neighbors = "replace"'),
+    ],
+)
+def test_a_file_hints_at_its_lines(home: Path, old: str, new: str, status: int, hint: str) -> None:
+    (home / "bad.toml").write_text(FILE.replace(old, new))
+    found, message = refusal(home, "check", "bad.toml")
+    assert (found, PYTHON.search(message)) == (status, None)
+    assert hint in message.partition("Try: ")[2]
