@@ -23,7 +23,7 @@ VALUES = Parameter("values", Any, None, "One value per person.", positional=True
 EPSILONS = Parameter("epsilons", Any, None, "One epsilon per person, one for all, or eps.Preferences.", positional=True)
 _X = Parameter("X", Any, None, "One row per person, one column per feature.", positional=True, required=True)
 _Y = Parameter("y", Any, None, "One target per person.", positional=True, required=True)
-_NAME = Parameter("name", str | None, None, "What the answer is called.")
+NAME = Parameter("name", str | None, None, "What the answer is called.")
 #: In an error: whose option it is.
 _WHOSE = {ARRAYS: "functions on arrays", TABLES: "questions to a table"}
 
@@ -165,7 +165,7 @@ def _check(argument: Parameter, value: Any) -> Any:
 def _leading(entry: Described, front: str) -> tuple[Parameter, ...]:
     """What stands before a statistic's own arguments: the data on arrays, the column on tables."""
     if front == BATCHES:
-        return (*_leading(entry, TABLES), _NAME)
+        return (*_leading(entry, TABLES), NAME)
     if front == ARRAYS:
         # Whatever is required by place cannot follow what is not.
         required = any(argument.required for argument in entry.own(front).values())
@@ -210,7 +210,7 @@ def read_call(entry: Described, front: str, given: Sequence[Any], named: Mapping
     shape = shape_of(entry, front)
     for name in named:
         if name not in shape.all:
-            shown = (known for known in shape.all if known not in shape.leading or known == _NAME.name)
+            shown = (known for known in shape.all if known not in shape.leading or known == NAME.name)
             raise unknown_argument(entry.name, name, shown, front)
     called = f"{_CALLED[front]}.{entry.name}"
     values = take_places(called, shape.places, shape.required, given, named, shape.usage)
