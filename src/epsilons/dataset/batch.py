@@ -20,8 +20,8 @@ from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from epsilons.arguments import BATCHES, QUERIES, check_share, options_of, unknown_argument
-from epsilons.arguments.reading import Call, read_call
+from epsilons.arguments import BATCHES, QUERIES, check_share, options_of
+from epsilons.arguments.reading import Call, check_known, read_call
 from epsilons.calls import query_signature
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.attempt import NothingToPlanError
@@ -258,9 +258,7 @@ class Batch(BatchQuestions):
         for name, instead in (("where", "WHERE in the query"), ("by", "GROUP BY in the query"), ("error", "share=0.2")):
             if name in options:
                 raise PlanError(f"A query takes no {name!r}.", suggest=instead)
-        for name in options:
-            if name not in options_of(QUERIES):
-                raise unknown_argument("query", name, ("bounds", "keys", *options_of(QUERIES)), QUERIES)
+        check_known("query", options, ("bounds", "keys", *options_of(QUERIES)), QUERIES)
         schema = self._terms.schema
         wanted = read_query(query, schema, self._terms.person)
         known = {**self._terms.bounds, **{schema.find(name).name: pair for name, pair in (bounds or {}).items()}}

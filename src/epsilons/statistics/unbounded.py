@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import LARGEST, Parameter, check_rank, check_unbounded_step, exact
+from epsilons.arguments import LARGEST_NUMBER, Parameter, check_rank, check_unbounded_step, exact
 from epsilons.errors import PlanError
 from epsilons.noise.entropy import Entropy
 from epsilons.statistics.base import Answer, Floats, Question, Statistic, Weighting
@@ -115,8 +115,8 @@ def _needs_bounds() -> PlanError:
 
 def _finite(values: NDArray[Any]) -> NDArray[np.float64]:
     """Everybody's value as a finite number, whatever it was."""
-    numbers = np.nan_to_num(as_doubles(as_numbers(values)), nan=0.0, posinf=LARGEST, neginf=-LARGEST)
-    return np.clip(numbers, -LARGEST, LARGEST)
+    numbers = np.nan_to_num(as_doubles(as_numbers(values)), nan=0.0, posinf=LARGEST_NUMBER, neginf=-LARGEST_NUMBER)
+    return np.clip(numbers, -LARGEST_NUMBER, LARGEST_NUMBER)
 
 
 # In the catalogue ---------------------------------------------------------------------------------------------------
