@@ -103,7 +103,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[eps.EpsilonsError], str, str]] 
     "no q": (plan("quantile", bounds=BOUNDS), eps.PlanError, "A quantile of None is not allowed.", "q=0.9"),
     "no k": (plan("kth_largest", k=None, bounds=BOUNDS), eps.PlanError, "k=None is not allowed.", "k=2"),
     # Options
-    "threshold word": (count(threshold="median"), eps.PlanError, "threshold='median' is not allowed.", "threshold='best'"),
+    "threshold word": (count(threshold="median"), eps.PlanError, "threshold='median' is not allowed.", "='best'"),
     "threshold list": (count(threshold=[1]), eps.PlanError, "threshold=[1] is not allowed.", "threshold='best'"),
     "threshold true": (
         count(mechanism="sample", threshold=True), eps.PlanError, "threshold=True is not allowed.", "threshold='best'",

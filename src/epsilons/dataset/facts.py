@@ -1,11 +1,71 @@
-"""What is publicly known of a dataset: its columns, its people per level, its books."""
+"""What is publicly known of a dataset: what it fixes for all questions, its version, and its description."""
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from epsilons.display import html_table, show, text_table
+from epsilons.engines.base import OTHER, Column, Schema
+from epsilons.errors import Argument, DataError
+from epsilons.noise.entropy import system
+
+#: More levels than this are counted, not listed.
+_MOST_SHOWN = 64
+_LEVELS, _COLUMNS = ("level", "epsilon", "people", "left"), ("column", "holds", "known")
+_AGAINST = {"absent": "absent", "replace": "replaced by anyone else"}
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What a dataset fixes for all questions."""
+
+    schema: Schema
+    person: str
+    neighbors: str
+    rows: int
+    complete: frozenset[str]
+    bounds: Mapping[str, tuple[float, float]]
+
+    def describe(self, column: Column) -> str:
+        """What is known of a column."""
+        facts = []
+        if column.name in self.bounds:
+            facts.append("in [{:g}, {:g}]".format(*self.bounds[column.name]))
+        if column.name in self.complete:
+            facts.append("complete")
+        if column.family == OTHER:
+            facts.append("cannot be asked about")
+        return ", ".join(facts) or "–"
+
+
+@dataclass(frozen=True)
+class Version:
+    """Which data a question was asked of: `label` goes into every question's digest; `shown` is for people.
+
+    It is the steward's label, never anything read from the contents. Without one, the version of files is where they
+    lie, how long they are and when they were written; of anything else it is this one object, so that nothing asked of
+    one frame is ever answered from another.
+    """
+
+    label: str
+    shown: str
+
+    @classmethod
+    def of(cls, given: Any, files: Sequence[str]) -> Version:
+        """The steward's label, or what stands in for it."""
+        if given is not None:
+            if not isinstance(given, str) or not given.strip() or len(given) > 200:
+                rule, hint = "It names the data's state.", Argument("version", "2026-11")
+                raise DataError("A version is a short label.", rule=rule, suggest=hint)
+            return cls(f"label:{given}", given)
+        if files:
+            facts = [[path, os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files]
+            return cls(f"files:{json.dumps(facts)}", "no label: path, size and time of the files stand in for it")
+        return cls(f"object:{system().bytes(16).hex()}", "no label: answers are kept for this object only")
 
 
 @dataclass(frozen=True)
@@ -44,7 +104,7 @@ class Description:
 
     @property
     def _many(self) -> bool:
-        """So many wishes may well be a column of something else, named by mistake: they are counted, not listed."""
+        """So many levels may well be a column of something else, named by mistake: they are counted, not listed."""
         return len(self.levels) > _MOST_SHOWN or self.rounding_loss > 0
 
     def hints(self) -> list[str]:
@@ -52,8 +112,8 @@ class Description:
         hints = []
         if self._many:
             hints.append(f"{len(self.levels):,} levels: is the column of preferences the right one?")
-        unbounded = [name for name, holds, facts in self.columns if holds == "number" and "in [" not in facts]
-        unbounded = [name for name in unbounded if name != self.person]
+        numbers = [(name, facts) for name, holds, facts in self.columns if holds == "number" and name != self.person]
+        unbounded = [name for name, facts in numbers if "in [" not in facts]
         if unbounded:
             hints.append(f"No bounds: {', '.join(unbounded)}. Questions about them must give their own.")
         if self.version.startswith("no label"):
@@ -79,10 +139,11 @@ class Description:
     def _level_rows(self) -> list[tuple[str, ...]]:
         if self._many:
             return [(f"{len(self.levels):,} levels", "not listed", f"{self.people:,}", "")]
-        return [
-            (level.name, "public" if level.left is None else show(level.epsilon), f"{level.people:,}", _left(level))
-            for level in self.levels
-        ]
+        cells = (
+            ("public", "–") if level.left is None else (show(level.epsilon), show(level.left)) for level in self.levels
+        )
+        rows = zip(self.levels, cells, strict=True)
+        return [(level.name, epsilon, f"{level.people:,}", left) for level, (epsilon, left) in rows]
 
     def _notes(self) -> list[str]:
         notes = [
@@ -97,27 +158,18 @@ class Description:
         if self.withdrawn:
             notes.insert(2, f"Withdrawn: {self.withdrawn:,} people, who are not used.")
         if self.pending:
-            words = f"Looser wishes of {self.pending:,} people wait for sync_preferences(), or for `epsilons sync`."
-            notes.insert(2, words)
+            notes.insert(
+                2, f"{self.pending:,} people prefer a larger epsilon: sync_preferences() or `epsilons sync` grants it."
+            )
         if self.rounding_loss:
             notes.insert(2, f"Preferences were rounded down to a fixed ladder, by {self.rounding_loss:.1%} on average.")
         return notes + ([self.caveat] if self.caveat else [])
 
     def __str__(self) -> str:
-        levels = text_table(("level", "epsilon", "people", "left"), self._level_rows())
-        columns = text_table(("column", "holds", "known"), self.columns)
+        levels = text_table(_LEVELS, self._level_rows())
+        columns = text_table(_COLUMNS, self.columns)
         return "\n".join([f"{self.people:,} people", "", levels, "", columns, "", *self._notes()])
 
     def _repr_html_(self) -> str:
-        head = ("level", "epsilon", "people", "left")
-        first = html_table(f"{self.people:,} people", head, self._level_rows())
-        return first + html_table("Columns", ("column", "holds", "known"), self.columns, self._notes())
-
-
-#: More levels than this are counted, not listed.
-_MOST_SHOWN = 64
-_AGAINST = {"absent": "absent", "replace": "replaced by anyone else"}
-
-
-def _left(level: Level) -> str:
-    return "–" if level.left is None else show(level.left)
+        first = html_table(f"{self.people:,} people", _LEVELS, self._level_rows())
+        return first + html_table("Columns", _COLUMNS, self.columns, self._notes())
