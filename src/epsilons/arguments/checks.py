@@ -84,11 +84,9 @@ def check_bounds(bounds: Any, statistic: str) -> tuple[float, float]:
         raise PlanError(f"Bounds ({low}, {high}) are not finite.", suggest=example)
     if low >= high:
         turned = tuple(int(bound) if bound.is_integer() else bound for bound in (high, low))
-        raise PlanError(
-            f"Bounds ({low:g}, {high:g}) are reversed or empty.",
-            rule="The lower bound comes first.",
-            suggest=Argument("bounds", turned) if low > high else "bounds with room between them",
-        )
+        rule = "The lower bound comes first."
+        hint = Argument("bounds", turned) if low > high else "bounds with room between them"
+        raise PlanError(f"Bounds ({low:g}, {high:g}) are reversed or empty.", rule=rule, suggest=hint)
     if max(-low, high) > LARGEST_NUMBER or high - low < 1 / LARGEST_NUMBER:
         rule = f"They lie within {LARGEST_NUMBER:g} of zero and are at least {1 / LARGEST_NUMBER:g} apart."
         raise PlanError(f"Bounds ({low:g}, {high:g}) are out of scale.", rule=rule, suggest="other units")
@@ -97,7 +95,7 @@ def check_bounds(bounds: Any, statistic: str) -> tuple[float, float]:
 
 #: The least positive and the largest finite float: with them open intervals are closed ones.
 _POSITIVE, _FINITE, _BELOW_ONE = math.nextafter(0, 1), sys.float_info.max, math.nextafter(1, 0)
-#: The limits of arguments that are real numbers, the rule in words, and a value that works.
+#: The limits of arguments that are real numbers, their rule, and a value that works.
 _LIMITS: dict[str, tuple[float, float, str, float | None]] = {
     "step": (_POSITIVE, _FINITE, "The grid's step is a positive number.", 1),
     "share": (_POSITIVE, 1, "A share is larger than 0 and at most 1.", 0.1),
@@ -219,9 +217,7 @@ def check_entropy(entropy: Any) -> Any:
     """A source of random bits: a seed would be taken for one and fail in the middle of a draw."""
     known = all(hasattr(entropy, name) for name in ("private", "bytes", "words", "bits"))
     if isinstance(entropy, type) or not known:
-        raise PlanError(
-            (Argument("entropy", entropy), " is not a source of random bits."),
-            rule="Answers draw on the operating system; only tests draw on anything else.",
-            suggest="epsilons.testing.seeded(7) in a test, else nothing",
-        )
+        rule = "Answers draw on the operating system; only tests draw on anything else."
+        hint = "epsilons.testing.seeded(7) in a test, else nothing"
+        raise PlanError((Argument("entropy", entropy), " is not a source of random bits."), rule=rule, suggest=hint)
     return entropy

@@ -41,12 +41,6 @@ class Parameter:
     #: The fronts that take it.
     fronts: frozenset[str] = _EVERYWHERE
 
-    def read(self, value: Any) -> Any:
-        """The value in one spelling."""
-        if self.check is None or (value is None and self.default is None):
-            return value
-        return self.check(value)
-
     @property
     def names(self) -> tuple[str, ...]:
         """The names that its value may have, if it is one of several."""

@@ -1,7 +1,7 @@
 """How a call of any front is read: what was given against what a statistic takes, and `AskOptions`, which comes out.
 
 `eps.median(values, epsilons, bounds=(0, 100))`, `people.median("wage", ...)` and `ask.median("wage", ...)` are read by
-one rule, so that a wrong value gets the same words everywhere, before anybody is charged.
+one rule, so that a wrong value gets the same text everywhere, before anybody is charged.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class AskOptions:
     by: Any = None
     missing: str | None = None
     fresh: bool = False
-    #: Who asks: for quotas, which are for fairness only. The answer is the same whoever asks.
+    #: Who asks: for quotas, which are for fairness only. They change no answer.
     analyst: str | None = None
     entropy: Any = None
     #: Of several questions that share a budget: at most so much of what is left. It makes no other question.
@@ -83,7 +83,7 @@ class AskOptions:
         known = options_of(front)
         if given.get("share") is not None and given.get("error") is not None:
             raise both_given()
-        checked = {name: known[name].read(value) for name, value in given.items() if name != "share"}
+        checked = {name: _read_value(known[name], value) for name, value in given.items() if name != "share"}
         share = given.get("share", WHOLE_SHARE if front == ARRAYS else None)
         if share is None and front != ARRAYS:
             share = DEFAULT_SHARE
@@ -118,6 +118,13 @@ class AskOptions:
             "privacy": self.privacy,
             "seeded": self.entropy is not None,
         }
+
+
+def _read_value(argument: Parameter, value: Any) -> Any:
+    """The value in one spelling."""
+    if argument.check is None or (value is None and argument.default is None):
+        return value
+    return argument.check(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,7 +231,7 @@ def fill_call(entry: Described, front: str, values: Mapping[str, Any]) -> Call:
     """Sort arguments by what they are about, defaults filled in."""
     takes = list_arguments(entry, front)
     data = {name: values.get(name, argument.default) for name, argument in takes.leading.items()}
-    own = {name: argument.read(values.get(name, argument.default)) for name, argument in takes.own.items()}
+    own = {name: _read_value(argument, values.get(name, argument.default)) for name, argument in takes.own.items()}
     options = {name: value for name, value in values.items() if name in takes.options}
     column = data.get("target" if entry.model else "column")
     return Call(entry, data, own, AskOptions.of(options, front), frozenset(values), column)
@@ -254,11 +261,11 @@ def check_known(
         offered = names if shown is None else list(shown)
         near = difflib.get_close_matches(name, offered, n=3)
         whose = next((text for other, text in _WHOSE.items() if other != front and name in options_of(other)), None)
-        raise PlanError(
-            f"A {what} takes no {name!r}.",
-            rule="" if whose is None or near else f"It is an option of {whose}.",
-            suggest=" or ".join(near) if near else ", ".join(offered),
-        )
+        rule = "" if whose is None or near else f"It is an option of {whose}."
+        if front == BATCHES and name in ("share", "error"):
+            rule = "A batch splits one share among its questions."
+        rule, hint = rule, " or ".join(near) if near else ", ".join(offered)
+        raise PlanError(f"A {what} takes no {name!r}.", rule=rule, suggest=hint)
 
 
 def check_call(what: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:

@@ -36,7 +36,7 @@ _LEAST_SHARE = Fraction(1, 10**15)
 
 
 class TooSmallShareError(PlanError):
-    """It would charge nobody anything."""
+    """It would charge nothing."""
 
 
 class NothingToPlanError(PlanError):
@@ -91,11 +91,9 @@ class QuestionAttempt(Attempt[TableQuestion]):
         if self.asked.question.statistic.scope is None:
             self.asked.question.statistic.check_people(spendable.levels)
         if self.planned is not None and self.planned.levels != spendable.levels:
-            raise PlanError(
-                "What people have left has changed since this plan was made.",
-                rule="A row of a plan gives what it shows, or nothing; nothing was charged.",
-                suggest="plan again, and ask then",
-            )
+            rule = "A row of a plan gives what it shows, or nothing; nothing was charged."
+            hint = "plan again, and ask then"
+            raise PlanError("What people have left has changed since this plan was made.", rule=rule, suggest=hint)
         return sketch_of(self.asked.question, options.mechanism, Settings(**options.settings), spendable)
 
     def resume(self, text: str) -> Sketch:

@@ -15,10 +15,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from itertools import permutations
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from epsilons.arguments.checks import check_share
@@ -33,7 +33,6 @@ from epsilons.display import html_table, show, text_table
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.release import Release
 from epsilons.statistics.catalogue import CATALOGUE, find_statistic
-from epsilons.statistics.entry import Entry
 
 if TYPE_CHECKING:
     from epsilons.dataset.table import Dataset
@@ -64,11 +63,9 @@ class Pending:
         if self._release is None and self._dropped:
             raise PlanError("This question was never asked.", rule="Its batch failed before; nothing was charged.")
         if self._release is None:
-            raise PlanError(
-                "This question has not been asked yet.",
-                rule="The questions of a batch are asked together, at the end of its block.",
-                suggest="look at it after the with block",
-            )
+            rule = "The questions of a batch are asked together, at the end of its block."
+            hint = "look at it after the with block"
+            raise PlanError("This question has not been asked yet.", rule=rule, suggest=hint)
         return self._release
 
     def _ask(self, share: Fraction, part: Fraction) -> None:
@@ -183,9 +180,7 @@ class Batch(BatchQuestions):
     def __enter__(self) -> Batch:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
         if kind is None:
             self.ask()
             return
@@ -198,19 +193,12 @@ class Batch(BatchQuestions):
 
     def add(self, statistic: str, *arguments: Any, **options: Any) -> Pending:
         """Note a question down by the name of its statistic; `name=` is what its answer is called."""
-        return self._note(find_statistic(statistic), arguments, options)
+        return self._ask(read_call(find_statistic(statistic), BATCHES, arguments, options))
 
-    def _note(self, entry: Entry, arguments: Sequence[Any], options: Mapping[str, Any]) -> Pending:
+    def _ask(self, call: Call) -> Pending:
         """Note a question down; whatever is wrong with it shows now, not when others have been charged."""
         if self._over:
             raise PlanError("This batch is over.", suggest="a new batch")
-        if "share" in options or "error" in options:
-            raise PlanError(
-                "A question of a batch has no share of its own.",
-                rule="The batch splits one share among its questions.",
-                suggest=(Argument("share", 0.2), " for the batch"),
-            )
-        call = read_call(entry, BATCHES, arguments, options)
         pending = Pending(self._name(call), self._people, call)
         pending._predict(self._share, self._share, unspent=True)
         # The same question, however its arguments are spelled, is asked once; a fresh one is never the same.
@@ -327,7 +315,12 @@ def split_share(errors: Sequence[Error], share: Fraction) -> list[Fraction]:
     before small ones.
     """
     equal = share / len(errors)
-    groups = list(_group_alike(errors, equal))
+    errors = [cache(error) for error in errors]
+    alike: dict[tuple[str, ...], _Group] = {}
+    for place, error in enumerate(errors):
+        kind = tuple(f"{error(part):.{_DIGITS}g}" for part in (equal / 2, equal, equal * 2))
+        alike.setdefault(kind, _Group(error, equal, equal, [])).places.append(place)
+    groups = list(alike.values())
     for step in _STEPS:
         for _ in range(_MOVES):
             move = _best_move(groups, step * equal)
@@ -348,32 +341,17 @@ class _Group:
     equal: Fraction
     part: Fraction
     places: list[int]
-    _known: dict[Fraction, float] = field(default_factory=dict)
 
     def ratio(self, part: Fraction) -> float:
         """The error against that of an equal part; where it cannot be known it falls as noise does, with the part."""
-        if part not in self._known:
-            base = self.error(self.equal)
-            if base == 0:
-                self._known[part] = 0.0
-            elif math.isinf(base):
-                self._known[part] = float(self.equal / part)
-            else:
-                self._known[part] = self.error(part) / base
-        return self._known[part]
+        base = self.error(self.equal)
+        if base == 0:
+            return 0.0
+        return float(self.equal / part) if math.isinf(base) else self.error(part) / base
 
     def change(self, by: Fraction) -> float:
         """What the sum of squares gains or loses if each of them gets so much more."""
         return len(self.places) * (self.ratio(self.part + by) ** 2 - self.ratio(self.part) ** 2)
-
-
-def _group_alike(errors: Sequence[Error], equal: Fraction) -> Iterator[_Group]:
-    found: dict[tuple[str, ...], list[int]] = {}
-    for place, error in enumerate(errors):
-        kind = tuple(f"{error(part):.{_DIGITS}g}" for part in (equal / 2, equal, equal * 2))
-        found.setdefault(kind, []).append(place)
-    for places in found.values():
-        yield _Group(errors[places[0]], equal, equal, places)
 
 
 def _best_move(groups: Sequence[_Group], step: Fraction) -> tuple[_Group, _Group, Fraction] | None:

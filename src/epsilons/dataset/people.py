@@ -11,7 +11,7 @@ Each summary is one query, and only summaries leave the engine.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -194,8 +194,8 @@ def _piece(kind: Column) -> exp.Expr:
     return exp.Case(ifs=[exp.If(this=missing(kind), true=_text("-"))], default=shown)
 
 
-def _text(word: str) -> exp.Expr:
-    return exp.Literal.string(word)
+def _text(text: str) -> exp.Expr:
+    return exp.Literal.string(text)
 
 
 # What mechanisms see -------------------------------------------------------------------------------------------------
@@ -243,18 +243,15 @@ class TablePeople:
 
     # One query each -------------------------------------------------------------------------------------------------
 
-    def _tally(self, statistic: Additive, prepared: Prepared) -> list[NDArray[np.int64]]:
-        return [self._by_level(part) for part in _SUMMARIES[statistic.summary](self, statistic, prepared)]
-
-    def _steps(self, statistic: Additive, prepared: Prepared) -> list[NDArray[np.int64]]:
-        return queries.tally(prepared, statistic, self.column, where=self.where, by=self.by).parts
-
-    def _people(self, statistic: Additive, prepared: Prepared) -> list[NDArray[np.int64]]:
-        return [queries.count_people(prepared, self.column, where=self.where, by=self.by)[:, :, None]]
-
-    def _products(self, statistic: Any, prepared: Prepared) -> list[NDArray[np.int64]]:
-        assert self.column is not None
-        return [moments(prepared, statistic, self.column, where=self.where)[None, :, :]]
+    def _tally(self, statistic: Any, prepared: Prepared) -> list[NDArray[np.int64]]:
+        if statistic.summary == "people":
+            parts = [queries.count_people(prepared, self.column, where=self.where, by=self.by)[:, :, None]]
+        elif statistic.summary == "products":
+            assert self.column is not None
+            parts = [moments(prepared, statistic, self.column, where=self.where)[None, :, :]]
+        else:
+            parts = queries.tally(prepared, statistic, self.column, where=self.where, by=self.by).parts
+        return [self._by_level(part) for part in parts]
 
     def _by_level(self, part: NDArray[np.int64]) -> NDArray[np.int64]:
         """[group, cohort, cell] to [level, group and cell]; cohorts that are not used are left out."""
@@ -290,13 +287,3 @@ class TablePeople:
             yield replace(prepared, only=_SAMPLED)
         finally:
             prepared.engine.drop(_SAMPLED)
-
-
-#: How a table gives each kind of summary of an additive statistic.
-_SUMMARIES: dict[str, Callable[[TablePeople, Any, Prepared], list[NDArray[np.int64]]]] = {
-    "ones": TablePeople._steps,
-    "bins": TablePeople._steps,
-    "steps": TablePeople._steps,
-    "people": TablePeople._people,
-    "products": TablePeople._products,
-}

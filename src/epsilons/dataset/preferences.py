@@ -62,26 +62,33 @@ def read_preferences(engine: Engine, person: Column, preferences: Preferences) -
     elif preferences.by_person is not None:
         ids, epsilons = read_mapping(preferences.by_person, person)
     else:
-        raise PreferenceError(
-            "These preferences are in the order of some array.",
-            rule="A table's rows have no order; preferences go by person.",
-            suggest='eps.Preferences({"ann": 0.1}) or eps.Preferences.from_column("epsilon")',
-        )
+        rule = "A table's rows have no order; preferences go by person."
+        hint = 'eps.Preferences({"ann": 0.1}) or eps.Preferences.from_column("epsilon")'
+        raise PreferenceError("These preferences are in the order of some array.", rule=rule, suggest=hint)
     everyone = _add_default(_check_ids(ids, person), epsilons, in_data, preferences.default, person)
     return _make_table(everyone, None if given is None else given.column)
 
 
-def read_table(source: Any, person: Column, preferences: Preferences) -> PreferenceTable:
-    """A table of their own, whose columns are called as those that the dataset's preferences come from."""
-    given = preferences.wishes
-    if given is None:
-        raise PreferenceError(
-            "It is not known which column holds the preferences.",
-            rule="A table of preferences has the columns that the dataset's preferences were read from.",
-            suggest='{"ann": 0.1}, or preferences from a column',
-        )
-    ids, epsilons = _read_other(source, given.person or person.name, preferences)
-    return _make_table((_check_ids(ids, person), epsilons), given.column)
+def read_given(given: Any, person: Column, preferences: Preferences) -> tuple[pa.Array, NDArray[np.int64]]:
+    """(ids, nano-epsilons) that people gave themselves, as the ledger writes them.
+
+    A mapping {id: epsilon or name of a level}, or a table whose columns are called as those that the dataset's
+    preferences come from.
+    """
+    if isinstance(given, Mapping):
+        levels = {name: epsilon for epsilon, called in preferences.names.items() for name in called.split(" or ")}
+        ids, epsilons = read_mapping(given, person, levels)
+        distinct, codes = np.unique(epsilons, return_inverse=True)
+        nano = [to_nano(float(epsilon)) for epsilon in distinct]
+        return ids, np.array([PUBLIC_CODE if one is None else one for one in nano], np.int64)[codes]
+    source = preferences.wishes
+    if source is None:
+        rule = "A table of preferences has the columns that the dataset's preferences were read from."
+        hint = '{"ann": 0.1}, or preferences from a column'
+        raise PreferenceError("It is not known which column holds the preferences.", rule=rule, suggest=hint)
+    ids, epsilons = _read_other(given, source.person or person.name, preferences)
+    asked = _make_table((_check_ids(ids, person), epsilons), source.column)
+    return asked.ids, asked.nano
 
 
 def read_mapping(given: Mapping[Any, Any], person: Column, levels: Mapping[str, float] | None = None) -> _Asked:
@@ -153,11 +160,9 @@ def _read_column(engine: Engine, person: Column, preferences: Preferences) -> _A
     if given.levels is not None:
         return _read_levels(engine, person, kind, given.levels, default)
     if kind.family not in (NUMBER, TEXT):
-        raise PreferenceError(
-            f"Column {kind.name!r} holds {kind.family}, not epsilons.",
-            rule="An epsilon is a number.",
-            suggest='eps.Preferences.from_levels("privacy", {"strict": 0.05, ...}) for names of levels',
-        )
+        rule = "An epsilon is a number."
+        hint = 'eps.Preferences.from_levels("privacy", {"strict": 0.05, ...}) for names of levels'
+        raise PreferenceError(f"Column {kind.name!r} holds {kind.family}, not epsilons.", rule=rule, suggest=hint)
     value: exp.Expr = cast(column(kind.name), "DOUBLE")
     if kind.family == TEXT:
         value = exp.TryCast(this=column(kind.name), to=exp.DataType.build("DOUBLE"))
@@ -220,11 +225,9 @@ def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> Preference
             rule=levels,
             suggest=f"{word!r} as a level too, or the column without blanks and in one case",
         )
-    return PreferenceError(
-        f"Column {kind.name!r} holds unknown levels.",
-        rule=f"{levels} Others are not shown, since the column may be another one than was meant.",
-        suggest="look at the distinct words in it yourself; then name another column, or add the missing level",
-    )
+    rule = f"{levels} Others are not shown, since the column may be another one than was meant."
+    hint = "look at the distinct words in it yourself; then name another column, or add the missing level"
+    return PreferenceError(f"Column {kind.name!r} holds unknown levels.", rule=rule, suggest=hint)
 
 
 def _add_default(
@@ -272,10 +275,3 @@ def _roster_of_column(epsilons: NDArray[np.float64], source: str) -> Roster:
         what = f"Somebody has no preference in column {source!r}."
     hint = f"{hint}; or another column, if {source!r} does not hold preferences"
     raise PreferenceError(what, rule=rule, suggest=hint)
-
-
-def to_grants(epsilons: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Epsilons as the ledger writes them."""
-    distinct, codes = np.unique(epsilons, return_inverse=True)
-    nano = [to_nano(float(epsilon)) for epsilon in distinct]
-    return np.array([PUBLIC_CODE if one is None else one for one in nano], np.int64)[codes]

@@ -109,7 +109,7 @@ def _scope_rows(call: Call, column: str | None, by: Keys | None, missing: str, f
 
 
 def _treat_missing(call: Call, column: str | None, facts: TableFacts) -> tuple[str, str]:
-    """(what happens to missing values, in words for the release)."""
+    """(what happens to missing values, and the release's note about it)."""
     options = call.options
     everyone = options.where is None and options.by is None
     if call.entry.missing == "not counted":

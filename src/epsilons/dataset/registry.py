@@ -11,15 +11,7 @@ from epsilons import ledger as ledgers
 from epsilons.arguments.checks import check_real
 from epsilons.dataset.facts import Description, Level, TableFacts
 from epsilons.dataset.people import Preparation, prepare
-from epsilons.dataset.preferences import (
-    PreferenceTable,
-    as_ids,
-    check_id_column,
-    read_mapping,
-    read_preferences,
-    read_table,
-    to_grants,
-)
+from epsilons.dataset.preferences import PreferenceTable, as_ids, check_id_column, read_given, read_preferences
 from epsilons.engines.base import Engine
 from epsilons.errors import Argument, LedgerError, PreferenceError
 from epsilons.guarantee import to_epsilon
@@ -64,10 +56,10 @@ class Registry:
     def enroll(self) -> Enrolment:
         """Newcomers join, stricter preferences hold at once, looser ones wait."""
         asked, people = self._read()
-        self._refuse_strangers(people)
+        self._check_familiar(people)
         return self.ledger.enroll(people, asked.nano)
 
-    def _refuse_strangers(self, people: Digests) -> None:
+    def _check_familiar(self, people: Digests) -> None:
         """A table none of whose people the ledger knows would give the same people, named otherwise, new budgets."""
         if not any(cohort.people for cohort in self.ledger.cohorts()):
             return
@@ -80,11 +72,9 @@ class Registry:
             return
         known, here = (np.ascontiguousarray(all_).view("S16") for all_ in (self.ledger.members().digests, people))
         if not np.isin(here, known).any():
-            raise LedgerError(
-                "This ledger knows nobody of this table.",
-                rule="A ledger is for one group of people; 1 and '1' are two people.",
-                suggest=(Argument("types", {"id": "int"}), " for ids in a CSV file, or a ledger for these people"),
-            )
+            rule = "A ledger is for one group of people; 1 and '1' are two people."
+            hint = (Argument("types", {"id": "int"}), " for ids in a CSV file, or a ledger for these people")
+            raise LedgerError("This ledger knows nobody of this table.", rule=rule, suggest=hint)
 
     def sync(self) -> Enrolment:
         """The table's preferences as they stand now, in both directions."""
@@ -93,13 +83,7 @@ class Registry:
 
     def set_preferences(self, given: Any) -> Enrolment:
         """What people asked for themselves."""
-        if isinstance(given, Mapping):
-            levels = {name: epsilon for epsilon, called in self.names.items() for name in called.split(" or ")}
-            ids, epsilons = read_mapping(given, self._person, levels)
-            nano = to_grants(epsilons)
-        else:
-            asked = read_table(given, self._person, self._preferences)
-            ids, nano = asked.ids, asked.nano
+        ids, nano = read_given(given, self._person, self._preferences)
         return self.ledger.set_grants(digests(ids, self._salt), nano)
 
     def withdraw(self, people: Any) -> Enrolment:
@@ -157,8 +141,6 @@ def _as_preferences(given: Any) -> Preferences:
     try:
         return Preferences({}, default=check_real(given))
     except TypeError:
-        raise PreferenceError(
-            "Preferences are missing or of an unknown kind.",
-            rule="Everyone on the roster has a preference.",
-            suggest='eps.Preferences.from_column("epsilon"), from_levels("privacy", {...}), or {"ann": 0.1}',
-        ) from None
+        rule = "Everyone on the roster has a preference."
+        hint = 'eps.Preferences.from_column("epsilon"), from_levels("privacy", {...}), or {"ann": 0.1}'
+        raise PreferenceError("Preferences are missing or of an unknown kind.", rule=rule, suggest=hint) from None

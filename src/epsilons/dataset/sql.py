@@ -98,11 +98,9 @@ class Query:
             arguments: dict[str, Any] = dict(one.arguments)
             if one.column is not None and one.statistic != "count":
                 if one.column not in bounds:
-                    raise PlanError(
-                        f"A {one.statistic} of {one.column!r} needs bounds.",
-                        rule="Bounds are public facts; reading them from the data would leak it.",
-                        suggest=Argument("bounds", {one.column: (0, 100)}),
-                    )
+                    rule = "Bounds are public facts; reading them from the data would leak it."
+                    hint = Argument("bounds", {one.column: (0, 100)})
+                    raise PlanError(f"A {one.statistic} of {one.column!r} needs bounds.", rule=rule, suggest=hint)
                 arguments["bounds"] = bounds[one.column]
             where, column = self.where, () if one.column is None or one.present else (one.column,)
             if one.present:
@@ -116,11 +114,9 @@ class Query:
     def _find_keys(self, keys: Mapping[str, Sequence[Hashable]]) -> dict[str, Sequence[Hashable]] | None:
         for name in self.groups:
             if name not in keys:
-                raise PlanError(
-                    f"GROUP BY {name} needs its keys.",
-                    rule="Keys come from the caller; reading them from the table would show who is in it.",
-                    suggest=Argument("keys", {name: ["north", "south"]}),
-                )
+                rule = "Keys come from the caller; reading them from the table would show who is in it."
+                hint = Argument("keys", {name: ["north", "south"]})
+                raise PlanError(f"GROUP BY {name} needs its keys.", rule=rule, suggest=hint)
         for name in keys:
             if name not in self.groups:
                 raise PlanError(f"Keys of {name!r}, by which nothing is grouped.", suggest=f"GROUP BY {name}")
@@ -372,11 +368,8 @@ def _check_quotes(tokens: list[Token], schema: Schema) -> None:
             continue
         ends = place + 1 == len(tokens) or tokens[place + 1].token_type in _BEHIND_COLUMN
         if tokens[place - 1].token_type in _BEFORE_COLUMN and ends:
-            raise PlanError(
-                f"The column {name!r} is called like a keyword of SQL.",
-                rule="Such a name stands in double quotes.",
-                suggest='"' + name + '"',
-            )
+            rule, hint = "Such a name stands in double quotes.", '"' + name + '"'
+            raise PlanError(f"The column {name!r} is called like a keyword of SQL.", rule=rule, suggest=hint)
 
 
 def _compared(tokens: list[Token], place: int) -> bool:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from types import TracebackType
 from typing import Any
 
 from epsilons.arguments.checks import check_bounds
@@ -145,7 +144,7 @@ class Dataset(Questions):
     # Before spending ------------------------------------------------------------------------------------------------
 
     def key(self, column: str, word: str) -> Any:
-        """A key written as a word, in the type of its column: groups of a column of numbers are numbers."""
+        """A key written as text, in the type of its column: groups of a column of numbers are numbers."""
         kind = self._facts.schema.find(column)
         if kind.family == NUMBER:
             try:
@@ -244,9 +243,7 @@ class Dataset(Questions):
     def __enter__(self) -> Dataset:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def __str__(self) -> str:
@@ -275,11 +272,9 @@ class Dataset(Questions):
                     return attempt()
                 except StalePlanError:
                     continue
-        raise LedgerError(
-            "The budgets keep changing; nothing was charged.",
-            rule="A charge is made only if it fits what everyone has left at that moment.",
-            suggest="ask again when fewer others ask",
-        )
+        rule = "A charge is made only if it fits what everyone has left at that moment."
+        hint = "ask again when fewer others ask"
+        raise LedgerError("The budgets keep changing; nothing was charged.", rule=rule, suggest=hint)
 
     def _parse(self, call: Call) -> TableQuestion:
         """The question, with whatever would be refused about it said before anybody is charged."""
@@ -290,11 +285,9 @@ class Dataset(Questions):
         check_asked(self._preparation.prepared, statistic, asked.column)
         values_needed = statistic.name in ("sum", "mean") and statistic.scope is None
         if call.options.privacy == "individual" and values_needed:
-            raise PlanError(
-                f"Individual privacy for a {statistic.name} works on arrays.",
-                rule="A table's summary does not say how far single people move it.",
-                suggest="a count, a histogram or an order statistic",
-            )
+            rule = "A table's summary does not say how far single people move it."
+            hint = "a count, a histogram or an order statistic"
+            raise PlanError(f"Individual privacy for a {statistic.name} works on arrays.", rule=rule, suggest=hint)
         return asked
 
     def _plan(self, call: Call) -> Plan:
@@ -317,18 +310,19 @@ class Dataset(Questions):
 
         settings = Settings(**options.settings)
         plan = Plan.make(asked.question, spendable.levels, Fraction(1), settings, options.mechanism, ask_row)
-        rows = []
-        for row in plan.rows:
+
+        def charge(row: PlanRow) -> dict[float, float]:
             charges = spendable.by_grant(row.chosen.charge(asked.question, spendable.levels))
-            shown = {to_epsilon(granted): to_epsilon(charge or 0) for granted, charge in charges.items()}
-            rows.append(replace(row, charges=shown, share=share))
-        plan = replace(plan, rows=tuple(rows), of_grants=share)
+            return {to_epsilon(granted): to_epsilon(spent or 0) for granted, spent in charges.items()}
+
+        rows = tuple(replace(row, charges=charge(row), share=share) for row in plan.rows)
+        plan = replace(plan, rows=rows, of_grants=share)
         return plan
 
     def _refresh(self) -> None:
         """After people changed their minds, here or elsewhere, the rows get their new cohorts."""
         self._check_open()
-        if self.ledger.epoch != self._preparation.epoch:
+        if self._registry.ledger.epoch != self._preparation.epoch:
             self._preparation = renew(self._preparation, self.ledger.members())
 
     def _check_open(self) -> None:

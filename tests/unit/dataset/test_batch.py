@@ -165,7 +165,7 @@ def test_a_block_that_fails_asks_nothing() -> None:
     ("call", "words"),
     [
         (lambda ask: ask.mean("nothing"), "no column"),
-        (lambda ask: ask.mean("wage", share=0.1), "no share of its own"),
+        (lambda ask: ask.mean("wage", share=0.1), "A mean takes no 'share'. A batch splits one share"),
         (lambda ask: ask.mean("wage", where="wage ="), "condition"),
         (lambda ask: ask.quantile("wage", 0.9, 0.8), "at most 2 arguments by place"),
         (lambda ask: ask.quantile("wage"), "A quantile needs 'q'"),
