@@ -212,7 +212,7 @@ class Batch(BatchQuestions):
         """A name of its own for every question: answers are found by it."""
         taken, name, described = {pending.name for pending in self}, call.data["name"], _describe(call)
         if name is not None and name in taken:
-            hint = "AVG(wage) AS average"
+            hint = ("another ", Argument("name"))
             raise PlanError(f"Two answers are called {name!r}.", rule="Answers go by name.", suggest=hint)
         numbered = (f"{described} ({n})" for n in range(2, len(taken) + 2))
         free = (one for one in (described, *numbered) if one not in taken)

@@ -72,7 +72,10 @@ def prepare(
     if not engine.joins:
         engine.keep(_STAGED, exp.select(*(column(kind.name) for kind in columns)).from_(table(SOURCE)))
         origin = _STAGED
-    crowd = _find_crowded(engine, origin, person, rows)
+    # The ids of people with more rows than they may have.
+    query = exp.select(exp.alias_(column(person.name), "id")).from_(table(origin)).group_by(exp.Literal.number(1))
+    many = exp.GT(this=exp.Count(this=exp.Star(), big_int=True), expression=whole(rows))
+    crowd = engine.run(query.having(many))["id"]
     crowded = pc.is_in(ids, value_set=crowd.combine_chunks().cast(ids.type))
     numbers = np.arange(len(ids), dtype=np.int32)
     engine.add(_PEOPLE, pa.table({_ID: ids, PERSON: numbers, COHORT: places, _CROWDED: crowded}))
@@ -101,11 +104,8 @@ def renew(before: Preparation, members: Members) -> Preparation:
     engine.add(_PEOPLE, pa.table({_ID: numbers, COHORT: places}))
     name = f"epsilons rows {members.epoch}"
     kept = [_of(old.name, column_name) for column_name in (*old.schema, PERSON)]
-    query = (
-        exp.select(*kept, _of(_PEOPLE, COHORT))
-        .from_(table(old.name))
-        .join(table(_PEOPLE), on=exp.EQ(this=_of(old.name, PERSON), expression=_of(_PEOPLE, _ID)))
-    )
+    same = exp.EQ(this=_of(old.name, PERSON), expression=_of(_PEOPLE, _ID))
+    query = exp.select(*kept, _of(_PEOPLE, COHORT)).from_(table(old.name)).join(table(_PEOPLE), on=same)
     engine.keep(name, query)
     engine.drop(_PEOPLE)
     engine.drop(old.name)
@@ -137,13 +137,6 @@ def _first_half(digests: NDArray[np.uint8]) -> NDArray[Any]:
     return np.ascontiguousarray(digests[:, :8]).view(">u8").reshape(-1).astype(np.uint64)
 
 
-def _find_crowded(engine: Engine, origin: str, person: Column, rows: int) -> pa.ChunkedArray:
-    """The ids of people with more rows than they may have."""
-    crowd = exp.GT(this=exp.Count(this=exp.Star(), big_int=True), expression=whole(rows))
-    query = exp.select(exp.alias_(column(person.name), "id")).from_(table(origin)).group_by(exp.Literal.number(1))
-    return engine.run(query.having(crowd))["id"]
-
-
 def _join(origin: str, person: Column, columns: list[Column], crowded: bool | None) -> exp.Select:
     """Everybody's rows with PERSON and COHORT; with `crowded` only of those who have too many, or few enough."""
     on = exp.EQ(this=_of(origin, person.name), expression=_of(_PEOPLE, _ID))
@@ -158,22 +151,18 @@ def _join(origin: str, person: Column, columns: list[Column], crowded: bool | No
 def _cap(origin: str, person: Column, columns: list[Column], rows: int, salt: bytes) -> exp.Query:
     """The rows of people who have few enough, and of the others the first ones by their hash."""
     names = [column(name) for name in (*(kind.name for kind in columns), PERSON, COHORT)]
-    order = exp.Order(expressions=[exp.Ordered(this=tree, nulls_first=True) for tree in _ordering(columns, salt)])
+    # SHA-256 of the salt and the row, then the row itself: rows that hash alike are alike, or ordered by value.
+    # CONCAT_WS is named as it is, since no piece is null: for some engines the writer would wrap it in tests for that.
+    pieces = [_text("|"), _text(salt.hex()), *(_piece(kind) for kind in columns)]
+    hashed = exp.SHA2(this=exp.Anonymous(this="CONCAT_WS", expressions=pieces), length=exp.Literal.number(256))
+    trees = [hashed, *(column(kind.name) for kind in columns)]
+    order = exp.Order(expressions=[exp.Ordered(this=tree, nulls_first=True) for tree in trees])
     place = exp.Window(this=exp.RowNumber(), partition_by=[column(PERSON)], order=order)
     crowd = _join(origin, person, columns, True).subquery("crowd")
     ranked = exp.select(*names, exp.alias_(place, _PLACE, quoted=True)).from_(crowd).subquery("ranked")
     first = exp.select(*(name.copy() for name in names)).from_(ranked)
     first = first.where(exp.LTE(this=column(_PLACE), expression=whole(rows)))
     return exp.union(_join(origin, person, columns, False), first, distinct=False)
-
-
-def _ordering(columns: list[Column], salt: bytes) -> list[exp.Expr]:
-    """SHA-256 of the salt and the row, then the row itself: rows that hash alike are alike, or ordered by value."""
-    pieces = [_text(salt.hex()), *(_piece(kind) for kind in columns)]
-    # Named as it is, since no piece is null: for some engines the writer would wrap the function in tests for that.
-    content = exp.Anonymous(this="CONCAT_WS", expressions=[_text("|"), *pieces])
-    hashed = exp.SHA2(this=content, length=exp.Literal.number(256))
-    return [hashed, *(column(kind.name) for kind in columns)]
 
 
 def _piece(kind: Column) -> exp.Expr:

@@ -63,7 +63,7 @@ def read_preferences(engine: Engine, person: Column, preferences: Preferences) -
         ids, epsilons = read_mapping(preferences.by_person, person)
     else:
         rule = "A table's rows have no order; preferences go by person."
-        hint = 'eps.Preferences({"ann": 0.1}) or eps.Preferences.from_column("epsilon")'
+        hint = "an epsilon for each id, or a column of epsilons or levels"
         raise PreferenceError("These preferences are in the order of some array.", rule=rule, suggest=hint)
     everyone = _add_default(_check_ids(ids, person), epsilons, in_data, preferences.default, person)
     return _make_table(everyone, None if given is None else given.column)
@@ -161,7 +161,7 @@ def _read_column(engine: Engine, person: Column, preferences: Preferences) -> _A
         return _read_levels(engine, person, kind, given.levels, default)
     if kind.family not in (NUMBER, TEXT):
         rule = "An epsilon is a number."
-        hint = 'eps.Preferences.from_levels("privacy", {"strict": 0.05, ...}) for names of levels'
+        hint = "levels with their epsilons, if it holds names of levels"
         raise PreferenceError(f"Column {kind.name!r} holds {kind.family}, not epsilons.", rule=rule, suggest=hint)
     value: exp.Expr = cast(column(kind.name), "DOUBLE")
     if kind.family == TEXT:
@@ -181,11 +181,8 @@ def _read_levels(
 ) -> _Asked:
     """Names of levels become their rank, the strictest first, so that the least rank is the strictest preference."""
     if kind.family != TEXT:
-        raise PreferenceError(
-            f"Column {kind.name!r} holds {kind.family}, not names of levels.",
-            rule="A level goes by its name.",
-            suggest='eps.Preferences.from_column("epsilon") for numbers',
-        )
+        what = f"Column {kind.name!r} holds {kind.family}, not names of levels."
+        raise PreferenceError(what, rule="A level goes by its name.", suggest="no levels, if it holds epsilons")
     ranked = sorted(levels, key=lambda name: float(levels[name]))
     strictness = [float(levels[name]) for name in ranked]
     ifs = [

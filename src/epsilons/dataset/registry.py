@@ -142,5 +142,5 @@ def _as_preferences(given: Any) -> Preferences:
         return Preferences({}, default=check_real(given))
     except TypeError:
         rule = "Everyone on the roster has a preference."
-        hint = 'eps.Preferences.from_column("epsilon"), from_levels("privacy", {...}), or {"ann": 0.1}'
+        hint = (Argument("preferences", {"ann": 0.1}), ", or a column of epsilons or levels")
         raise PreferenceError("Preferences are missing or of an unknown kind.", rule=rule, suggest=hint) from None

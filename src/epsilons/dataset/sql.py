@@ -229,7 +229,9 @@ def _read_outputs(
         one = _read_aggregate(tree, schema, person)
         if one.column is not None and not one.present:
             schema.number(one.column)
-        found.append(replace(one, name=name or _name_output(one)))
+        quantile = [f"{value:g}" for argument, value in one.arguments if argument == "q"]
+        called = [one.name or one.statistic, *quantile, *([] if one.column is None else [one.column])]
+        found.append(replace(one, name=name or "_".join(called)))
     if not found:
         raise _unsupported("no aggregate at all")
     names = [*labels.values(), *(one.name for one in found)]
@@ -237,11 +239,6 @@ def _read_outputs(
     if twice:
         raise PlanError(f"Two columns of the answer are called {twice[0]!r}.", suggest="AVG(wage) AS average")
     return tuple(found), tuple(labels.values())
-
-
-def _name_output(one: Aggregate) -> str:
-    part = [f"{value:g}" for name, value in one.arguments if name == "q"]
-    return "_".join([one.name or one.statistic, *part, *([] if one.column is None else [one.column])])
 
 
 #: Which statistic an aggregate means, by the catalogue.
