@@ -199,12 +199,13 @@ class Batch(BatchQuestions):
         """Note a question down; whatever is wrong with it shows now, not when others have been charged."""
         if self._over:
             raise PlanError("This batch is over.", suggest="a new batch")
+        asked = self._people._parse(call)
         pending = Pending(self._name(call), self._people, call)
         pending._predict(self._share, self._share, unspent=True)
         # The same question, however its arguments are spelled, is asked once; a fresh one is never the same.
         same: Hashable = len(self._asked)
         if not call.options.fresh:
-            same = json.dumps([self._people._parse(call).identity(), call.options.identity()], sort_keys=True)
+            same = json.dumps([asked.identity(), call.options.identity()], sort_keys=True)
         self._asked.setdefault(same, []).append(pending)
         return pending
 
