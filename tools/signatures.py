@@ -10,25 +10,29 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import epsilons as eps
-from epsilons.arguments import ARRAYS, options_of
+from epsilons.arguments.options import ARRAYS, BATCHES, TABLES, Parameter, options_of
+from epsilons.arguments.reading import NAME
 from epsilons.arrays import functions
-from epsilons.calls import annotation_of
+from epsilons.calls import PLAN_ERROR, PLAN_PEOPLE, annotation_of
 from epsilons.dataset.methods import BatchQuestions, Questions
 from epsilons.noise.entropy import Entropy
 from epsilons.statistics.catalogue import CATALOGUE
+from epsilons.statistics.entry import Bounds
 
 PACKAGE = Path(eps.__file__).parent
 _HEAD = '"""{about} Written by `make signatures`: change the catalogue, not this file."""\n\n'
-_IMPORTS = "from collections.abc import Hashable, Mapping, Sequence\nfrom typing import Any, Literal\n\n"
 _MECHANISM = annotation_of(options_of(ARRAYS)["mechanism"])
 _STATISTIC = Literal[tuple(CATALOGUE)] | str
 #: Long types that a stub names once.
-_NAMED = {_MECHANISM: "Mechanism", _STATISTIC: "Statistic"}
+_NAMED = {_MECHANISM: "Mechanism", _STATISTIC: "Statistic", Bounds: "Bounds"}
+#: Lines are as long as the formatter leaves them.
+_WIDTH = 120
 
 
 def annotation(kind: Any) -> str:
@@ -43,7 +47,8 @@ def annotation(kind: Any) -> str:
     if isinstance(kind, str):
         return kind
     if origin in (typing.Union, types.UnionType):
-        return " | ".join(annotation(part) for part in inner)
+        ordered = sorted(inner, key=lambda part: part is type(None))
+        return " | ".join(annotation(part) for part in ordered)
     if origin is typing.Literal:
         return f"Literal[{', '.join(quoted(name) for name in inner)}]"
     if origin is not None:
@@ -58,63 +63,109 @@ def quoted(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-def stub(name: str, signature: inspect.Signature, indent: str = "") -> str:
-    """One function, with a line for each argument."""
-    lines, by_name = [], False
+def stub(name: str, signature: inspect.Signature, shared: Iterable[str], rest: str, indent: str = "") -> str:
+    """One function: its own arguments spelled out, the shared ones as keywords of the type `rest`."""
+    listed, by_name = [], False
     for parameter in signature.parameters.values():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD or parameter.name in shared:
+            continue
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not by_name:
-            lines.append("*")
+            listed.append("*")
             by_name = True
-        text = "**" * (parameter.kind is inspect.Parameter.VAR_KEYWORD) + parameter.name
+        text = parameter.name
         if parameter.annotation is not inspect.Parameter.empty:
             text += f": {annotation(parameter.annotation)}"
         if parameter.default is not inspect.Parameter.empty:
             text += f" = {quoted(parameter.default)}"
-        lines.append(text)
-    listed = "".join(f"{indent}    {line},\n" for line in lines)
-    return f"{indent}def {name}(\n{listed}{indent}) -> {annotation(signature.return_annotation)}: ...\n"
+        listed.append(text)
+    listed.append(f"**options: Unpack[{rest}]")
+    if listed[-2] == "*":
+        del listed[-2]
+    head, tail = f"{indent}def {name}(", f") -> {annotation(signature.return_annotation)}: ...\n"
+    for text in (f"{head}{', '.join(listed)}{tail}", f"{head}\n{indent}    {', '.join(listed)}\n{indent}{tail}"):
+        if all(len(line) <= _WIDTH for line in text.splitlines()):
+            return text
+    lines = "".join(f"{indent}    {line},\n" for line in listed)
+    return f"{head}\n{lines}{indent}{tail}"
 
 
-def mechanisms() -> str:
-    """The names of all mechanisms, once."""
-    names, _ = typing.get_args(_MECHANISM)
-    return _alias("Mechanism", typing.get_args(names))
+def typed_dict(name: str, base: str, doc: str, arguments: Iterable[Parameter]) -> str:
+    """Keywords of a signature, each with its default as a comment."""
+    fields = "".join(
+        f"    {argument.name}: {annotation(annotation_of(argument))}"
+        + ("\n" if argument.required else f"  # {quoted(argument.default)}\n")
+        for argument in arguments
+    )
+    return f'class {name}({base}, total=False):\n    """{doc}"""\n\n{fields}\n'
 
 
-def statistics() -> str:
-    """The names of all statistics, once."""
-    return _alias("Statistic", CATALOGUE)
+def own_arguments(front: str) -> Iterator[Parameter]:
+    """What any statistic takes of its own on a front, which `plan` takes by name."""
+    found: dict[str, Parameter] = {}
+    for argument in (one for entry in CATALOGUE.values() for one in entry.own(front).values()):
+        known = found.setdefault(argument.name, argument)
+        found[argument.name] = replace(known, annotation=known.annotation | argument.annotation)
+    return iter(found.values())
 
 
-def _alias(name: str, names: Iterable[str]) -> str:
+def alias(name: str, names: Iterable[str]) -> str:
+    """The names of mechanisms or statistics, for editors to offer; others may be registered since."""
     listed = "\n".join(f"        {quoted(one)}," for one in names)
     return f"{name} = (\n    Literal[\n{listed}\n    ]\n    | str\n)\n"
 
 
 def function_stubs() -> str:
-    """`arrays/functions.pyi`."""
-    head = _HEAD.format(about="The functions on arrays.") + _IMPORTS.replace("Mapping, ", "")
-    head += "from epsilons.noise.entropy import Entropy\nfrom epsilons.planner.plan import Plan\n"
-    head += "from epsilons.release import Release\n\n" + mechanisms() + statistics() + "\n"
-    made: list[Callable[..., Any]] = [getattr(functions, name) for name in (*CATALOGUE, "plan")]
+    """`arrays/functions.pyi`; it holds what both stubs share."""
+    known, elsewhere = options_of(ARRAYS), options_of(BATCHES)
+    shared = [option for option in known.values() if option.name in elsewhere]
+    own = [option for option in known.values() if option.name not in elsewhere]
+    planned = (PLAN_ERROR, PLAN_PEOPLE, *own_arguments(ARRAYS))
+    names, _ = typing.get_args(_MECHANISM)
     exported = "".join(f"    {quoted(name)},\n" for name in functions.__all__)
-    stubs = "".join(stub(function.__name__, inspect.signature(function)) for function in made)
-    return f"{head}__all__ = [\n{exported}]\n\n{stubs}"
+    return "".join(
+        (
+            _HEAD.format(about="The functions on arrays."),
+            "from collections.abc import Hashable, Sequence\nfrom typing import Any, Literal, TypedDict, Unpack\n\n",
+            "from epsilons.noise.entropy import Entropy\nfrom epsilons.planner.plan import Plan\n",
+            "from epsilons.release import Release\nfrom epsilons.statistics.entry import Bounds\n\n",
+            alias("Mechanism", typing.get_args(names)) + alias("Statistic", CATALOGUE) + "\n",
+            typed_dict("SharedOptions", "TypedDict", "Options of every question, with their defaults.", shared),
+            typed_dict("Options", "SharedOptions", "Options of questions on arrays.", own),
+            typed_dict("PlanOptions", "Options", "Plans take what their statistic takes.", planned),
+            f"__all__ = [\n{exported}]\n\n",
+            *(stub(name, inspect.signature(getattr(functions, name)), known, "Options") for name in CATALOGUE),
+            stub("plan", inspect.signature(functions.plan), {*known, "error", "people"}, "PlanOptions"),
+        )
+    )
 
 
 def method_stubs() -> str:
     """`dataset/methods.pyi`."""
-    head = _HEAD.format(about="The statistics as methods.") + _IMPORTS
-    head += "from epsilons.dataset.batch import Pending\nfrom epsilons.noise.entropy import Entropy\n"
-    head += "from epsilons.planner.plan import Plan\nfrom epsilons.release import Release\n\n"
-    head += mechanisms() + statistics() + "\n"
-    return head + "\n".join(_class(kind) for kind in (Questions, BatchQuestions))
+    known, batched = options_of(TABLES), options_of(BATCHES)
+    common = [option for option in batched.values() if option.name not in options_of(ARRAYS)]
+    own = [option for option in known.values() if option.name not in batched]
+    return "".join(
+        (
+            _HEAD.format(about="The statistics as methods."),
+            "from collections.abc import Hashable, Mapping, Sequence\nfrom typing import Any, Literal, Unpack\n\n",
+            "from epsilons.arrays.functions import SharedOptions, Statistic\n",
+            "from epsilons.dataset.batch import Pending\nfrom epsilons.planner.plan import Plan\n",
+            "from epsilons.release import Release\nfrom epsilons.statistics.entry import Bounds\n\n",
+            typed_dict("TableOptions", "SharedOptions", "Options of every question to a table.", common),
+            typed_dict("Options", "TableOptions", "Options of a question by itself.", own),
+            typed_dict("BatchOptions", "TableOptions", "Options of a question of a batch.", [NAME]),
+            typed_dict("PlanOptions", "Options", "Plans take what their statistic takes.", own_arguments(TABLES)),
+            "class Questions:\n",
+            *(_method(Questions, name, known, "Options") for name in CATALOGUE),
+            _method(Questions, "plan", known, "PlanOptions"),
+            "\nclass BatchQuestions:\n",
+            *(_method(BatchQuestions, name, {*batched, NAME.name}, "BatchOptions") for name in CATALOGUE),
+        )
+    )
 
 
-def _class(kind: type) -> str:
-    names = [name for name in (*CATALOGUE, "plan") if hasattr(kind, name)]
-    methods = "".join(stub(name, inspect.signature(getattr(kind, name)), "    ") for name in names)
-    return f"class {kind.__name__}:\n{methods}"
+def _method(kind: type, name: str, shared: Iterable[str], rest: str) -> str:
+    return stub(name, inspect.signature(getattr(kind, name)), shared, rest, "    ")
 
 
 def written() -> Iterator[tuple[Path, str]]:

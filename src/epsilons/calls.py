@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 from epsilons.arguments import ARRAYS, QUERIES, TABLES, Parameter, check_error, options_of
-from epsilons.arguments.reading import EPSILONS, reads_call, shape_of
+from epsilons.arguments.reading import EPSILONS, list_arguments, reads_call
 from epsilons.mechanisms.base import list_mechanisms
 from epsilons.noise.entropy import Entropy
 from epsilons.statistics.catalogue import CATALOGUE
@@ -47,7 +47,7 @@ def annotation_of(argument: Parameter) -> Any:
 
 def name_statistic(entry: Entry, front: str, function: Callable[..., Any], owner: str, returns: Any) -> None:
     """Give a made function the name, the signature and the docstring of its statistic."""
-    arguments = shape_of(entry, front).all
+    arguments = list_arguments(entry, front).all
     text = entry.doc if front == ARRAYS else entry.table_doc
     listed = "\n".join(f"{argument.name}: {argument.help}" for argument in arguments.values() if argument.help)
     function.__name__ = entry.name

@@ -419,7 +419,7 @@ def test_looser_wishes_wait_for_sync(tmp_path: Path) -> None:
     (tmp_path / "people.toml").write_text(strict.replace("strict = 0.05", "strict = 0.001"))
     assert run(tmp_path, "plan", "people.toml", "count").returncode == 0
     (tmp_path / "people.toml").write_text(strict)
-    assert "wait for sync_preferences(), or for `epsilons sync`" in run(tmp_path, "check", "people.toml").stdout
+    assert "sync_preferences() or `epsilons sync` grants it" in run(tmp_path, "check", "people.toml").stdout
     done = document(tmp_path, "sync", "people.toml")
     assert done["loosened"] > 0
     assert done["tightened"] == 0

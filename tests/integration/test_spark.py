@@ -250,7 +250,7 @@ def test_answers_are_the_same(spark: Any, monkeypatch: pytest.MonkeyPatch, rows:
     one = answers(TABLE, monkeypatch, rows, person, ask)
     other = answers(spark.createDataFrame(TABLE).repartition(3), monkeypatch, rows, person, ask)
     assert one == other
-    monkeypatch.setattr("epsilons.dataset.preparation._FINE", 3.0)  # a planted difference: another choice of rows
+    monkeypatch.setattr("epsilons.dataset.people._FINE", 3.0)  # a planted difference: another choice of rows
     assert answers(TABLE, monkeypatch, rows, person, ask) != one
 
 

@@ -133,7 +133,7 @@ def test_preferences_of_a_wrong_column_are_not_quoted(spark: Any) -> None:
             eps.Dataset(frame, person="id", preferences=preferences)
         said.append(str(caught.value))
         assert not any(value in said[-1] for value in ("HIV", "well", "3.25"))
-    assert "Column 'diagnosis' holds levels that are not known" in said[0]
+    assert "Column 'diagnosis' holds unknown levels" in said[0]
     assert "Column 'debt' holds an epsilon that is not allowed" in said[1]
     assert r"'Strict\r' is not a level; did you mean 'strict'?" in said[2]
 

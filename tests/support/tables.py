@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from epsilons.arguments import TABLES
 from epsilons.arguments.reading import read_plan
-from epsilons.dataset.people import TablePeople
-from epsilons.dataset.preparation import Preparation, prepare
-from epsilons.dataset.question import TableQuestion, Terms, parse_question
+from epsilons.dataset.facts import TableFacts
+from epsilons.dataset.people import Preparation, TablePeople, prepare
+from epsilons.dataset.question import TableQuestion, parse_question
 from epsilons.engines.duckdb import DuckDB
 from epsilons.ledger.identity import digests
 from epsilons.ledger.values import Members
@@ -68,13 +68,13 @@ class Bench:
     def close(self, people: TablePeople) -> None:
         self.engine.drop(people.preparation.prepared.name)
 
-    def terms(self, neighbors: str = "absent", rows: int = 1, complete: Sequence[str] = ()) -> Terms:
-        return Terms(self.engine.schema, "id", neighbors, rows, frozenset(complete), {})
+    def terms(self, neighbors: str = "absent", rows: int = 1, complete: Sequence[str] = ()) -> TableFacts:
+        return TableFacts(self.engine.schema, "id", neighbors, rows, frozenset(complete), {})
 
 
-def question_of(terms: Terms, statistic: str, column: str | None = None, **arguments: Any) -> TableQuestion:
+def question_of(facts: TableFacts, statistic: str, column: str | None = None, **arguments: Any) -> TableQuestion:
     """A call of a dataset's method, as a question of its table."""
-    return parse_question(read_plan(find_statistic(statistic), TABLES, arguments, column), terms)
+    return parse_question(read_plan(find_statistic(statistic), TABLES, arguments, column), facts)
 
 
 #: What is asked, in the words of a call.

@@ -279,12 +279,12 @@ def test_an_interrupt_is_no_answer_and_passes() -> None:
 
 BAD: dict[str, tuple[type[eps.EpsilonsError], str, dict[str, Any]]] = {
     "no function": (PlanError, "function cannot be called.", {"function": 3}),
-    "no step": (PlanError, "A step of 0 is not allowed.", {"step": 0}),
-    "step back": (PlanError, "A step of -1 is not allowed.", {"step": -1}),
-    "step in words": (PlanError, "A step of 'one' is not allowed.", {"step": "one"}),
-    "true step": (PlanError, "A step of True is not allowed.", {"step": True}),
-    "endless step": (PlanError, "A step of inf is not allowed.", {"step": math.inf}),
-    "huge step": (PlanError, "is a positive number up to 1e+30.", {"step": 1e31}),
+    "no step": (PlanError, "step=0 is not allowed.", {"step": 0}),
+    "step back": (PlanError, "step=-1 is not allowed.", {"step": -1}),
+    "step in words": (PlanError, "step='one' is not allowed.", {"step": "one"}),
+    "true step": (PlanError, "step=True is not allowed.", {"step": True}),
+    "endless step": (PlanError, "step=inf is not allowed.", {"step": math.inf}),
+    "huge step": (PlanError, "It is at most 1e+30.", {"step": 1e31}),
     "seed": (PlanError, "entropy=7 is not a source of random bits.", {"entropy": 7}),
     "one value": (DataError, "Values are not a list or array.", {"values": 3}),
     "table": (DataError, "Values come in 2 dimensions.", {"values": np.ones((2, 2)), "epsilons": [1.0, 1.0]}),

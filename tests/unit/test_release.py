@@ -214,7 +214,7 @@ def test_with_everyone_public_the_answer_is_exact_and_labelled_so(
 
 @pytest.mark.parametrize("confidence", [0, 1, -0.5, 1.5, math.nan])
 def test_a_confidence_outside_0_to_1_is_refused(confidence: float) -> None:
-    with pytest.raises(eps.PlanError, match=r"A confidence of .* is not allowed\. Try: release\.interval\(0\.95\)"):
+    with pytest.raises(eps.PlanError, match=r"confidence=.* is not allowed\. .* Try: confidence=0\.95"):
         ASKED["count"]().interval(confidence)
 
 

@@ -6,18 +6,19 @@ A check gives the value in one spelling or raises. It looks at public arguments 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
-from epsilons.errors import EpsilonsError, PlanError
+from epsilons.errors import Argument, EpsilonsError, PlanError, Text
 
 #: Public numbers (bounds, spread) are at most this large, and at least one over this: their powers stay within floats.
-LARGEST = 1e30
+LARGEST_NUMBER = 1e30
 #: A gamma beyond this makes the noise of smooth sensitivity hardly any lighter.
 LARGEST_GAMMA = 20
 
@@ -29,17 +30,21 @@ PRIVACIES = ("personalized", "individual", "group")
 SCALES = ("tight", "paper")
 INSIDE = ("minimum", "threshold", "sample")
 THRESHOLDS = ("best", "max", "mean")
-MISSING = ("exclude", "center")
 
 #: What a number may be where there is no array to tell.
 NUMBERS: tuple[Any, ...] = (Real, Decimal, np.bool_)
+
+
+def refuse(name: str, given: Any, rule: Text, suggest: Text) -> PlanError:
+    """One text for every argument whose value is not allowed."""
+    return PlanError((Argument(name, given), " is not allowed."), rule=rule, suggest=suggest)
 
 
 # Numbers ------------------------------------------------------------------------------------------------------------
 
 
 def check_real(number: Any) -> float:
-    """A public argument as a float; TypeError for whatever is not a real number (words, complex, True)."""
+    """A public argument as a float; TypeError for whatever is not a real number (text, complex, True)."""
     if isinstance(number, (bool, np.bool_)) or not isinstance(number, NUMBERS):
         raise TypeError
     try:
@@ -67,72 +72,95 @@ def exact(number: float) -> Fraction:
 
 def check_bounds(bounds: Any, statistic: str) -> tuple[float, float]:
     """Public bounds, which are required and never read from the data."""
+    example = Argument("bounds", (0, 100))
     if bounds is None:
-        raise PlanError(
-            f"A {statistic} needs bounds.",
-            rule="Bounds are public facts; reading them from the data would leak it.",
-            suggest=f"eps.{statistic}(values, epsilons, bounds=(0, 100))",
-        )
+        rule = "Bounds are public facts; reading them from the data would leak it."
+        raise PlanError(f"A {statistic} needs bounds.", rule=rule, suggest=example)
     try:
         low, high = (check_real(bound) for bound in bounds)
     except (TypeError, ValueError):  # ValueError: not two of them
-        raise PlanError(f"Bounds {bounds!r} are not a pair of numbers.", suggest="bounds=(0, 100)") from None
+        raise PlanError(f"Bounds {bounds!r} are not a pair of numbers.", suggest=example) from None
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise PlanError(f"Bounds ({low}, {high}) are not finite.", suggest="bounds=(0, 100)")
+        raise PlanError(f"Bounds ({low}, {high}) are not finite.", suggest=example)
     if low >= high:
-        raise PlanError(
-            f"Bounds ({low:g}, {high:g}) are reversed or empty.",
-            rule="The lower bound comes first.",
-            suggest=f"bounds=({high:g}, {low:g})" if low > high else "bounds with room between them",
-        )
-    if max(-low, high) > LARGEST or high - low < 1 / LARGEST:
-        raise PlanError(
-            f"Bounds ({low:g}, {high:g}) are out of scale.",
-            rule=f"They lie within {LARGEST:g} of zero and are at least {1 / LARGEST:g} apart.",
-            suggest="other units for the values",
-        )
+        turned = tuple(int(bound) if bound.is_integer() else bound for bound in (high, low))
+        rule = "The lower bound comes first."
+        hint = Argument("bounds", turned) if low > high else (Argument("bounds"), " with room between them")
+        raise PlanError(f"Bounds ({low:g}, {high:g}) are reversed or empty.", rule=rule, suggest=hint)
+    if max(-low, high) > LARGEST_NUMBER or high - low < 1 / LARGEST_NUMBER:
+        rule = f"They lie within {LARGEST_NUMBER:g} of zero and are at least {1 / LARGEST_NUMBER:g} apart."
+        raise PlanError(f"Bounds ({low:g}, {high:g}) are out of scale.", rule=rule, suggest="other units")
     return low, high
 
 
-def _within(number: Any, low: float, high: float, *, open_low: bool = False, open_high: bool = False) -> float | None:
-    """The number as a float if it lies there, else None."""
+#: The least positive and the largest finite float: with them open intervals are closed ones.
+_POSITIVE, _FINITE, _BELOW_ONE = math.nextafter(0, 1), sys.float_info.max, math.nextafter(1, 0)
+#: The limits of arguments that are real numbers, their rule, and a value that works.
+_LIMITS: dict[str, tuple[float, float, str, float | None]] = {
+    "step": (_POSITIVE, _FINITE, "The grid's step is a positive number.", 1),
+    "share": (_POSITIVE, 1, "A share is larger than 0 and at most 1.", 0.1),
+    "error": (_POSITIVE, _FINITE, "An error is a positive number.", 0.5),
+    "confidence": (_POSITIVE, _BELOW_ONE, "A confidence lies strictly between 0 and 1.", 0.95),
+    "spread": (1 / LARGEST_NUMBER, LARGEST_NUMBER, "A public guess of the standard deviation, above 0.", None),
+    "density": (0, 1, "A public guess of the fraction of ones, from 0 to 1.", None),
+    "location": (-LARGEST_NUMBER, LARGEST_NUMBER, "A public guess of the mean, a number.", None),
+}
+
+
+def check_number(name: str, given: Any, most: float = math.inf) -> float:
+    """An argument as a float within its limits."""
+    low, high, rule, example = _LIMITS[name]
     try:
-        found = check_real(number)
+        number = check_real(given)
     except TypeError:
-        return None
-    above = found > low if open_low else found >= low
-    below = found < high if open_high else found <= high
-    return found if above and below else None
+        number = math.nan
+    if not low <= number <= min(high, most):
+        rule = rule if math.isinf(most) else f"{rule} It is at most {most:g}."
+        suggest = ("leave ", Argument(name), " out") if example is None else Argument(name, example)
+        raise refuse(name, given, rule, suggest)
+    return number
 
 
 def check_between(number: Any, low: float, high: float, refusal: EpsilonsError, *, ends: bool = False) -> float:
     """A number strictly between two others, or also at its ends; anything else raises the refusal."""
-    found = _within(number, low, high, open_low=not ends, open_high=not ends)
-    if found is None:
-        raise refusal
-    return found
+    try:
+        found = check_real(number)
+    except TypeError:
+        raise refusal from None
+    if low < found < high or (ends and low <= found <= high):
+        return found
+    raise refusal
 
 
 def check_step(step: Any) -> float:
     """The distance between possible answers within bounds."""
-    number = _within(step, 0, math.inf, open_low=True, open_high=True)
-    if number is None:
-        raise PlanError(
-            f"A step of {step!r} is not allowed.", rule="The grid's step is a positive number.", suggest="step=1"
-        )
-    return number
+    return check_number("step", step)
 
 
 def check_unbounded_step(step: Any) -> float:
     """The distance between possible answers where there are no bounds to divide."""
-    number = _within(step, 0, LARGEST, open_low=True)
-    if number is None:
-        raise PlanError(
-            f"A step of {step!r} is not allowed.",
-            rule=f"The grid's step is a positive number up to {LARGEST:g}.",
-            suggest="step=1",
-        )
-    return number
+    return check_number("step", step, LARGEST_NUMBER)
+
+
+def check_guess(name: str, guess: Any) -> float | None:
+    """A public guess as a float; None if there is none."""
+    return None if guess is None else check_number(name, guess)
+
+
+def check_share(share: Any) -> Fraction:
+    """A share of every grant, exactly: larger than 0, at most 1."""
+    number = check_number("share", share)
+    return share if isinstance(share, Fraction) else exact(number)
+
+
+def check_error(error: Any) -> float:
+    """An error to be reached."""
+    return check_number("error", error)
+
+
+def check_confidence(confidence: Any) -> float:
+    """How sure an interval is to be."""
+    return check_number("confidence", confidence)
 
 
 def check_rank(k: Any) -> int:
@@ -140,51 +168,27 @@ def check_rank(k: Any) -> int:
     try:
         return check_whole(k)
     except TypeError:
-        raise PlanError(f"k={k!r} is not allowed.", rule="k is a whole number from 1.", suggest="k=2") from None
+        raise refuse("k", k, "k is a whole number from 1.", Argument("k", 2)) from None
 
 
-_GUESSES = {
-    "spread": (1 / LARGEST, LARGEST, "The spread is a public guess of the standard deviation, a positive number."),
-    "density": (0.0, 1.0, "The density is a public guess of the fraction of ones, from 0 to 1."),
-    "location": (-LARGEST, LARGEST, "The location is a public guess of the mean, a number."),
-}
+def check_gamma(gamma: Any) -> int:
+    """The power of the heavy tails of smooth sensitivity."""
+    try:
+        return check_whole(gamma, 2, LARGEST_GAMMA)
+    except TypeError:
+        rule = f"gamma is a whole number from 2 to {LARGEST_GAMMA}."
+        raise refuse("gamma", gamma, rule, Argument("gamma", 3)) from None
 
 
-def check_guess(name: str, guess: Any) -> float | None:
-    """A public guess as a float; None if nobody guessed."""
-    if guess is None:
-        return None
-    low, high, rule = _GUESSES[name]
-    number = _within(guess, low, high)
-    if number is None:
-        raise PlanError(f"{name}={guess!r} is not allowed.", rule=rule, suggest=f"leave {name} out if unknown")
-    return number
-
-
-def check_share(share: Any) -> Fraction:
-    """A share of every grant, exactly: larger than 0, at most 1."""
-    number = _within(share, 0, 1, open_low=True)
-    if number is None:
-        raise PlanError(
-            f"A share of {share!r} is not allowed.", rule="A share is larger than 0 and at most 1.", suggest="share=0.1"
-        )
-    return share if isinstance(share, Fraction) else exact(number)
-
-
-def check_error(error: Any) -> float:
-    """An error to be reached."""
-    number = _within(error, 0, math.inf, open_low=True, open_high=True)
-    if number is None:
-        raise PlanError(f"An error of {error!r} is not allowed.", rule="It is a positive number.", suggest="error=0.5")
-    return number
-
-
-def check_confidence(confidence: Any) -> float:
-    """How sure an interval is to be: strictly between 0 and 1."""
-    number = _within(confidence, 0, 1, open_low=True, open_high=True)
-    if number is None:
-        raise PlanError(f"A confidence of {confidence!r} is not allowed.", suggest="release.interval(0.95)")
-    return number
+def check_threshold(threshold: Any) -> float | str:
+    """An epsilon, or the name of a way to choose one."""
+    if isinstance(threshold, str) and threshold in THRESHOLDS:
+        return threshold
+    try:
+        return check_real(threshold)
+    except TypeError:
+        rule = 'A threshold is one epsilon, or "max", "mean" or "best".'
+        raise refuse("threshold", threshold, rule, Argument("threshold", "best")) from None
 
 
 # Other options ------------------------------------------------------------------------------------------------------
@@ -194,81 +198,37 @@ def check_name(option: str, given: Any, allowed: Iterable[str]) -> str:
     """One of the names that an option has."""
     names = tuple(allowed)
     if not isinstance(given, str) or given not in names:
-        raise PlanError(f"Unknown {option}={given!r}.", suggest=" or ".join(f'{option}="{name}"' for name in names))
+        listed = [part for name in names for part in (" or ", Argument(option, name))][1:]
+        raise PlanError(("Unknown ", Argument(option, given), "."), suggest=tuple(listed))
     return given
 
 
 def check_truth(option: str, given: Any) -> bool:
     """True or False, and nothing that merely looks like it."""
     if not isinstance(given, (bool, np.bool_)):
-        raise PlanError(f"{option}={given!r} is not allowed.", rule="It is True or False.", suggest=f"{option}=True")
+        raise refuse(option, given, "It is True or False.", Argument(option, True))
     return bool(given)
 
 
 def check_analyst(analyst: Any) -> str:
     """Who asks, by a name."""
     if not isinstance(analyst, str) or not analyst.strip():
-        raise PlanError(f"analyst={analyst!r} is not allowed.", rule="Analysts go by name.", suggest='analyst="ann"')
+        raise refuse("analyst", analyst, "Analysts go by name.", Argument("analyst", "ann"))
     return analyst
 
 
 def check_mechanism(mechanism: Any) -> str:
     """A name; which names there are is the mechanisms' affair."""
     if not isinstance(mechanism, str):
-        raise PlanError(f"Unknown mechanism {mechanism!r}.", rule="Mechanisms go by name.", suggest='mechanism="auto"')
+        raise refuse("mechanism", mechanism, "Mechanisms go by name.", Argument("mechanism", "auto"))
     return mechanism
-
-
-def check_threshold(threshold: Any) -> float | str:
-    """An epsilon, or the name of a way to choose one."""
-    if isinstance(threshold, str):
-        if threshold not in THRESHOLDS:
-            raise PlanError(f"Unknown threshold {threshold!r}.", suggest='a number, "max", "mean" or "best"')
-        return threshold
-    try:
-        return check_real(threshold)
-    except TypeError:
-        raise PlanError(
-            f"Unknown threshold {threshold!r}.",
-            rule="A threshold is one epsilon.",
-            suggest='a number, "max", "mean" or "best"',
-        ) from None
-
-
-def check_gamma(gamma: Any) -> int:
-    """The power of the heavy tails of smooth sensitivity."""
-    try:
-        return check_whole(gamma, 2, LARGEST_GAMMA)
-    except TypeError:
-        raise PlanError(
-            f"gamma={gamma!r} is not allowed.",
-            rule=f"gamma is a whole number from 2 to {LARGEST_GAMMA}.",
-            suggest="gamma=3",
-        ) from None
-
-
-@runtime_checkable
-class RandomBits(Protocol):
-    """What a source of random bits looks like; `epsilons.noise` makes them."""
-
-    private: bool
-
-    def bytes(self, n: int) -> bytes:
-        """`n` random bytes."""
-
-    def words(self, n: int) -> Any:
-        """`n` uniform 64-bit integers."""
-
-    def bits(self, n: int) -> int:
-        """A uniform integer of `n` bits."""
 
 
 def check_entropy(entropy: Any) -> Any:
     """A source of random bits: a seed would be taken for one and fail in the middle of a draw."""
-    if isinstance(entropy, type) or not isinstance(entropy, RandomBits):
-        raise PlanError(
-            f"entropy={entropy!r} is not a source of random bits.",
-            rule="Answers draw on the operating system; only tests draw on anything else.",
-            suggest="epsilons.testing.seeded(7) in a test, else nothing",
-        )
+    known = all(hasattr(entropy, name) for name in ("private", "bytes", "words", "bits"))
+    if isinstance(entropy, type) or not known:
+        rule = "Answers draw on the operating system; only tests draw on anything else."
+        hint = "epsilons.testing.seeded(7) in a test, else nothing"
+        raise PlanError((Argument("entropy", entropy), " is not a source of random bits."), rule=rule, suggest=hint)
     return entropy

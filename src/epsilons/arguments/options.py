@@ -6,37 +6,21 @@ its type, its default, its check and the fronts that take it; `reading.py` reads
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, get_args
 
-from epsilons.arguments.checks import (
-    ASSUMPTIONS,
-    INSIDE,
-    MISSING,
-    PRIVACIES,
-    SCALES,
-    RandomBits,
-    check_analyst,
-    check_entropy,
-    check_error,
-    check_gamma,
-    check_guess,
-    check_mechanism,
-    check_name,
-    check_share,
-    check_threshold,
-    check_truth,
-)
+from epsilons.arguments import checks
+from epsilons.arguments.checks import check_entropy, check_error, check_gamma, check_mechanism, check_share
 from epsilons.guarantee import NEIGHBORS
 
 #: A question's part of everybody's grant: of a table unless it says otherwise, and of arrays.
 DEFAULT_SHARE, WHOLE_SHARE = 0.1, 1.0
 
 ARRAYS, TABLES, BATCHES, QUERIES = "arrays", "tables", "batches", "queries"
-_TABLES = frozenset({TABLES, BATCHES, QUERIES})
-_EVERYWHERE = _TABLES | {ARRAYS}
+_ARRAYS, _TABLES = frozenset({ARRAYS}), frozenset({TABLES, BATCHES, QUERIES})
+_EVERYWHERE = _TABLES | _ARRAYS
 
 
 @dataclass(frozen=True)
@@ -64,7 +48,19 @@ class Parameter:
         return tuple(name for kind in kinds for name in get_args(kind) if isinstance(name, str))
 
 
-Guess = float | None
+def _choice(
+    name: str, names: Iterable[str], default: str | None, help: str, fronts: frozenset[str] = _EVERYWHERE
+) -> Parameter:
+    """An option that is one of several names."""
+    kind: Any = Literal[tuple(names)]
+    check = partial(checks.check_name, name, allowed=tuple(names))
+    return Parameter(name, kind | None if default is None else kind, default, help, check, fronts=fronts)
+
+
+def _guess(name: str, help: str) -> Parameter:
+    return Parameter(name, float | None, None, help, partial(checks.check_guess, name))
+
+
 OPTIONS: tuple[Parameter, ...] = (
     Parameter("mechanism", str, "auto", "Which mechanism answers; auto takes the best of the plan.", check_mechanism),
     Parameter(
@@ -72,81 +68,39 @@ OPTIONS: tuple[Parameter, ...] = (
         float | Literal["best", "max", "mean"] | None,
         None,
         "For threshold and sample: a number, max, mean or best (the default).",
-        check_threshold,
+        checks.check_threshold,
     ),
     Parameter(
         "rescale",
         bool | None,
         None,
         "Whether to make up for what a mechanism leaves out.",
-        partial(check_truth, "rescale"),
+        partial(checks.check_truth, "rescale"),
     ),
-    Parameter(
+    _choice(
         "neighbors",
-        Literal["absent", "replace"],
+        NEIGHBORS,
         "absent",
         "Protection against data without a person, or with other values of theirs.",
-        partial(check_name, "neighbors", allowed=NEIGHBORS),
-        fronts=frozenset({ARRAYS}),
+        _ARRAYS,
     ),
-    Parameter(
-        "assume",
-        Literal["unrelated", "nothing"],
-        "unrelated",
-        "About preferences and values.",
-        partial(check_name, "assume", allowed=ASSUMPTIONS),
-    ),
-    Parameter(
-        "spread",
-        Guess,
-        None,
-        "Public guess of the standard deviation; guesses steer plans, never the guarantee.",
-        partial(check_guess, "spread"),
-    ),
-    Parameter(
-        "density",
-        Guess,
-        None,
-        "Public guess of the part of people who count.",
-        partial(check_guess, "density"),
-    ),
-    Parameter("location", Guess, None, "Public guess of the mean.", partial(check_guess, "location")),
-    Parameter(
-        "privacy",
-        Literal["personalized", "individual", "group"],
-        "personalized",
-        "individual and group are weaker: individual DP is not DP.",
-        partial(check_name, "privacy", allowed=PRIVACIES),
-    ),
+    _choice("assume", checks.ASSUMPTIONS, "unrelated", "About preferences and values."),
+    _guess("spread", "Public guess of the standard deviation; guesses steer plans, never the guarantee."),
+    _guess("density", "Public guess of the part of people who count."),
+    _guess("location", "Public guess of the mean."),
+    _choice("privacy", checks.PRIVACIES, "personalized", "individual and group are weaker: individual DP is not DP."),
     Parameter(
         "group_epsilons",
         Sequence[float] | None,
         None,
         'With privacy="group": epsilons of groups of 1, 2, ... people, instead of personal ones.',
-        fronts=frozenset({ARRAYS}),
+        fronts=_ARRAYS,
     ),
-    Parameter(
-        "scale",
-        Literal["tight", "paper"] | None,
-        None,
-        "For smooth-sensitivity: which scale of its noise.",
-        partial(check_name, "scale", allowed=SCALES),
-    ),
+    _choice("scale", checks.SCALES, None, "For smooth-sensitivity: which scale of its noise."),
     Parameter("gamma", int | None, None, "For smooth-sensitivity: the power of its noise's tails.", check_gamma),
+    _choice("inside", checks.INSIDE, None, "For smooth-sensitivity: how it treats different epsilons."),
     Parameter(
-        "inside",
-        Literal["minimum", "threshold", "sample"] | None,
-        None,
-        "For smooth-sensitivity: how it treats different epsilons.",
-        partial(check_name, "inside", allowed=INSIDE),
-    ),
-    Parameter(
-        "share",
-        float,
-        WHOLE_SHARE,
-        "At most this part of what each person granted.",
-        check_share,
-        fronts=frozenset({ARRAYS}),
+        "share", float, WHOLE_SHARE, "At most this part of what each person granted.", check_share, fronts=_ARRAYS
     ),
     Parameter(
         "share",
@@ -178,20 +132,13 @@ OPTIONS: tuple[Parameter, ...] = (
         "Groups: the columns, each with its keys.",
         fronts=frozenset({TABLES, BATCHES}),
     ),
-    Parameter(
-        "missing",
-        Literal["exclude", "center"] | None,
-        None,
-        "What to do with missing values.",
-        partial(check_name, "missing", allowed=MISSING),
-        fronts=_TABLES,
-    ),
+    _choice("missing", ("exclude", "center"), None, "What to do with missing values.", _TABLES),
     Parameter(
         "fresh",
         bool,
         False,
         "Ask anew and pay, also if it was asked before.",
-        partial(check_truth, "fresh"),
+        partial(checks.check_truth, "fresh"),
         fronts=_TABLES,
     ),
     Parameter(
@@ -199,10 +146,10 @@ OPTIONS: tuple[Parameter, ...] = (
         str | None,
         None,
         "Who asks, for quotas (fairness only; budgets are everybody's).",
-        check_analyst,
+        checks.check_analyst,
         fronts=_TABLES,
     ),
-    Parameter("entropy", RandomBits | None, None, "For tests: another source of random bits.", check_entropy),
+    Parameter("entropy", Any, None, "For tests: another source of random bits.", check_entropy),
 )
 
 

@@ -1,29 +1,29 @@
 """How a call of any front is read: what was given against what a statistic takes, and `AskOptions`, which comes out.
 
 `eps.median(values, epsilons, bounds=(0, 100))`, `people.median("wage", ...)` and `ask.median("wage", ...)` are read by
-one rule, so that a wrong value gets the same words everywhere, before anybody is charged.
+one rule, so that a wrong value gets the same text everywhere, before anybody is charged.
 """
 
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cache, cached_property
-from typing import Any, Protocol
+from functools import cache, cached_property, wraps
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from epsilons.arguments.checks import check_share
 from epsilons.arguments.options import ARRAYS, BATCHES, DEFAULT_SHARE, TABLES, WHOLE_SHARE, Parameter, options_of
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError, Text
 
-#: What a front is called in errors.
-_CALLED = {ARRAYS: "eps", TABLES: "people", BATCHES: "ask"}
-VALUES = Parameter("values", Any, None, "One value per person.", positional=True, required=True)
 EPSILONS = Parameter("epsilons", Any, None, "One epsilon per person, one for all, or eps.Preferences.", positional=True)
-_X = Parameter("X", Any, None, "One row per person, one column per feature.", positional=True, required=True)
-_Y = Parameter("y", Any, None, "One target per person.", positional=True, required=True)
-_NAME = Parameter("name", str | None, None, "What the answer is called.")
+NAME = Parameter("name", str | None, None, "What the answer is called.")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+#: Values that work, for arguments that were forgotten.
+_EXAMPLES = {"q": 0.9, "features": ["age"], "target": "wage", "column": "wage", "statistic": "mean"}
 #: In an error: whose option it is.
 _WHOSE = {ARRAYS: "functions on arrays", TABLES: "questions to a table"}
 
@@ -32,22 +32,13 @@ class Described(Protocol):
     """A statistic as far as reading a call needs it: `statistics.entry.Entry` is one."""
 
     @property
-    def name(self) -> str:
-        """What it is called."""
-
+    def name(self) -> str: ...
     @property
-    def model(self) -> bool:
-        """Whether it is a model of a target by features."""
-
+    def model(self) -> bool: ...
     @property
-    def column(self) -> str:
-        """Whether a column is "required" or "optional"."""
-
-    def own(self, front: str) -> dict[str, Parameter]:
-        """Its own arguments on a front, by name."""
-
-    def __hash__(self) -> int:
-        """What it takes is remembered by front."""
+    def column(self) -> str: ...
+    def own(self, front: str) -> dict[str, Parameter]: ...
+    def __hash__(self) -> int: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +69,7 @@ class AskOptions:
     by: Any = None
     missing: str | None = None
     fresh: bool = False
-    #: Who asks: for quotas, which are for fairness only. The answer is the same whoever asks.
+    #: Who asks: for quotas, which are for fairness only. They change no answer.
     analyst: str | None = None
     entropy: Any = None
     #: Of several questions that share a budget: at most so much of what is left. It makes no other question.
@@ -92,24 +83,16 @@ class AskOptions:
         known = options_of(front)
         if given.get("share") is not None and given.get("error") is not None:
             raise both_given()
-        checked = {}
-        for name, value in given.items():
-            if name != "share":
-                checked[name] = _check(known[name], value)
-        share = given.get("share")
+        checked = {name: _read_value(known[name], value) for name, value in given.items() if name != "share"}
+        share = given.get("share", WHOLE_SHARE if front == ARRAYS else None)
         if share is None and front != ARRAYS:
             share = DEFAULT_SHARE
-        elif "share" not in given:
-            share = WHOLE_SHARE
         if checked.get("threshold") == "best":  # the default, spelled out: the same question
             checked["threshold"] = None
         made = cls(**checked, share=None if checked.get("error") is not None else check_share(share))
         if made.privacy == "group" and front != ARRAYS:
-            raise PlanError(
-                "Groups have no budgets.",
-                rule="A ledger holds one grant for each person.",
-                suggest='eps.median(values, privacy="group", group_epsilons=[...]) on arrays',
-            )
+            rule = "A ledger holds one grant for each person; groups are asked on arrays."
+            raise PlanError("Groups have no budgets.", rule=rule, suggest=Argument("privacy", "personalized"))
         return made
 
     @cached_property
@@ -118,17 +101,18 @@ class AskOptions:
         return {name: getattr(self, name) for name in ("threshold", "rescale", "scale", "gamma", "inside")}
 
     def at(self, share: Fraction, part: Fraction = Fraction(1), *, unspent: bool = False) -> AskOptions:
-        """The same at a share, and at most a part of what is left."""
+        """These options at a share, and at most a part of what is left."""
         return replace(self, share=share, part=part, unspent=unspent)
 
     def identity(self) -> dict[str, Any]:
         """What of it makes another question, except the rows."""
-        given = {name: value for name, value in self.settings.items() if value is not None}
+        settings = {name: value for name, value in self.settings.items() if value is not None}
         return {
             "share": None if self.share is None else str(self.share),
             "error": self.error,
             "mechanism": self.mechanism,
-            "settings": {name: _plain(value) for name, value in given.items()},
+            # In one spelling: 1 and 1.0 are the same gamma.
+            "settings": {name: v if isinstance(v, (bool, str)) else float(v) for name, v in settings.items()},
             "assume": self.assume,
             "guesses": [self.spread, self.density, self.location],
             "privacy": self.privacy,
@@ -136,9 +120,11 @@ class AskOptions:
         }
 
 
-def _plain(value: bool | float | str) -> bool | float | str:
-    """A setting in one spelling: 1 and 1.0 are the same gamma."""
-    return value if isinstance(value, (bool, str)) else float(value)
+def _read_value(argument: Parameter, value: Any) -> Any:
+    """The value in one spelling."""
+    if argument.check is None or (value is None and argument.default is None):
+        return value
+    return argument.check(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,31 +141,8 @@ class Call:
     column: Any = None
 
 
-def _check(argument: Parameter, value: Any) -> Any:
-    """The value in one spelling; nothing is asked about None where that is the default."""
-    if argument.check is None or (value is None and argument.default is None):
-        return value
-    return argument.check(value)
-
-
-def _leading(entry: Described, front: str) -> tuple[Parameter, ...]:
-    """What stands before a statistic's own arguments: the data on arrays, the column on tables."""
-    if front == BATCHES:
-        return (*_leading(entry, TABLES), _NAME)
-    if front == ARRAYS:
-        # Whatever is required by place cannot follow what is not.
-        required = any(argument.required for argument in entry.own(front).values())
-        epsilons = Parameter("epsilons", Any, None, EPSILONS.help, positional=True, required=required)
-        return (_X, _Y, epsilons) if entry.model else (VALUES, epsilons)
-    if entry.model:
-        return (Parameter("target", str, None, "The column to be predicted.", positional=True, required=True),)
-    if entry.column == "optional":
-        return (Parameter("column", str | None, None, "The column, if any.", positional=True),)
-    return (Parameter("column", str, None, "The column.", positional=True, required=True),)
-
-
 @dataclass(frozen=True, eq=False)
-class Shape:
+class ArgumentList:
     """Everything that a front takes for a statistic, by name: about the data or the column, its own, the options."""
 
     leading: Mapping[str, Parameter]
@@ -189,57 +152,69 @@ class Shape:
     all: Mapping[str, Parameter]
     places: tuple[str, ...]
     required: tuple[str, ...]
-    #: A call that works.
-    usage: str
 
 
 @cache
-def shape_of(entry: Described, front: str) -> Shape:
+def list_arguments(entry: Described, front: str) -> ArgumentList:
     """What a call of a front has to fit; looked up by every call."""
-    leading = {argument.name: argument for argument in _leading(entry, front)}
+    leading = {argument.name: argument for argument in _list_leading(entry, front)}
     own, options = entry.own(front), options_of(front)
     ordered = sorted({**leading, **own, **options}.values(), key=lambda argument: not argument.positional)
     places = tuple(argument.name for argument in ordered if argument.positional)
     required = tuple(argument.name for argument in ordered if argument.required)
-    named = {argument.name: argument for argument in ordered}
-    return Shape(leading, own, options, named, places, required, usage(entry, front))
+    return ArgumentList(leading, own, options, {argument.name: argument for argument in ordered}, places, required)
+
+
+def _list_leading(entry: Described, front: str) -> tuple[Parameter, ...]:
+    """What stands before a statistic's own arguments: the data on arrays, the column on tables."""
+
+    def by_place(name: str, about: str, kind: Any = Any, required: bool = True) -> Parameter:
+        return Parameter(name, kind, None, about, positional=True, required=required)
+
+    if front == BATCHES:
+        return (*_list_leading(entry, TABLES), NAME)
+    if front == ARRAYS:
+        # Whatever is required by place cannot follow what is not.
+        epsilons = replace(EPSILONS, required=any(argument.required for argument in entry.own(front).values()))
+        if not entry.model:
+            return by_place("values", "One value per person."), epsilons
+        rows = by_place("X", "One row per person, one column per feature.")
+        return rows, by_place("y", "One target per person."), epsilons
+    if entry.model:
+        return (by_place("target", "The column to be predicted.", str),)
+    if entry.column == "optional":
+        return (by_place("column", "The column, if any.", str | None, False),)
+    return (by_place("column", "The column.", str),)
 
 
 def read_call(entry: Described, front: str, given: Sequence[Any], named: Mapping[str, Any]) -> Call:
     """Check a call against the signature of its front, and its options by themselves."""
-    shape = shape_of(entry, front)
-    for name in named:
-        if name not in shape.all:
-            shown = (known for known in shape.all if known not in shape.leading or known == _NAME.name)
-            raise unknown_argument(entry.name, name, shown, front)
-    called = f"{_CALLED[front]}.{entry.name}"
-    values = take_places(called, shape.places, shape.required, given, named, shape.usage)
-    return fill_call(entry, front, values)
+    takes = list_arguments(entry, front)
+    shown = (name for name in takes.all if name not in takes.leading or name == NAME.name)
+    check_known(entry.name, named, takes.all, front, shown)
+    return fill_call(entry, front, take_places(f"A {entry.name}", takes.places, takes.required, given, named))
 
 
 def take_places(
-    called: str,
+    what: str,
     places: Sequence[str],
     required: Sequence[str],
     given: Sequence[Any],
     named: Mapping[str, Any],
-    hint: str,
+    hint: Text = "",
 ) -> dict[str, Any]:
     """All arguments by name: too many by place, one given twice and one that is missing are mistakes in the call."""
     if len(given) > len(places):
-        raise PlanError(
-            f"{called} takes at most {len(places)} arguments by place.",
-            rule=f"They are {', '.join(places)}; the others go by name.",
-            suggest=hint,
-        )
+        rule = f"They are {', '.join(places)}; the others go by name."
+        raise PlanError(f"{what} takes at most {len(places)} arguments by place.", rule=rule, suggest=hint)
     values = dict(zip(places, given, strict=False))
     for name in values:
         if name in named:
-            raise PlanError(f"{called} got {name!r} twice.", suggest=hint)
+            raise PlanError(f"{what} got {name!r} twice.", suggest=hint or ("give ", Argument(name), " once"))
     values |= named
     for name in required:
         if name not in values:
-            raise PlanError(f"{called} needs {name!r}.", suggest=hint)
+            raise PlanError(f"{what} needs {name!r}.", suggest=hint or Argument(name, _EXAMPLES.get(name, ...)))
     return values
 
 
@@ -254,56 +229,59 @@ def reads_call(entry: Described, front: str) -> Callable[..., Any]:
 
 def fill_call(entry: Described, front: str, values: Mapping[str, Any]) -> Call:
     """Sort arguments by what they are about, defaults filled in."""
-    shape = shape_of(entry, front)
-    data, own, options = {}, {}, {}
-    for name, argument in shape.leading.items():
-        data[name] = values.get(name, argument.default)
-    for name, argument in shape.own.items():
-        value = values.get(name, argument.default)
-        own[name] = _check(argument, value)
-    for name, value in values.items():
-        if name in shape.options:
-            options[name] = value
+    takes = list_arguments(entry, front)
+    data = {name: values.get(name, argument.default) for name, argument in takes.leading.items()}
+    own = {name: _read_value(argument, values.get(name, argument.default)) for name, argument in takes.own.items()}
+    options = {name: value for name, value in values.items() if name in takes.options}
     column = data.get("target" if entry.model else "column")
     return Call(entry, data, own, AskOptions.of(options, front), frozenset(values), column)
 
 
-def usage(entry: Described, front: str) -> str:
-    """A call that works."""
-    shown = {"q": "0.9", "k": "2", "features": '["age"]', "target": '"wage"', "column": '"wage"'}
-    parts = [shown.get(argument.name, argument.name) for argument in _leading(entry, front) if argument.positional]
-    own = entry.own(front)
-    parts += [shown[name] for name, argument in own.items() if argument.positional]
-    parts += ["bounds=(0, 100)"] if own.get("bounds") is not None and not entry.model else []
-    return f"{_CALLED[front]}.{entry.name}({', '.join(parts)})"
-
-
 def read_plan(entry: Described, front: str, named: Mapping[str, Any], column: Any = None) -> Call:
     """The statistic's own arguments and options, by name; what it is about is apart."""
-    takes = {**entry.own(front), **options_of(front)}
-    for name in named:
-        if name not in takes:
-            raise unknown_argument(entry.name, name, takes, front)
+    check_known(entry.name, named, {**entry.own(front), **options_of(front)}, front)
     about = {} if front == ARRAYS else {"target" if entry.model else "column": column}
     return fill_call(entry, front, {**about, **named})
 
 
 def both_given() -> PlanError:
     """A share and an error, of which either fixes the other."""
-    return PlanError(
-        "Both a share and an error were given.",
-        rule="Either fixes the other.",
-        suggest="share=0.1, or error=0.5 for the smallest share that reaches it",
-    )
+    hint = (Argument("share", 0.1), ", or ", Argument("error", 0.5), " for the smallest share that reaches it")
+    return PlanError("Both a share and an error were given.", rule="Either fixes the other.", suggest=hint)
 
 
-def unknown_argument(what: str, given: str, known: Iterable[str], front: str) -> PlanError:
-    """Nobody takes it, or another front does."""
+def check_known(
+    what: str, given: Iterable[str], known: Iterable[str], front: str, shown: Iterable[str] | None = None
+) -> None:
+    """Refuse an argument that does not exist, or that another front takes; `shown` are the names to suggest."""
     names = list(known)
-    near = difflib.get_close_matches(given, names, n=3)
-    whose = next((words for name, words in _WHOSE.items() if name != front and given in options_of(name)), None)
-    return PlanError(
-        f"A {what} takes no {given!r}.",
-        rule="" if whose is None or near else f"It is an option of {whose}.",
-        suggest=" or ".join(near) if near else ", ".join(names),
-    )
+    for name in given:
+        if name in names:
+            continue
+        offered = names if shown is None else list(shown)
+        near = difflib.get_close_matches(name, offered, n=3)
+        whose = next((text for other, text in _WHOSE.items() if other != front and name in options_of(other)), None)
+        rule = "" if whose is None or near else f"It is an option of {whose}."
+        if front == BATCHES and name in ("share", "error"):
+            rule = "A batch splits one share among its questions."
+        rule, hint = rule, " or ".join(near) if near else ", ".join(offered)
+        raise PlanError(f"A {what} takes no {name!r}.", rule=rule, suggest=hint)
+
+
+def check_call(what: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """For methods that are written out: a call that does not fit is a PlanError, as everywhere else."""
+
+    def decorate(method: Callable[_P, _R]) -> Callable[_P, _R]:
+        takes = list(inspect.signature(method).parameters.values())[1:]
+        places = [one.name for one in takes if one.kind is one.POSITIONAL_OR_KEYWORD]
+        required = [one.name for one in takes if one.default is one.empty]
+
+        @wraps(method)
+        def checked(*given: _P.args, **named: _P.kwargs) -> _R:
+            check_known(what, named, [one.name for one in takes], TABLES)
+            take_places(f"A {what}", places, required, given[1:], named)
+            return method(*given, **named)
+
+        return checked
+
+    return decorate

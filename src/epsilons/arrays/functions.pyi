@@ -1,11 +1,12 @@
 """The functions on arrays. Written by `make signatures`: change the catalogue, not this file."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.plan import Plan
 from epsilons.release import Release
+from epsilons.statistics.entry import Bounds
 
 Mechanism = (
     Literal[
@@ -41,6 +42,46 @@ Statistic = (
     | str
 )
 
+class SharedOptions(TypedDict, total=False):
+    """Options of every question, with their defaults."""
+
+    mechanism: Mechanism  # "auto"
+    threshold: float | Literal["best", "max", "mean"] | None  # None
+    rescale: bool | None  # None
+    assume: Literal["unrelated", "nothing"]  # "unrelated"
+    spread: float | None  # None
+    density: float | None  # None
+    location: float | None  # None
+    privacy: Literal["personalized", "individual", "group"]  # "personalized"
+    scale: Literal["tight", "paper"] | None  # None
+    gamma: int | None  # None
+    inside: Literal["minimum", "threshold", "sample"] | None  # None
+    entropy: Entropy | None  # None
+
+class Options(SharedOptions, total=False):
+    """Options of questions on arrays."""
+
+    neighbors: Literal["absent", "replace"]  # "absent"
+    group_epsilons: Sequence[float] | None  # None
+    share: float  # 1.0
+
+class PlanOptions(Options, total=False):
+    """Plans take what their statistic takes."""
+
+    error: float | None  # None
+    people: int | None  # None
+    bounds: Bounds  # None
+    step: float | None  # None
+    q: float
+    k: int  # 2
+    edges: Sequence[float] | None  # None
+    categories: Sequence[Hashable] | None  # None
+    outside: Literal["drop", "clip"]  # "drop"
+    bounds_X: Any  # None
+    bounds_y: Bounds  # None
+    features: Sequence[str] | None  # None
+    classes: Sequence[Any]  # (0, 1)
+
 __all__ = [
     "count",
     "histogram",
@@ -57,200 +98,36 @@ __all__ = [
     "variance",
 ]
 
-def count(
-    values: Any,
-    epsilons: Any = None,
-    *,
-    mechanism: Mechanism = "auto",
-    threshold: float | Literal["best", "max", "mean"] | None = None,
-    rescale: bool | None = None,
-    neighbors: Literal["absent", "replace"] = "absent",
-    assume: Literal["unrelated", "nothing"] = "unrelated",
-    spread: float | None = None,
-    density: float | None = None,
-    location: float | None = None,
-    privacy: Literal["personalized", "individual", "group"] = "personalized",
-    group_epsilons: Sequence[float] | None = None,
-    scale: Literal["tight", "paper"] | None = None,
-    gamma: int | None = None,
-    inside: Literal["minimum", "threshold", "sample"] | None = None,
-    share: float = 1.0,
-    entropy: Entropy | None = None,
-) -> Release: ...
-def sum(
-    values: Any,
-    epsilons: Any = None,
-    *,
-    bounds: tuple[float, float] | None = None,
-    mechanism: Mechanism = "auto",
-    threshold: float | Literal["best", "max", "mean"] | None = None,
-    rescale: bool | None = None,
-    neighbors: Literal["absent", "replace"] = "absent",
-    assume: Literal["unrelated", "nothing"] = "unrelated",
-    spread: float | None = None,
-    density: float | None = None,
-    location: float | None = None,
-    privacy: Literal["personalized", "individual", "group"] = "personalized",
-    group_epsilons: Sequence[float] | None = None,
-    scale: Literal["tight", "paper"] | None = None,
-    gamma: int | None = None,
-    inside: Literal["minimum", "threshold", "sample"] | None = None,
-    share: float = 1.0,
-    entropy: Entropy | None = None,
-) -> Release: ...
-def mean(
-    values: Any,
-    epsilons: Any = None,
-    *,
-    bounds: tuple[float, float] | None = None,
-    mechanism: Mechanism = "auto",
-    threshold: float | Literal["best", "max", "mean"] | None = None,
-    rescale: bool | None = None,
-    neighbors: Literal["absent", "replace"] = "absent",
-    assume: Literal["unrelated", "nothing"] = "unrelated",
-    spread: float | None = None,
-    density: float | None = None,
-    location: float | None = None,
-    privacy: Literal["personalized", "individual", "group"] = "personalized",
-    group_epsilons: Sequence[float] | None = None,
-    scale: Literal["tight", "paper"] | None = None,
-    gamma: int | None = None,
-    inside: Literal["minimum", "threshold", "sample"] | None = None,
-    share: float = 1.0,
-    entropy: Entropy | None = None,
-) -> Release: ...
-def variance(
-    values: Any,
-    epsilons: Any = None,
-    *,
-    bounds: tuple[float, float] | None = None,
-    mechanism: Mechanism = "auto",
-    threshold: float | Literal["best", "max", "mean"] | None = None,
-    rescale: bool | None = None,
-    neighbors: Literal["absent", "replace"] = "absent",
-    assume: Literal["unrelated", "nothing"] = "unrelated",
-    spread: float | None = None,
-    density: float | None = None,
-    location: float | None = None,
-    privacy: Literal["personalized", "individual", "group"] = "personalized",
-    group_epsilons: Sequence[float] | None = None,
-    scale: Literal["tight", "paper"] | None = None,
-    gamma: int | None = None,
-    inside: Literal["minimum", "threshold", "sample"] | None = None,
-    share: float = 1.0,
-    entropy: Entropy | None = None,
-) -> Release: ...
+def count(values: Any, epsilons: Any = None, **options: Unpack[Options]) -> Release: ...
+def sum(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release: ...
+def mean(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release: ...
+def variance(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release: ...
 def median(
-    values: Any,
-    epsilons: Any = None,
-    *,
-    bounds: tuple[float, float] | None = None,
-    step: float | None = None,
-    mechanism: Mechanism = "auto",
-    threshold: float | Literal["best", "max", "mean"] | None = None,
-    rescale: bool | None = None,
-    neighbors: Literal["absent", "replace"] = "absent",
-    assume: Literal["unrelated", "nothing"] = "unrelated",
-    spread: float | None = None,
-    density: float | None = None,
-    location: float | None = None,
-    privacy: Literal["personalized", "individual", "group"] = "personalized",
-    group_epsilons: Sequence[float] | None = None,
-    scale: Literal["tight", "paper"] | None = None,
-    gamma: int | None = None,
-    inside: Literal["minimum", "threshold", "sample"] | None = None,
-    share: float = 1.0,
-    entropy: Entropy | None = None,
+    values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
 ) -> Release: ...
 def quantile(
     values: Any,
     epsilons: Any,
     q: float,
     *,
-    bounds: tuple[float, float] | None = None,
+    bounds: Bounds = None,
     step: float | None = None,
-    mechanism: Mechanism = "auto",
-    threshold: float | Literal["best", "max", "mean"] | None = None,
-    rescale: bool | None = None,
-    neighbors: Literal["absent", "replace"] = "absent",
-    assume: Literal["unrelated", "nothing"] = "unrelated",
-    spread: float | None = None,
-    density: float | None = None,
-    location: float | None = None,
-    privacy: Literal["personalized", "individual", "group"] = "personalized",
-    group_epsilons: Sequence[float] | None = None,
-    scale: Literal["tight", "paper"] | None = None,
-    gamma: int | None = None,
-    inside: Literal["minimum", "threshold", "sample"] | None = None,
-    share: float = 1.0,
-    entropy: Entropy | None = None,
+    **options: Unpack[Options],
 ) -> Release: ...
 def min(
-    values: Any,
-    epsilons: Any = None,
-    *,
-    bounds: tuple[float, float] | None = None,
-    step: float | None = None,
-    mechanism: Mechanism = "auto",
-    threshold: float | Literal["best", "max", "mean"] | None = None,
-    rescale: bool | None = None,
-    neighbors: Literal["absent", "replace"] = "absent",
-    assume: Literal["unrelated", "nothing"] = "unrelated",
-    spread: float | None = None,
-    density: float | None = None,
-    location: float | None = None,
-    privacy: Literal["personalized", "individual", "group"] = "personalized",
-    group_epsilons: Sequence[float] | None = None,
-    scale: Literal["tight", "paper"] | None = None,
-    gamma: int | None = None,
-    inside: Literal["minimum", "threshold", "sample"] | None = None,
-    share: float = 1.0,
-    entropy: Entropy | None = None,
+    values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
 ) -> Release: ...
 def max(
-    values: Any,
-    epsilons: Any = None,
-    *,
-    bounds: tuple[float, float] | None = None,
-    step: float | None = None,
-    mechanism: Mechanism = "auto",
-    threshold: float | Literal["best", "max", "mean"] | None = None,
-    rescale: bool | None = None,
-    neighbors: Literal["absent", "replace"] = "absent",
-    assume: Literal["unrelated", "nothing"] = "unrelated",
-    spread: float | None = None,
-    density: float | None = None,
-    location: float | None = None,
-    privacy: Literal["personalized", "individual", "group"] = "personalized",
-    group_epsilons: Sequence[float] | None = None,
-    scale: Literal["tight", "paper"] | None = None,
-    gamma: int | None = None,
-    inside: Literal["minimum", "threshold", "sample"] | None = None,
-    share: float = 1.0,
-    entropy: Entropy | None = None,
+    values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
 ) -> Release: ...
 def kth_largest(
     values: Any,
     epsilons: Any = None,
     k: int = 2,
     *,
-    bounds: tuple[float, float] | None = None,
+    bounds: Bounds = None,
     step: float | None = None,
-    mechanism: Mechanism = "auto",
-    threshold: float | Literal["best", "max", "mean"] | None = None,
-    rescale: bool | None = None,
-    neighbors: Literal["absent", "replace"] = "absent",
-    assume: Literal["unrelated", "nothing"] = "unrelated",
-    spread: float | None = None,
-    density: float | None = None,
-    location: float | None = None,
-    privacy: Literal["personalized", "individual", "group"] = "personalized",
-    group_epsilons: Sequence[float] | None = None,
-    scale: Literal["tight", "paper"] | None = None,
-    gamma: int | None = None,
-    inside: Literal["minimum", "threshold", "sample"] | None = None,
-    share: float = 1.0,
-    entropy: Entropy | None = None,
+    **options: Unpack[Options],
 ) -> Release: ...
 def histogram(
     values: Any,
@@ -259,21 +136,7 @@ def histogram(
     edges: Sequence[float] | None = None,
     categories: Sequence[Hashable] | None = None,
     outside: Literal["drop", "clip"] = "drop",
-    mechanism: Mechanism = "auto",
-    threshold: float | Literal["best", "max", "mean"] | None = None,
-    rescale: bool | None = None,
-    neighbors: Literal["absent", "replace"] = "absent",
-    assume: Literal["unrelated", "nothing"] = "unrelated",
-    spread: float | None = None,
-    density: float | None = None,
-    location: float | None = None,
-    privacy: Literal["personalized", "individual", "group"] = "personalized",
-    group_epsilons: Sequence[float] | None = None,
-    scale: Literal["tight", "paper"] | None = None,
-    gamma: int | None = None,
-    inside: Literal["minimum", "threshold", "sample"] | None = None,
-    share: float = 1.0,
-    entropy: Entropy | None = None,
+    **options: Unpack[Options],
 ) -> Release: ...
 def linear_regression(
     X: Any,
@@ -281,23 +144,9 @@ def linear_regression(
     epsilons: Any = None,
     *,
     bounds_X: Any = None,
-    bounds_y: tuple[float, float] | None = None,
+    bounds_y: Bounds = None,
     features: Sequence[str] | None = None,
-    mechanism: Mechanism = "auto",
-    threshold: float | Literal["best", "max", "mean"] | None = None,
-    rescale: bool | None = None,
-    neighbors: Literal["absent", "replace"] = "absent",
-    assume: Literal["unrelated", "nothing"] = "unrelated",
-    spread: float | None = None,
-    density: float | None = None,
-    location: float | None = None,
-    privacy: Literal["personalized", "individual", "group"] = "personalized",
-    group_epsilons: Sequence[float] | None = None,
-    scale: Literal["tight", "paper"] | None = None,
-    gamma: int | None = None,
-    inside: Literal["minimum", "threshold", "sample"] | None = None,
-    share: float = 1.0,
-    entropy: Entropy | None = None,
+    **options: Unpack[Options],
 ) -> Release: ...
 def logistic_regression(
     X: Any,
@@ -307,42 +156,6 @@ def logistic_regression(
     bounds_X: Any = None,
     classes: Sequence[Any] = (0, 1),
     features: Sequence[str] | None = None,
-    mechanism: Mechanism = "auto",
-    threshold: float | Literal["best", "max", "mean"] | None = None,
-    rescale: bool | None = None,
-    neighbors: Literal["absent", "replace"] = "absent",
-    assume: Literal["unrelated", "nothing"] = "unrelated",
-    spread: float | None = None,
-    density: float | None = None,
-    location: float | None = None,
-    privacy: Literal["personalized", "individual", "group"] = "personalized",
-    group_epsilons: Sequence[float] | None = None,
-    scale: Literal["tight", "paper"] | None = None,
-    gamma: int | None = None,
-    inside: Literal["minimum", "threshold", "sample"] | None = None,
-    share: float = 1.0,
-    entropy: Entropy | None = None,
+    **options: Unpack[Options],
 ) -> Release: ...
-def plan(
-    statistic: Statistic,
-    epsilons: Any = None,
-    *,
-    mechanism: Mechanism = "auto",
-    threshold: float | Literal["best", "max", "mean"] | None = None,
-    rescale: bool | None = None,
-    neighbors: Literal["absent", "replace"] = "absent",
-    assume: Literal["unrelated", "nothing"] = "unrelated",
-    spread: float | None = None,
-    density: float | None = None,
-    location: float | None = None,
-    privacy: Literal["personalized", "individual", "group"] = "personalized",
-    group_epsilons: Sequence[float] | None = None,
-    scale: Literal["tight", "paper"] | None = None,
-    gamma: int | None = None,
-    inside: Literal["minimum", "threshold", "sample"] | None = None,
-    share: float = 1.0,
-    entropy: Entropy | None = None,
-    error: float | None = None,
-    people: int | None = None,
-    **arguments: Any,
-) -> Plan: ...
+def plan(statistic: Statistic, epsilons: Any = None, **options: Unpack[PlanOptions]) -> Plan: ...

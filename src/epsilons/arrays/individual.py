@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilons.arguments import LARGEST, check_entropy, check_unbounded_step, exact
+from epsilons.arguments import LARGEST_NUMBER, check_entropy, check_unbounded_step, exact
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.guarantee import NANO
 from epsilons.noise.entropy import Entropy, system
@@ -76,7 +76,7 @@ def _number(compute: Callable[[], Any]) -> float:
         number = math.nan
     if not math.isfinite(number):
         raise DataError("The function did not give a finite number.", rule=_HIDDEN)
-    return min(max(number, -LARGEST), LARGEST)
+    return min(max(number, -LARGEST_NUMBER), LARGEST_NUMBER)
 
 
 def _numbers(compute: Callable[[], Any], people: int) -> Any:
@@ -89,4 +89,4 @@ def _numbers(compute: Callable[[], Any], people: int) -> Any:
     if not fine:
         what = "The sensitivity did not give finite numbers from 0 on, one for all or one per person."
         raise DataError(what, rule=_HIDDEN)
-    return np.minimum(reach, 2 * LARGEST)  # no two answers are farther apart
+    return np.minimum(reach, 2 * LARGEST_NUMBER)  # no two answers are farther apart

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from epsilons.display import html_table, show, show_key, text_table
@@ -41,10 +41,9 @@ class Answers(Mapping[str, Release]):
             return [{name: release.value for name, release in self._releases.items()}]
         rows = []
         for key in self._keys():
-            parts: tuple[Hashable, ...] = key if isinstance(key, tuple) and len(self.key_names) > 1 else (key,)
-            row = dict(zip(self.key_names, parts, strict=True))
-            row |= {name: release.value[key] for name, release in self._releases.items()}
-            rows.append(row)
+            parts = key if isinstance(key, tuple) and len(self.key_names) > 1 else (key,)
+            answers = {name: release.value[key] for name, release in self._releases.items()}
+            rows.append({**dict(zip(self.key_names, parts, strict=True)), **answers})
         return rows
 
     def _keys(self) -> list[Any]:
@@ -66,7 +65,7 @@ class Answers(Mapping[str, Release]):
         return pa.Table.from_pylist(self.rows())
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The same as a pandas frame."""
+        """One row per group, as a pandas frame."""
         return self.to_arrow().to_pandas()
 
     def to_dict(self) -> dict[str, Any]:
@@ -83,7 +82,9 @@ class Answers(Mapping[str, Release]):
         for key, row in zip(self._keys() if self.grouped else [None], self.rows(), strict=True):
             cells = [show_key(row[name]) for name in self.key_names] if self.grouped else []
             for name, bar in bars.items():
-                cells += [_cell(row[name]), show_interval(bar.get(key) if isinstance(bar, dict) else bar)]
+                value, interval = row[name], bar.get(key) if isinstance(bar, dict) else bar
+                number = isinstance(value, (int, float)) and not isinstance(value, bool)
+                cells += [show(value) if number else show_key(value), show_interval(interval)]
             rows.append(cells)
         return head, rows
 
@@ -111,7 +112,3 @@ def interval_of(release: Release) -> Any:
 def show_interval(interval: tuple[float, float] | None) -> str:
     """`12.99 to 27.45`, or a dash."""
     return "–" if interval is None else f"{show(interval[0])} to {show(interval[1])}"
-
-
-def _cell(value: Any) -> str:
-    return show(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else show_key(value)

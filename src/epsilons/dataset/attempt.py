@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from functools import cached_property
+from typing import Any, Generic, TypeVar
 
-from epsilons.arguments import AskOptions
-from epsilons.dataset.people import TablePeople
-from epsilons.dataset.preparation import Preparation
-from epsilons.dataset.question import TableQuestion, Terms, question_key
+from epsilons.arguments.reading import AskOptions
+from epsilons.dataset.facts import TableFacts
+from epsilons.dataset.people import Preparation, TablePeople
+from epsilons.dataset.question import TableQuestion, question_key
 from epsilons.dataset.registry import Registry
 from epsilons.errors import BudgetExceeded, PlanError
 from epsilons.ledger.values import Cohort, allowance, list_active
@@ -32,73 +33,69 @@ _LEAST_SHARE = Fraction(1, 10**15)
 
 
 class TooSmallShareError(PlanError):
-    """It would charge nobody anything."""
+    """It would charge nothing."""
 
 
 class NothingToPlanError(PlanError):
     """Everyone is public, so there is nothing to choose and nothing to charge."""
 
 
-class Attempt:
-    """A question, and the table and ledger that it is put to."""
+Asked = TypeVar("Asked")
 
-    def __init__(
-        self,
-        asked: TableQuestion,
-        terms: Terms,
-        version: str,
-        registry: Registry,
-        preparation: Preparation,
-        planned: Plan | None = None,
-    ) -> None:
-        self.asked = asked
-        self.terms = terms
-        self.version = version
-        self.registry = registry
-        self.preparation = preparation
-        #: What the caller saw before and wants to get.
-        self.planned = planned
-        self._cohorts: Sequence[Cohort] = ()
+
+@dataclass(eq=False)
+class Attempt(Generic[Asked]):
+    """What is asked, and the table and ledger that it is put to."""
+
+    asked: Asked
+    facts: TableFacts
+    version: str
+    registry: Registry
+    preparation: Preparation
+    #: What the caller saw before and wants to get.
+    planned: Plan | None = None
+
+    @cached_property
+    def cohorts(self) -> Sequence[Cohort]:
+        """Who stands where; read once, since a charge is refused when that has changed."""
+        return self.registry.ledger.cohorts()
+
+    def key(self, identity: Mapping[str, Any], options: AskOptions, fresh: bool) -> bytes:
+        """The digest that the ledger knows the question by."""
+        return question_key(self.facts, self.version, self.preparation.epoch, identity, options.identity(), fresh)
+
+
+class QuestionAttempt(Attempt[TableQuestion]):
+    """One attempt at a statistic."""
 
     def release(self) -> Release:
         """The stored answer, or a new one. StalePlanError: plan again, nothing was charged."""
         asked, options = self.asked, self.asked.options
         request = Request(
-            self._key(asked.identity(), options, options.fresh),
+            self.key(asked.identity(), options, options.fresh),
             self.preparation.epoch,
             asked.question.statistic.name,
-            asked.words,
+            asked.describe(),
             options.privacy != "personalized",
             options.analyst,
         )
         return pass_through(self.registry.ledger, request, self.plan, self.resume, self.read)
 
-    def _key(self, identity: Mapping[str, Any], options: AskOptions, fresh: bool) -> bytes:
-        return question_key(self.terms, self.version, self.preparation.epoch, identity, options.identity(), fresh)
-
-    def cohorts(self) -> Sequence[Cohort]:
-        """Who stands where now; kept for resuming, since a charge is refused when that has changed."""
-        self._cohorts = self.registry.ledger.cohorts()
-        return self._cohorts
-
     def plan(self) -> Sketch:
         """From public facts: how much everybody may be charged, and the mechanism that uses it."""
         options = self.asked.options
-        _, spendable = spendable_for(self.asked.question, options, self.cohorts(), self.registry)
+        _, spendable = spendable_for(self.asked.question, options, self.cohorts, self.registry)
         if self.asked.question.statistic.scope is None:
             self.asked.question.statistic.check_people(spendable.levels)
         if self.planned is not None and self.planned.levels != spendable.levels:
-            raise PlanError(
-                "What people have left has changed since this plan was made.",
-                rule="A row of a plan gives what it shows, or nothing; nothing was charged.",
-                suggest="plan again, and ask then",
-            )
+            rule = "A row of a plan gives what it shows, or nothing; nothing was charged."
+            hint = "plan again, and ask then"
+            raise PlanError("What people have left has changed since this plan was made.", rule=rule, suggest=hint)
         return sketch_of(self.asked.question, options.mechanism, Settings(**options.settings), spendable)
 
     def resume(self, text: str) -> Sketch:
         """The plan that was charged, out of the ledger."""
-        cohorts = self._cohorts or self.registry.ledger.cohorts()
-        return Sketch.from_text(text, self.asked.question, cohorts, self.registry.names)
+        return Sketch.from_text(text, self.asked.question, self.cohorts, self.registry.names)
 
     def read(self, sketch: Sketch) -> Release:
         """The only step that sees data."""

@@ -6,7 +6,7 @@
         print(ask.plan())
     print(wage.value, old.value)
 
-Everybody's share is split (see `splitting.split`) by the grants alone, so that the same batch is known again later.
+Everybody's share is split (see `split_share`) by the grants alone, so that the same batch is known again later.
 Where less than the share is left, what is left is split alike: no question takes what another was promised.
 """
 
@@ -17,42 +17,43 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cache
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
 
-from epsilons.arguments import BATCHES, QUERIES, check_share, options_of, unknown_argument
-from epsilons.arguments.reading import Call, read_call
+from epsilons.arguments.checks import check_share
+from epsilons.arguments.options import BATCHES, QUERIES, options_of
+from epsilons.arguments.reading import Call, check_known, read_call
 from epsilons.calls import query_signature
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.attempt import NothingToPlanError
-from epsilons.dataset.description import Level
+from epsilons.dataset.facts import Level, TableFacts
 from epsilons.dataset.methods import BatchQuestions
-from epsilons.dataset.question import Terms
-from epsilons.dataset.splitting import split
 from epsilons.display import html_table, show, text_table
-from epsilons.errors import PlanError
+from epsilons.errors import Argument, PlanError, Text
 from epsilons.release import Release
 from epsilons.statistics.catalogue import CATALOGUE, find_statistic
-from epsilons.statistics.entry import Entry
 
 if TYPE_CHECKING:
     from epsilons.dataset.table import Dataset
 
 _HEAD = ("question", "share", "error", "mechanism")
-
-
-#: Asks a question with its share of every grant, but at most a part of what is left.
-_Ask = Callable[[Fraction, Fraction], Release]
+#: What a query says itself.
+_INSTEAD: dict[str, Text] = {
+    "where": "WHERE in the query",
+    "by": "GROUP BY in the query",
+    "error": Argument("share", 0.2),
+}
 
 
 class Pending:
     """A question of a batch. After the batch it is its release: `.value`, `.error`, `.interval()` and the rest."""
 
-    def __init__(self, name: str, words: str, ask: _Ask, groups: tuple[str, ...] = ()) -> None:
+    def __init__(self, name: str, people: Dataset, call: Call) -> None:
         self.name = name
-        self.words = words
-        self.groups = groups
-        self._ask = ask
+        # The keys of a histogram are groups and bins, which is no row of a table by groups.
+        self.groups = () if call.entry.name == "histogram" else tuple(call.options.by or ())
+        self._people, self._call = people, call
         self._release: Release | None = None
         self._dropped = False
 
@@ -62,20 +63,24 @@ class Pending:
         if self._release is None and self._dropped:
             raise PlanError("This question was never asked.", rule="Its batch failed before; nothing was charged.")
         if self._release is None:
-            raise PlanError(
-                "This question has not been asked yet.",
-                rule="The questions of a batch are asked together, at the end of its block.",
-                suggest="look at it after the with block",
-            )
+            rule = "The questions of a batch are asked together, at the end of its block."
+            hint = "look at it after the with block"
+            raise PlanError("This question has not been asked yet.", rule=rule, suggest=hint)
         return self._release
 
-    def answer(self, share: Fraction, part: Fraction) -> None:
-        """Ask it, with its share of every grant, but at most this part of what is left."""
-        self._release = self._ask(share, part)
+    def _ask(self, share: Fraction, part: Fraction) -> None:
+        """With its share of every grant, but at most this part of what is left."""
+        self._release = self._people._ask(replace(self._call, options=self._call.options.at(share, part)))
 
-    def drop(self) -> None:
-        """It will not be asked."""
-        self._dropped = True
+    def _predict(self, share: Fraction, whole: Fraction, unspent: bool = False) -> BatchRow:
+        """What to expect at a share of the batch's whole: of what is left, or as if nothing had been spent."""
+        options = self._call.options.at(share, share / whole, unspent=unspent)
+        try:
+            best = self._people._plan(replace(self._call, options=options))[options.mechanism]
+        except NothingToPlanError:
+            return BatchRow(self.name, float(share), 0.0, "exact", {})
+        error = best.judged_by(options.assume)
+        return BatchRow(self.name, float(share), None if math.isinf(error) else error, best.mechanism, best.charges)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -83,9 +88,19 @@ class Pending:
         return getattr(self.release, name)
 
     def __str__(self) -> str:
-        return f"{self.words} (not asked yet)" if self._release is None else str(self._release)
+        return f"{_describe(self._call)} (not asked yet)" if self._release is None else str(self._release)
 
     __repr__ = __str__
+
+
+def _describe(call: Call) -> str:
+    """A question as a plan shows it: enough to tell it from the others."""
+    parts = [call.entry.name, *([] if call.column is None else [str(call.column)])]
+    parts += [f"{name}={call.own[name]}" for name in ("q", "k") if name in call.given]
+    parts += [f"on {', '.join(map(str, call.own['features']))}"] if call.entry.model else []
+    parts += [f"by {', '.join(map(str, call.options.by))}"] if call.options.by else []
+    parts += [f"where {call.options.where}"] if call.options.where else []
+    return " ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -94,13 +109,14 @@ class BatchRow:
 
     question: str
     share: float
+    #: None where it cannot be known.
     error: float | None
     mechanism: str
     charges: Mapping[float, float]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
-        return {**self.__dict__, "charges": _finite(self.charges)}
+        return {**self.__dict__, "charges": _list_finite(self.charges)}
 
 
 @dataclass(frozen=True)
@@ -123,122 +139,85 @@ class BatchPlan:
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON; public people pay nothing and are left out of the charges."""
         rows = [row.to_dict() for row in self.rows]
-        return {"share": self.share, "rows": rows, "charges": _finite(self.charges)}
+        return {"share": self.share, "rows": rows, "charges": _list_finite(self.charges)}
 
-    def _title(self) -> str:
+    def _show(self) -> tuple[str, list[tuple[str, ...]], list[str]]:
+        """(title, cells, notes)."""
         number = "1 question" if len(self.rows) == 1 else f"{len(self.rows)} questions"
-        return f"Plan for {number}, share {self.share:.4g} in all"
-
-    def _cells(self) -> list[tuple[str, ...]]:
-        return [(row.question, f"{row.share:.4g}", show(row.error), row.mechanism) for row in self.rows]
-
-    def _notes(self) -> list[str]:
-        return [
+        notes = [
             f"  {level.name}: charges {show(self.charges[level.epsilon])}, "
             f"leaves {show(round(level.left - self.charges[level.epsilon], 9))} of {show(level.epsilon)}"
             for level in self.levels
             if level.left is not None
         ]
+        cells: list[tuple[str, ...]] = [
+            (row.question, f"{row.share:.4g}", show(row.error), row.mechanism) for row in self.rows
+        ]
+        return f"Plan for {number}, share {self.share:.4g} in all", cells, notes
 
     def __str__(self) -> str:
-        return "\n".join([self._title(), "", text_table(_HEAD, self._cells()), "", *self._notes()])
+        title, cells, notes = self._show()
+        return "\n".join([title, "", text_table(_HEAD, cells), "", *notes])
 
     def _repr_html_(self) -> str:
-        return html_table(self._title(), _HEAD, self._cells(), self._notes())
+        title, cells, notes = self._show()
+        return html_table(title, _HEAD, cells, notes)
 
 
-def _finite(charges: Mapping[float, float]) -> list[list[float]]:
+def _list_finite(charges: Mapping[float, float]) -> list[list[float]]:
     return [[granted, spent] for granted, spent in charges.items() if math.isfinite(granted)]
-
-
-class Expected(NamedTuple):
-    """What a question would do at a share."""
-
-    error: float
-    mechanism: str
-    charges: Mapping[float, float]
 
 
 class Batch(BatchQuestions):
     """Collects questions; asks them all at the end of its block, or none if the block fails."""
 
-    def __init__(self, people: Dataset, share: Any, terms: Terms) -> None:
-        self._people = people
-        self._terms = terms
-        self._share = check_share(share)
+    def __init__(self, people: Dataset, share: Any, facts: TableFacts) -> None:
+        self._people, self._facts, self._share = people, facts, check_share(share)
         #: Questions that differ, in the order in which they were noted; each may be wanted under several names.
-        self._asked: dict[Hashable, _Question] = {}
+        self._asked: dict[Hashable, list[Pending]] = {}
         self._over = False
 
     def __enter__(self) -> Batch:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
         if kind is None:
             self.ask()
             return
         self._over = True
         for pending in self:
-            pending.drop()
+            pending._dropped = True
 
     def __getattr__(self, statistic: str) -> Any:
         raise AttributeError(f"a batch has no {statistic!r}; it has {', '.join(sorted([*CATALOGUE, 'sql']))}")
 
     def add(self, statistic: str, *arguments: Any, **options: Any) -> Pending:
         """Note a question down by the name of its statistic; `name=` is what its answer is called."""
-        return self._note(find_statistic(statistic), arguments, options)
+        return self._ask(read_call(find_statistic(statistic), BATCHES, arguments, options))
 
-    def _note(self, entry: Entry, arguments: Sequence[Any], options: Mapping[str, Any]) -> Pending:
+    def _ask(self, call: Call) -> Pending:
         """Note a question down; whatever is wrong with it shows now, not when others have been charged."""
         if self._over:
-            raise PlanError("This batch is over.", suggest="with people.batch(share=0.2) as ask: ...")
-        if "share" in options or "error" in options:
-            raise PlanError(
-                "A question of a batch has no share of its own.",
-                rule="The batch splits one share among its questions.",
-                suggest="people.batch(share=0.2)",
-            )
-        call = read_call(entry, BATCHES, arguments, options)
-
-        def ask(share: Fraction, part: Fraction) -> Release:
-            return self._people._ask(replace(call, options=call.options.at(share, part)))
-
-        def predict(share: Fraction, unspent: bool = False) -> Expected:
-            options = call.options.at(share, share / self._share, unspent=unspent)
-            try:
-                plan = self._people._plan(replace(call, options=options))
-            except NothingToPlanError:
-                return Expected(0.0, "exact", {})
-            best = plan[options.mechanism]
-            return Expected(best.judged_by(options.assume), best.mechanism, best.charges)
-
-        predict(self._share, unspent=True)
-        words = _in_words(call)
-        # The keys of a histogram are groups and bins, which is no row of a table by groups.
-        groups = () if call.entry.name == "histogram" else tuple(call.options.by or ())
-        pending = Pending(self._called(call.data["name"], words), words, ask, groups)
-        # The same question is asked once; a fresh one is never the same.
-        same = len(self._asked) if call.options.fresh else self._identity(call)
-        self._asked.setdefault(same, _Question(predict, [])).wanted.append(pending)
+            raise PlanError("This batch is over.", suggest="a new batch")
+        asked = self._people._parse(call)
+        pending = Pending(self._name(call), self._people, call)
+        pending._predict(self._share, self._share, unspent=True)
+        # The same question, however its arguments are spelled, is asked once; a fresh one is never the same.
+        same: Hashable = len(self._asked)
+        if not call.options.fresh:
+            same = json.dumps([asked.identity(), call.options.identity()], sort_keys=True)
+        self._asked.setdefault(same, []).append(pending)
         return pending
 
-    def _identity(self, call: Call) -> str:
-        """The same for the same question, however its arguments are spelled."""
-        return json.dumps([self._people._parse(call).identity(), call.options.identity()], sort_keys=True)
-
-    def _called(self, name: str | None, words: str) -> str:
+    def _name(self, call: Call) -> str:
         """A name of its own for every question: answers are found by it."""
-        taken = {pending.name for pending in self}
+        taken, name, described = {pending.name for pending in self}, call.data["name"], _describe(call)
         if name is not None and name in taken:
-            raise PlanError(
-                f"Two answers are called {name!r}.", rule="Answers go by name.", suggest="AVG(wage) AS average"
-            )
-        if name is not None:
-            return name
-        numbered = (f"{words} ({n})" for n in range(2, len(taken) + 2))
-        return words if words not in taken else next(one for one in numbered if one not in taken)
+            hint = ("another ", Argument("name"))
+            raise PlanError(f"Two answers are called {name!r}.", rule="Answers go by name.", suggest=hint)
+        numbered = (f"{described} ({n})" for n in range(2, len(taken) + 2))
+        free = (one for one in (described, *numbered) if one not in taken)
+        return next(free) if name is None else str(name)
 
     def sql(
         self,
@@ -251,19 +230,22 @@ class Batch(BatchQuestions):
         """Note down every aggregate of a query, with the arguments of `people.sql` but its share."""
         from epsilons.dataset.sql import read_query
 
-        for name, given in (("bounds", bounds), ("keys", keys)):
+        examples = {"bounds": (bounds, {"wage": (0, 100)}), "keys": (keys, {"region": ["north", "south"]})}
+        for name, (given, example) in examples.items():
             if given is not None and not isinstance(given, Mapping):
-                hint = 'bounds={"wage": (0, 100)}' if name == "bounds" else 'keys={"region": ["north", "south"]}'
-                raise PlanError(f"A query's {name} go by column.", suggest=hint)
-        for name, instead in (("where", "WHERE in the query"), ("by", "GROUP BY in the query"), ("error", "share=0.2")):
+                raise PlanError(f"A query's {name} go by column.", suggest=Argument(name, example))
+        elsewhere: dict[str, Text] = {
+            "where": "WHERE in the query",
+            "by": "GROUP BY in the query",
+            "error": Argument("share", 0.2),
+        }
+        for name, instead in elsewhere.items():
             if name in options:
                 raise PlanError(f"A query takes no {name!r}.", suggest=instead)
-        for name in options:
-            if name not in options_of(QUERIES):
-                raise unknown_argument("query", name, ("bounds", "keys", *options_of(QUERIES)), QUERIES)
-        schema = self._terms.schema
-        wanted = read_query(query, schema, self._terms.person)
-        known = {**self._terms.bounds, **{schema.find(name).name: pair for name, pair in (bounds or {}).items()}}
+        check_known("query", options, ("bounds", "keys", *options_of(QUERIES)), QUERIES)
+        schema = self._facts.schema
+        wanted = read_query(query, schema, self._facts.person)
+        known = {**self._facts.bounds, **{schema.find(name).name: pair for name, pair in (bounds or {}).items()}}
         listed = {schema.find(name).name: values for name, values in (keys or {}).items()}
         return wanted.note_down(self, known, listed, options)
 
@@ -272,19 +254,26 @@ class Batch(BatchQuestions):
     def split(self) -> list[Fraction]:
         """Each question's part of the share; the same question twice has one."""
         if not self._asked:
-            raise PlanError("This batch has no questions.", suggest='ask.mean("wage", bounds=(0, 100))')
+            raise PlanError("This batch has no questions.", suggest="one question at least")
         if len(self._asked) == 1:
             return [self._share]
-        return split([question.error for question in self._asked.values()], self._share)
+        return split_share([self._error_of(pending) for pending, *_ in self._asked.values()], self._share)
+
+    def _error_of(self, pending: Pending) -> Error:
+        """By the grants alone: whatever was spent since, the same batch is split in the same way, and known again."""
+
+        def error(share: Fraction) -> float:
+            found = pending._predict(share, self._share, unspent=True).error
+            return math.inf if found is None else found
+
+        return error
 
     def plan(self) -> BatchPlan:
         """Who gets how much of the share, and the error to expect. Free."""
         rows = []
-        for question, share in zip(self._asked.values(), self.split(), strict=True):
-            error, mechanism, charges = question.predict(share)
-            known = None if math.isinf(error) else error
-            names = ", ".join(pending.name for pending in question.wanted)
-            rows.append(BatchRow(names, float(share), known, mechanism, charges))
+        for wanted, share in zip(self._asked.values(), self.split(), strict=True):
+            row = wanted[0]._predict(share, self._share)
+            rows.append(replace(row, question=", ".join(pending.name for pending in wanted)))
         return BatchPlan(float(self._share), tuple(rows), self._people.describe().levels)
 
     def ask(self) -> Answers:
@@ -292,38 +281,89 @@ class Batch(BatchQuestions):
         shares = self.split()
         self._over = True
         to_come = self._share
-        for question, share in zip(self._asked.values(), shares, strict=True):
-            for pending in question.wanted:
-                pending.answer(share, share / to_come)
+        for wanted, share in zip(self._asked.values(), shares, strict=True):
+            for pending in wanted:
+                pending._ask(share, share / to_come)
             to_come -= share
         groups = {pending.groups for pending in self}
         return Answers({pending.name: pending.release for pending in self}, groups.pop() if len(groups) == 1 else ())
 
     def __iter__(self) -> Iterator[Pending]:
-        return (pending for question in self._asked.values() for pending in question.wanted)
+        return (pending for wanted in self._asked.values() for pending in wanted)
 
 
-#: What is expected of a question at a share, of what is left or (True) as if nothing had been spent.
-_Predict = Callable[..., Expected]
+# Splitting a share, by public facts only ----------------------------------------------------------------------------
+
+#: How much more than with an equal part a question may err.
+WORST = 1.1
+#: Parts of an equal part that change hands, from large to small; and how often at most.
+_STEPS = tuple(Fraction(1, parts) for parts in (2, 4, 8, 16))
+_MOVES = 200
+#: Errors that agree in so many digits are the same.
+_DIGITS = 9
+
+#: The error that is expected of a question at a share; infinite where it cannot be known.
+Error = Callable[[Fraction], float]
 
 
-@dataclass(frozen=True)
-class _Question:
-    """What is expected of a question at a share, and everyone who waits for its answer."""
+def split_share(errors: Sequence[Error], share: Fraction) -> list[Fraction]:
+    """Each question's part of the share, split where the error is least. Depends on public facts alone.
 
-    predict: _Predict
-    wanted: list[Pending]
+    Questions have different units, so each error is measured against what the question would have with an equal part of
+    the share: r_i = error_i(s_i) / error_i(S/n). The split minimises the sum of r_i^2 over s_1 + ... + s_n = S, and no
+    r_i may pass 1.1: a question that hardly needs its part gives of it, and none starves for the others. Questions that
+    err alike get the same. The search begins with the equal split; errors need not be convex, so large steps are tried
+    before small ones.
+    """
+    equal = share / len(errors)
+    errors = [cache(error) for error in errors]
+    alike: dict[tuple[str, ...], _Group] = {}
+    for place, error in enumerate(errors):
+        kind = tuple(f"{error(part):.{_DIGITS}g}" for part in (equal / 2, equal, equal * 2))
+        alike.setdefault(kind, _Group(error, equal, equal, [])).places.append(place)
+    groups = list(alike.values())
+    for step in _STEPS:
+        for _ in range(_MOVES):
+            move = _best_move(groups, step * equal)
+            if move is None:
+                break
+            giver, taker, amount = move
+            giver.part -= amount / len(giver.places)
+            taker.part += amount / len(taker.places)
+    parts = {place: group.part for group in groups for place in group.places}
+    return [parts[place] for place in range(len(errors))]
 
-    def error(self, share: Fraction) -> float:
-        """By the grants alone: whatever was spent since, the same batch is split in the same way, and known again."""
-        return self.predict(share, True).error
+
+@dataclass
+class _Group:
+    """Questions that err alike, and the part of the share that each of them has."""
+
+    error: Error
+    equal: Fraction
+    part: Fraction
+    places: list[int]
+
+    def ratio(self, part: Fraction) -> float:
+        """The error against that of an equal part; where it cannot be known it falls as noise does, with the part."""
+        base = self.error(self.equal)
+        if base == 0:
+            return 0.0
+        return float(self.equal / part) if math.isinf(base) else self.error(part) / base
+
+    def change(self, by: Fraction) -> float:
+        """What the sum of squares gains or loses if each of them gets so much more."""
+        return len(self.places) * (self.ratio(self.part + by) ** 2 - self.ratio(self.part) ** 2)
 
 
-def _in_words(call: Call) -> str:
-    """A question as a plan shows it: enough to tell it from the others."""
-    words = [call.entry.name, *([] if call.column is None else [str(call.column)])]
-    words += [f"{name}={call.own[name]}" for name in ("q", "k") if name in call.given]
-    words += [f"on {', '.join(map(str, call.own['features']))}"] if call.entry.model else []
-    words += [f"by {', '.join(map(str, call.options.by))}"] if call.options.by else []
-    words += [f"where {call.options.where}"] if call.options.where else []
-    return " ".join(words)
+def _best_move(groups: Sequence[_Group], step: Fraction) -> tuple[_Group, _Group, Fraction] | None:
+    """Who should give how much to whom; None where nothing is gained by it."""
+    best, worth = None, -1e-9
+    for giver, taker in permutations(groups, 2):
+        amount = step * min(len(giver.places), len(taker.places))
+        less, more = amount / len(giver.places), amount / len(taker.places)
+        if giver.part <= less or giver.ratio(giver.part - less) > WORST:
+            continue
+        change = giver.change(-less) + taker.change(more)
+        if change < worth and taker.ratio(taker.part + more) <= WORST:
+            best, worth = (giver, taker, amount), change
+    return best

@@ -13,7 +13,7 @@
     [bounds]
     wage = [0, 100]
 
-Paths are relative to the file. Whatever is not known here is an error that names it.
+Paths are relative to the file. An unknown key is an error that names it.
 """
 
 from __future__ import annotations
@@ -25,77 +25,59 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from epsilons.arguments.checks import check_real, check_whole
 from epsilons.errors import DataError, PreferenceError
 from epsilons.preferences import PUBLIC, Preferences
 
-_TOP = {
-    "source", "table", "person", "rows_per_person", "neighbors", "ledger", "complete", "version", "engine",
-    "allow_individual", "types", "bounds", "preferences", "threads", "memory",
-}  # fmt: skip
-_PREFERENCES = {"column", "levels", "default", "file", "person", "types", "everyone"}
+#: Arguments of `Dataset` that are taken as they stand.
 _PLAIN = (
-    "rows_per_person",
-    "neighbors",
-    "complete",
-    "version",
-    "allow_individual",
-    "types",
-    "table",
-    "threads",
+    "person", "rows_per_person", "neighbors", "complete", "version", "allow_individual", "types", "table", "threads",
     "memory",
-)
+)  # fmt: skip
+_KEYS = {*_PLAIN, "source", "ledger", "engine", "bounds", "preferences"}
+_PREFERENCES = {"column", "levels", "default", "file", "person", "types", "everyone"}
 #: What an engine on a cluster finds by itself: an address with a scheme, or a table's name.
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/.*|(?!.*\.(parquet|pq)$)[^/]+", re.DOTALL)
 _MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
+_SOURCE = 'source = "wages.parquet"'
+_HINT = "epsilons init data.parquet writes such a file"
 
 
 def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The arguments of `Dataset` that a file stands for; nothing is opened but the file."""
+    """The arguments of `Dataset` that a file stands for; nothing is opened but the file.
+
+    What stands in it is the steward's own and may be quoted in messages.
+    """
     where = Path(path)
-    declared = read_declared(where)
-    _only(declared, _TOP, where.name)
+    declared = _read(where)
+    _check_keys(declared, _KEYS, where.name)
     for name in ("source", "person", "preferences"):
         if name not in declared:
-            raise DataError(
-                f"{where.name} has no {name!r}.", rule="Source, person and preferences are needed.", suggest=_HINT
-            )
+            rule = "Source, person and preferences are needed."
+            raise DataError(f"{where.name} has no {name!r}.", rule=rule, suggest=_HINT)
     here = where.resolve().parent
     arguments = {name: declared[name] for name in _PLAIN if name in declared}
-    local = declared.get("engine", "duckdb") == "duckdb"
-    arguments["source"] = _paths(declared["source"], here, local)
-    arguments["person"] = declared["person"]
-    arguments["preferences"] = _preferences(declared["preferences"], here)
-    arguments["ledger"] = _address(declared.get("ledger"), here)
-    arguments["bounds"] = {name: _pair(name, pair) for name, pair in _table(declared, "bounds").items()}
-    if local:
-        _check_there(arguments["source"], where.name)
-    else:
-        arguments["engine"] = declared["engine"]
-    _check_limits(declared)
+    engine = declared.get("engine", "duckdb")
+    arguments["source"] = _resolve(declared["source"], here, where.name, engine == "duckdb")
+    arguments["preferences"] = _read_preferences(declared["preferences"], here)
+    arguments["ledger"] = _resolve_ledger(declared.get("ledger"), here)
+    bounds = declared.get("bounds", {})
+    if not isinstance(bounds, Mapping):
+        raise DataError("'bounds' is not a table.", suggest="[bounds]")
+    arguments["bounds"] = {name: _read_pair(name, pair) for name, pair in bounds.items()}
+    if engine != "duckdb":
+        arguments["engine"] = engine
+    try:
+        check_whole(declared.get("threads", 1))
+    except TypeError:
+        raise DataError("The number of threads is not a whole number from 1 on.", suggest="threads = 2") from None
+    memory = declared.get("memory", "1GB")
+    if not isinstance(memory, str) or not _MEMORY.fullmatch(memory):
+        raise DataError("The memory is not an amount.", rule="A number and its unit.", suggest='memory = "2GB"')
     return arguments
 
 
-def _check_there(source: str | list[str], name: str) -> None:
-    """A path is the steward's own word, so the message may say which one leads nowhere."""
-    for path in [source] if isinstance(source, str) else source:
-        if not any(sign in path for sign in "*?[") and not os.path.exists(path):
-            raise DataError(
-                f"There is no file {path}.",
-                rule=f"Paths are relative to {name}.",
-                suggest='source = "wages.parquet"',
-            )
-
-
-def _check_limits(declared: Mapping[str, Any]) -> None:
-    threads, memory = declared.get("threads", 1), declared.get("memory", "1GB")
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise DataError("The number of threads is not a whole number from 1 on.", suggest="threads = 2")
-    if not isinstance(memory, str) or not _MEMORY.fullmatch(memory):
-        raise DataError("The memory is not an amount.", rule="A number and its unit.", suggest='memory = "2GB"')
-
-
-def read_declared(path: Path) -> dict[str, Any]:
-    """A file's contents, which are the steward's own words and may be quoted in messages."""
+def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -103,36 +85,30 @@ def read_declared(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError):
         raise DataError(f"{path} cannot be read.", rule="A dataset is declared in a TOML file.") from None
     except tomllib.TOMLDecodeError as error:
-        hint = "numbers begin with a digit (0.05), words stand in quotes; epsilons init data.parquet writes such a file"
+        hint = f"numbers begin with a digit (0.05), text stands in quotes; {_HINT}"
         raise DataError(f"{path.name} is not TOML: {error}.", suggest=hint) from None
 
 
-_HINT = "epsilons init data.parquet writes such a file"
+def _check_keys(given: Mapping[str, Any], known: set[str], where: str) -> None:
+    for name in sorted(set(given) - known):
+        raise DataError(f"Unknown key {name!r} in {where}.", suggest=", ".join(sorted(known)))
 
 
-def _only(given: Mapping[str, Any], known: set[str], where: str) -> None:
-    strange = sorted(set(given) - known)
-    if strange:
-        raise DataError(f"{where} says {strange[0]!r}, which means nothing.", suggest=", ".join(sorted(known)))
-
-
-def _table(declared: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    table = declared.get(name, {})
-    if not isinstance(table, Mapping):
-        raise DataError(f"{name!r} is not a table.", suggest=f"[{name}]")
-    return table
-
-
-def _paths(source: Any, here: Path, local: bool) -> str | list[str]:
+def _resolve(source: Any, here: Path, name: str, local: bool) -> str | list[str]:
     """Paths are relative to the file; names of tables and addresses of clusters are left as they are."""
-    if isinstance(source, str) and source:
-        return source if not local and _ELSEWHERE.fullmatch(source) else str(here / source)
     if isinstance(source, list) and source and all(isinstance(one, str) for one in source):
-        return [str(_paths(one, here, local)) for one in source]
-    raise DataError("The source is a path, or a list of paths.", suggest='source = "wages.parquet"')
+        return [str(_resolve(one, here, name, local)) for one in source]
+    if not isinstance(source, str) or not source:
+        raise DataError("The source is a path, or a list of paths.", suggest=_SOURCE)
+    if not local:
+        return source if _ELSEWHERE.fullmatch(source) else str(here / source)
+    path = str(here / source)
+    if not any(sign in path for sign in "*?[") and not os.path.exists(path):
+        raise DataError(f"There is no file {path}.", rule=f"Paths are relative to {name}.", suggest=_SOURCE)
+    return path
 
 
-def _address(ledger: Any, here: Path) -> str | None:
+def _resolve_ledger(ledger: Any, here: Path) -> str | None:
     """A path in an address is relative to the file, like every other."""
     if ledger is None:
         return None
@@ -144,38 +120,37 @@ def _address(ledger: Any, here: Path) -> str | None:
     return ledger
 
 
-def _pair(name: str, pair: Any) -> tuple[float, float]:
-    if not isinstance(pair, list) or len(pair) != 2:
-        raise DataError(f"The bounds of {name!r} are not a pair.", suggest=f"{name} = [0, 100]")
-    low, high = pair
-    if not all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in pair):
-        raise DataError(f"The bounds of {name!r} are not numbers.", suggest=f"{name} = [0, 100]")
+def _read_pair(name: str, pair: Any) -> tuple[float, float]:
+    hint = f"{name} = [0, 100]"
+    try:
+        low, high = pair
+        check_real(low), check_real(high)
+    except (TypeError, ValueError):
+        raise DataError(f"The bounds of {name!r} are not a pair of numbers.", suggest=hint) from None
     if not low < high:
-        hint = f"{name} = [{high:g}, {low:g}]" if low > high else f"{name} = [0, 100]"
-        raise DataError(
-            f"The bounds of {name!r} are reversed or empty.", rule="The lower bound comes first.", suggest=hint
-        )
+        hint = f"{name} = [{high:g}, {low:g}]" if low > high else hint
+        rule = "The lower bound comes first."
+        raise DataError(f"The bounds of {name!r} are reversed or empty.", rule=rule, suggest=hint)
     return low, high
 
 
-def _preferences(declared: Any, here: Path) -> Preferences:
+def _read_preferences(declared: Any, here: Path) -> Preferences:
     if not isinstance(declared, Mapping):
         raise PreferenceError("Preferences are not a table.", suggest='[preferences] with column = "privacy"')
-    _only(declared, _PREFERENCES, "[preferences]")
+    _check_keys(declared, _PREFERENCES, "[preferences]")
     if "everyone" in declared:
         if len(declared) > 1:
             raise PreferenceError("With everyone alike there is nothing else to say.", suggest="everyone = 0.5")
-        return Preferences({}, default=_epsilon(declared["everyone"]))
+        return Preferences({}, default=_read_epsilon(declared["everyone"]))
     if "column" not in declared:
-        raise PreferenceError("Nobody said which column holds the preferences.", suggest='column = "privacy"')
-    levels = declared.get("levels")
+        raise PreferenceError("It is not known which column holds the preferences.", suggest='column = "privacy"')
+    levels, default = declared.get("levels"), declared.get("default")
     if levels is not None:
         if not isinstance(levels, Mapping):
             raise PreferenceError("Levels are names with epsilons.", suggest="levels = { strict = 0.05, open = 1 }")
-        levels = {name: _epsilon(epsilon) for name, epsilon in levels.items()}
-    default = declared.get("default")
-    if default is not None and levels is None:
-        default = _epsilon(default)
+        levels = {name: _read_epsilon(epsilon) for name, epsilon in levels.items()}
+    elif default is not None:
+        default = _read_epsilon(default)
     if "file" in declared:
         return Preferences.from_file(
             str(here / str(declared["file"])),
@@ -190,12 +165,11 @@ def _preferences(declared: Any, here: Path) -> Preferences:
     return Preferences.from_levels(str(declared["column"]), levels, default)
 
 
-def _epsilon(value: Any) -> float:
-    """A number, or the word public."""
+def _read_epsilon(value: Any) -> float:
     if value == "public":
         return PUBLIC
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise PreferenceError(
-            f"{value!r} is not an epsilon.", rule="A number, or the word public.", suggest="strict = 0.05"
-        )
-    return float(value)
+    try:
+        return check_real(value)
+    except TypeError:
+        rule = "A number, or the word public."
+        raise PreferenceError(f"{value!r} is not an epsilon.", rule=rule, suggest="strict = 0.05") from None

@@ -6,16 +6,14 @@ Type checkers read `methods.pyi`, which `make signatures` writes from the same c
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any
 
-from epsilons.arguments import BATCHES, TABLES
+from epsilons.arguments.options import BATCHES, TABLES
 from epsilons.arguments.reading import Call, read_plan, take_places
-from epsilons.calls import make_method, name_statistic, plan_signature
+from epsilons.calls import make_method, plan_signature
 from epsilons.planner.plan import Plan
 from epsilons.release import Release
 from epsilons.statistics.catalogue import CATALOGUE, find_statistic
-from epsilons.statistics.entry import Entry
 
 
 class Questions(ABC):
@@ -28,8 +26,7 @@ class Questions(ABC):
         other one: it gives what the row shows, or nothing if what people have left has changed since. A question that
         was answered before gets that answer, at no charge.
         """
-        hint = 'people.plan("mean", "wage", bounds=(0, 100))'
-        values = take_places("people.plan", ("statistic", "column"), ("statistic",), given, named, hint)
+        values = take_places("A plan", ("statistic", "column"), ("statistic",), given, named)
         statistic, column = values.pop("statistic"), values.pop("column", None)
         return self._plan(read_plan(find_statistic(statistic), TABLES, values, column))
 
@@ -49,18 +46,10 @@ class BatchQuestions(ABC):
     """The statistics of a batch, without share and error: each is noted down."""
 
     @abstractmethod
-    def _note(self, entry: Entry, given: Any, named: Any) -> Any:
+    def _ask(self, call: Call) -> Any:
         """A question noted down, to be asked with the others."""
-
-
-def _noted(entry: Entry) -> Callable[..., Any]:
-    def question(self: BatchQuestions, *given: Any, **named: Any) -> Any:
-        return self._note(entry, given, named)
-
-    name_statistic(entry, BATCHES, question, "Batch", "Pending")
-    return question
 
 
 for _entry in CATALOGUE.values():
     setattr(Questions, _entry.name, make_method(_entry, TABLES, "Dataset", Release))
-    setattr(BatchQuestions, _entry.name, _noted(_entry))
+    setattr(BatchQuestions, _entry.name, make_method(_entry, BATCHES, "Batch", "Pending"))

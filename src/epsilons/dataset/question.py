@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from epsilons.arguments import AskOptions
-from epsilons.arguments.reading import Call
-from epsilons.engines.base import NUMBER, Column, Schema
+from epsilons.arguments.reading import AskOptions, Call
+from epsilons.dataset.facts import TableFacts
+from epsilons.engines.base import NUMBER, Column
 from epsilons.engines.conditions import parse
 from epsilons.engines.trees import MismatchError, Predicate, canonical
-from epsilons.errors import DataError, PlanError
+from epsilons.errors import Argument, DataError, PlanError
 from epsilons.noise.entropy import system
-from epsilons.statistics.base import Question, Scope, Statistic
+from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.entry import RowScope
 from epsilons.summaries.columns import Keys
 
@@ -30,19 +29,8 @@ AT_CENTRE = "Missing values stand at the centre of the bounds."
 COMPLETE = "Nothing is missing in this column, by the steward's word; a value that is missing stands at the centre."
 NOT_COUNTED = "Missing values are not counted."
 INCOMPLETE = "People of whom a feature or the target is missing add nothing."
-_MODEL = 'people.linear_regression("wage", ["age", "schooling"], bounds={"wage": (0, 100), "age": (15, 90), ...})'
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What a dataset fixes for all questions."""
-
-    schema: Schema
-    person: str
-    neighbors: str
-    rows: int
-    complete: frozenset[str]
-    bounds: Mapping[str, tuple[float, float]]
+_FEATURES = Argument("features", ["age", "schooling"])
+_MODEL_BOUNDS = Argument("bounds", {"wage": (0, 100), "age": (15, 90)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +44,7 @@ class TableQuestion:
     notes: tuple[str, ...]
     options: AskOptions
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         """The question in a line, for the ledger."""
         parts = [self.question.statistic.describe()]
         parts += [f"of {self.column}"] if self.column is not None else []
@@ -69,10 +56,8 @@ class TableQuestion:
         """What is asked of which rows, whatever the options."""
         keys = None
         if self.by is not None:
-            keys = [
-                [kind.name, [repr(key) for key in given]]
-                for kind, given in zip(self.by.columns, self.by.given, strict=True)
-            ]
+            listed = zip(self.by.columns, self.by.given, strict=True)
+            keys = [[kind.name, [repr(key) for key in given]] for kind, given in listed]
         return {
             "statistic": self.question.statistic.identity(),
             "column": self.column,
@@ -81,121 +66,103 @@ class TableQuestion:
         }
 
 
-def parse_question(call: Call, terms: Terms) -> TableQuestion:
+def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     """Check a call against the table's columns and make it a question. Reads nothing."""
     entry, options = call.entry, call.options
+    column: str | None
     if entry.model:
-        return _parse_model(call, terms)
-    where = None if options.where is None else parse(options.where, terms.schema)
-    by = None if options.by is None else Keys.of(options.by, terms.schema)
-    column = None if call.column is None else terms.schema.askable(call.column).name
-    if column is None and entry.column == "required":
-        raise PlanError(f"A {entry.name} needs a column.", suggest=f'people.{entry.name}("wage", ...)')
-    if column is not None and not entry.text:
-        terms.schema.number(column)
-    missing, note = _missing(call, column, terms)
-    fixed = where is None and by is None and terms.rows == 1
+        statistic, column, note = _parse_model(call, facts)
+        where, by = None if options.where is None else parse(options.where, facts.schema), None
+    else:
+        where = None if options.where is None else parse(options.where, facts.schema)
+        by = None if options.by is None else Keys.of(options.by, facts.schema)
+        column = None if call.column is None else facts.schema.askable(call.column).name
+        if column is None and entry.column == "required":
+            raise PlanError(f"A {entry.name} needs a column.", suggest=Argument("column", "wage"))
+        if column is not None and not entry.text:
+            facts.schema.number(column)
+        missing, note = _treat_missing(call, column, facts)
+        own = dict(call.own)
+        if "bounds" in own and own["bounds"] is None:
+            own["bounds"] = facts.bounds.get(column or "")
+        statistic = entry.build(own, _scope_rows(call, column, by, missing, facts))
+    capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
+    notes = (note, capped) if facts.rows > 1 else (note,)
+    return TableQuestion(Question.of(statistic, options, facts.neighbors), column, where, by, notes, options)
+
+
+def _scope_rows(call: Call, column: str | None, by: Keys | None, missing: str, facts: TableFacts) -> RowScope:
+    options = call.options
+    fixed = options.where is None and by is None and facts.rows == 1
     groups = None if by is None else tuple(by.labels)
-    fraction = (1.0 if where is None else 0.5) / (1 if groups is None else len(groups))
-    if entry.column == "optional":  # of one group, or of a column, a half: else everyone would count for certain
+    fraction = (1.0 if options.where is None else 0.5) / (1 if groups is None else len(groups))
+    if call.entry.column == "optional":  # of one group, or of a column, a half: else everyone would count for certain
         fraction = min(fraction, 0.5)
-    over = RowScope(
-        Scope(terms.rows, groups, fraction if options.density is None else options.density),
+    return RowScope(
+        Scope(facts.rows, groups, fraction if options.density is None else options.density),
         fixed=fixed,
         complete=fixed and missing != "exclude",
         column=column is not None,
-        neighbors=terms.neighbors,
+        neighbors=facts.neighbors,
         location=options.location,
     )
-    own = dict(call.own)
-    if "bounds" in own and own["bounds"] is None:
-        own["bounds"] = terms.bounds.get(column or "")
-    return _made(entry.build(own, over), column, where, by, note, options, terms)
 
 
-def _made(
-    statistic: Statistic,
-    column: str | None,
-    where: Predicate | None,
-    by: Keys | None,
-    note: str,
-    options: AskOptions,
-    terms: Terms,
-) -> TableQuestion:
-    notes = [note]
-    if terms.rows > 1:
-        notes.append(f"At most {terms.rows} rows of each person are used, and all of them are protected together.")
-    question = Question.of(statistic, options, terms.neighbors)
-    return TableQuestion(question, column, where, by, tuple(notes), options)
-
-
-def _missing(call: Call, column: str | None, terms: Terms) -> tuple[str, str]:
-    """(what happens to missing values, in words for the release)."""
-    options, name = call.options, call.entry.name
+def _treat_missing(call: Call, column: str | None, facts: TableFacts) -> tuple[str, str]:
+    """(what happens to missing values, and the release's note about it)."""
+    options = call.options
+    everyone = options.where is None and options.by is None
     if call.entry.missing == "not counted":
-        if options.missing == "center":
-            raise PlanError(f"A {name} has no centre.", rule=NOT_COUNTED, suggest="leave missing= out")
+        _refuse_centre(call, NOT_COUNTED)
         return "count", NOT_COUNTED
     if options.missing == "center":
-        if options.where is not None or options.by is not None or terms.rows > 1:
+        if not everyone or facts.rows > 1:
             raise PlanError(
-                'missing="center" needs a public number of values.',
+                (Argument("missing", "center"), " needs a public number of values."),
                 rule="With a condition, groups or several rows per person it is private.",
-                suggest='missing="exclude"',
+                suggest=Argument("missing", "exclude"),
             )
         return "center", AT_CENTRE
-    if options.missing is None and column in terms.complete and options.where is None and options.by is None:
+    if options.missing is None and column in facts.complete and everyone:
         return "complete", COMPLETE
     return "exclude", LEFT_OUT
+
+
+def _refuse_centre(call: Call, rule: str) -> None:
+    if call.options.missing == "center":
+        hint = ("leave ", Argument("missing"), " out")
+        raise PlanError(f"A {call.entry.name} has no centre.", rule=rule, suggest=hint)
 
 
 # Models -------------------------------------------------------------------------------------------------------------
 
 
-def _parse_model(call: Call, terms: Terms) -> TableQuestion:
-    """A model of a column by others: bounds of all of them are found by name."""
-    own, options, schema = call.own, call.options, terms.schema
-    if options.missing == "center":
-        raise PlanError(f"A {call.entry.name} has no centre.", rule=INCOMPLETE, suggest="leave missing= out")
-    names = _features(call.column, own["features"], terms)
+def _parse_model(call: Call, facts: TableFacts) -> tuple[Any, str, str]:
+    """(statistic, target, note) of a model of a column by others: bounds of all of them are found by name."""
+    own, schema = call.own, facts.schema
+    _refuse_centre(call, INCOMPLETE)
+    features, given = own["features"], own["bounds"]
+    if isinstance(features, (str, bytes)) or not isinstance(features, Sequence) or not features:
+        raise PlanError("Features are given as a list of columns.", suggest=_FEATURES)
+    names = tuple(schema.number(name).name for name in features)
+    if schema.find(call.column).name in names:
+        raise PlanError("The target is among the features.", suggest=_FEATURES)
     aim = schema.askable(call.column) if call.entry.text else schema.number(call.column)
-    known = _bounds(own["bounds"], terms)
-    found: dict[str, Any] = {"features": names, "bounds": tuple(_pair(name, known) for name in names)}
-    found["target"] = None if call.entry.text else _pair(aim.name, known)
-    statistic = call.entry.build({**own, **found}, RowScope(Scope(terms.rows)))
+    if given is not None and not isinstance(given, Mapping):
+        raise PlanError("Bounds of a model are given by column.", suggest=_MODEL_BOUNDS)
+    known = {**facts.bounds, **{schema.find(name).name: pair for name, pair in (given or {}).items()}}
+    for name in names if call.entry.text else (*names, aim.name):
+        if name not in known:
+            rule = "Bounds are public facts; reading them from the data would leak it."
+            raise PlanError(f"Column {name!r} has no bounds.", rule=rule, suggest=_MODEL_BOUNDS)
+    found = {"features": names, "bounds": tuple(known[name] for name in names), "target": known.get(aim.name)}
+    statistic = call.entry.build({**own, **found}, RowScope(Scope(facts.rows)))
     for label in getattr(statistic, "classes", ()):
         _check_label(label, aim)
-    if options.by is not None:
-        raise PlanError(
-            "Models are fitted to everyone at once.", rule="There are no groups of models.", suggest="where="
-        )
-    where = None if options.where is None else parse(options.where, schema)
-    return _made(statistic, aim.name, where, None, INCOMPLETE, options, terms)
-
-
-def _features(target: Any, features: Any, terms: Terms) -> tuple[str, ...]:
-    if isinstance(features, (str, bytes)) or not isinstance(features, Sequence) or not features:
-        raise PlanError("Features are given as a list of columns.", suggest=_MODEL)
-    names = tuple(terms.schema.number(name).name for name in features)
-    if terms.schema.find(target).name in names:
-        raise PlanError("The target is among the features.", suggest=_MODEL)
-    return names
-
-
-def _bounds(given: Any, terms: Terms) -> Mapping[str, Any]:
-    if given is not None and not isinstance(given, Mapping):
-        raise PlanError("Bounds of a model are given by column.", suggest=_MODEL)
-    return {**terms.bounds, **{terms.schema.find(name).name: pair for name, pair in (given or {}).items()}}
-
-
-def _pair(name: str, known: Mapping[str, Any]) -> Any:
-    if name not in known:
-        raise PlanError(
-            f"Column {name!r} has no bounds.",
-            rule="Bounds are public facts; reading them from the data would leak it.",
-            suggest=_MODEL,
-        )
-    return known[name]
+    if call.options.by is not None:
+        rule, hint = "There are no groups of models.", ("rows of one group by ", Argument("where"))
+        raise PlanError("Models are fitted to everyone at once.", rule=rule, suggest=hint)
+    return statistic, aim.name, INCOMPLETE
 
 
 def _check_label(label: Any, aim: Column) -> None:
@@ -205,44 +172,14 @@ def _check_label(label: Any, aim: Column) -> None:
         fine = False
     if not fine:
         kind = "numbers" if aim.family == NUMBER else aim.family
+        hint = (Argument("classes"), " of that kind")
         raise DataError(
-            f"A class is not a value of column {aim.name!r}.", rule=f"The column holds {kind}.", suggest=_MODEL
+            f"A class is not a value of column {aim.name!r}.", rule=f"The column holds {kind}.", suggest=hint
         )
 
 
-# Which question, of which data --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Version:
-    """Which data a question was asked of: `label` goes into every question's digest; `words` are for people.
-
-    It is the steward's label, never anything read from the contents. Without one, the version of files is where they
-    lie, how long they are and when they were written; of anything else it is this one object, so that nothing asked of
-    one frame is ever answered from another.
-    """
-
-    label: str
-    words: str
-
-
-def version_of(given: Any, files: Sequence[str]) -> Version:
-    """The steward's label, or what stands in for it."""
-    if given is not None:
-        if not isinstance(given, str) or not given.strip() or len(given) > 200:
-            raise DataError(
-                "A version is a short label.", rule="It names the data's state.", suggest='version="2026-11"'
-            )
-        return Version(f"label:{given}", given)
-    if files:
-        facts = [[path, os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files]
-        return Version(f"files:{json.dumps(facts)}", "no label: path, size and time of the files stand in for it")
-    label = system().bytes(16).hex()
-    return Version(f"object:{label}", "no label: answers are kept for this object only")
-
-
 def question_key(
-    terms: Terms, version: str, epoch: int, asked: Mapping[str, Any], manner: Mapping[str, Any], fresh: bool
+    facts: TableFacts, version: str, epoch: int, asked: Mapping[str, Any], manner: Mapping[str, Any], fresh: bool
 ) -> bytes:
     """32 bytes, the same for the same question; `fresh` makes it another one every time.
 
@@ -251,10 +188,10 @@ def question_key(
     say anything about a value.
     """
     about = {
-        "columns": [[kind.name, kind.family] for kind in terms.schema.values()],
+        "columns": [[kind.name, kind.family] for kind in facts.schema.values()],
         "version": version,
         "epoch": epoch,
-        "terms": [terms.person, terms.neighbors, terms.rows, sorted(terms.complete)],
+        "terms": [facts.person, facts.neighbors, facts.rows, sorted(facts.complete)],
         "asked": asked,
         "manner": manner,
         "fresh": system().bytes(32).hex() if fresh else None,

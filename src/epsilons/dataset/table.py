@@ -11,22 +11,25 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from types import TracebackType
 from typing import Any
 
-from epsilons.arguments import DEFAULT_SHARE, TABLES, AskOptions, check_bounds
-from epsilons.arguments.reading import Call
+from epsilons.arguments.checks import check_bounds
+from epsilons.arguments.options import DEFAULT_SHARE, TABLES
+from epsilons.arguments.reading import AskOptions, Call, check_call
+from epsilons.arrays.algorithms import read_algorithm
 from epsilons.calls import query_signature
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.applying import Applied, ApplyAttempt
-from epsilons.dataset.attempt import Attempt, NothingToPlanError, spendable_for
+from epsilons.dataset.attempt import NothingToPlanError, QuestionAttempt, spendable_for
 from epsilons.dataset.batch import Batch
-from epsilons.dataset.description import Description
+from epsilons.dataset.facts import Description, TableFacts, Version
 from epsilons.dataset.methods import Questions
-from epsilons.dataset.question import TableQuestion, Terms, parse_question, version_of
+from epsilons.dataset.people import Preparation, renew
+from epsilons.dataset.question import TableQuestion, parse_question
 from epsilons.dataset.registry import Registry
 from epsilons.engines.base import NUMBER, TRUTH, open_table
-from epsilons.errors import DataError, LedgerError, PlanError
+from epsilons.engines.conditions import parse
+from epsilons.errors import Argument, DataError, LedgerError, PlanError
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import Enrolment, Past, Remaining, StalePlanError
 from epsilons.mechanisms.base import Settings
@@ -86,17 +89,20 @@ class Dataset(Questions):
         self._engine = open_table(source, engine, types=types, table=table, threads=threads, memory=memory)
         schema = self._engine.schema
         known = {schema.number(name).name: check_bounds(pair, "column") for name, pair in (bounds or {}).items()}
-        whole = frozenset(schema.find(name).name for name in _listed(complete))
-        self._terms = Terms(schema, schema.find(person).name, neighbors, rows_per_person, whole, known)
-        self._version = version_of(version, self._engine.files)
+        if isinstance(complete, (str, bytes)) or not isinstance(complete, Sequence):
+            raise DataError("Complete columns are given as a list.", suggest=Argument("complete", ["age"]))
+        whole = frozenset(schema.find(name).name for name in complete)
+        self._facts = TableFacts(schema, schema.find(person).name, neighbors, rows_per_person, whole, known)
+        self._version = Version.of(version, self._engine.files)
         self._registry = Registry(self._engine, person, preferences, ledger)
-        self._registry.settle(neighbors, rows_per_person, allow_individual)
+        self.ledger.settle_terms(neighbors, rows_per_person, allow_individual)
         self._enrolled = self._registry.enroll()
         self._preparation = self._registry.prepare(rows_per_person)
         self._seconds = time.perf_counter() - started
 
     # The statistics are methods of `Questions`, made from the catalogue. --------------------------------------------
 
+    @check_call("run")
     def apply(
         self,
         algorithm: Any,
@@ -117,20 +123,28 @@ class Dataset(Questions):
         `algorithm` is what `eps.personalize` takes. It gets an array of one column, a matrix of several columns of
         numbers, an Arrow table otherwise; with `target` a pair (features, target). `name` says which algorithm it is,
         so that the same question is known again; without a name every run is asked anew and charged. The result must
-        survive JSON (numbers, words, lists, dicts); that the algorithm failed is a result too.
+        survive JSON (numbers, text, lists, dicts); that the algorithm failed is a result too.
         """
         if isinstance(columns, (str, bytes)):
-            raise PlanError("Columns are given as a list.", suggest=f'columns=["{columns!s}"]')
+            raise PlanError("Columns are given as a list.", suggest=Argument("columns", [str(columns)]))
         given = {"where": where, "share": share, "fresh": fresh, "analyst": analyst, "entropy": entropy}
-        options = AskOptions.of(given, TABLES)
-        asked = Applied(algorithm, tuple(columns), target, name, threshold, private_under, options)
-        return self._retry_while_stale(ApplyAttempt, asked)
+        options, schema = AskOptions.of(given, TABLES), self._facts.schema
+        recipe = read_algorithm(algorithm, private_under, self._facts.rows, self._facts.neighbors)
+        if target is not None and not isinstance(target, str):
+            raise PlanError("The target is one column.", suggest=Argument("target", "wage"))
+        listed = tuple(schema.askable(one).name for one in columns)
+        if not listed:
+            raise PlanError("No columns were named.", suggest=Argument("columns", ["wage"]))
+        aim = None if target is None else schema.askable(target).name
+        condition = None if where is None else parse(where, schema)
+        asked = Applied(recipe, listed, aim, condition, name, threshold, private_under, options)
+        return self._retry_while_stale(lambda: ApplyAttempt(asked, *self._state()).release())
 
     # Before spending ------------------------------------------------------------------------------------------------
 
     def key(self, column: str, word: str) -> Any:
-        """A key written as a word, in the type of its column: groups of a column of numbers are numbers."""
-        kind = self._terms.schema.find(column)
+        """A key written as text, in the type of its column: groups of a column of numbers are numbers."""
+        kind = self._facts.schema.find(column)
         if kind.family == NUMBER:
             try:
                 return float(word) if kind.floating or kind.scale else int(word)
@@ -147,9 +161,10 @@ class Dataset(Questions):
 
         return cls(**arguments_of(path))
 
+    @check_call("batch")
     def batch(self, share: float = DEFAULT_SHARE) -> Batch:
         """Several questions for one share, split where the error is least: `with people.batch(share=.2) as ask:`."""
-        return Batch(self, share, self._terms)
+        return Batch(self, share, self._facts)
 
     def sql(
         self,
@@ -175,13 +190,13 @@ class Dataset(Questions):
         """Columns, people per level, bounds known, the ledger's state. Public facts; no charge."""
         with self._lock:
             self._refresh()
-            return self._registry.describe(self._terms, self._version.words, self._enrolled.pending, self._seconds)
+            return self._registry.describe(self._facts, self._version.shown, self._enrolled.pending, self._seconds)
 
-    # The books ------------------------------------------------------------------------------------------------------
+    # The ledger -----------------------------------------------------------------------------------------------------
 
     @property
     def ledger(self) -> Ledger:
-        """The books."""
+        """People's accounts."""
         return self._registry.ledger
 
     def remaining(self) -> Remaining:
@@ -192,16 +207,16 @@ class Dataset(Questions):
         """Every question that was charged, with the grants in force then."""
         return tuple(replace(past, description=asked_of(past.description)) for past in self.ledger.history())
 
-    def set_preferences(self, wishes: Any) -> Enrolment:
-        """What people said themselves: {id: epsilon or name of a level}, or a table with their ids and wishes."""
-        return self._change(lambda: self._registry.set_preferences(wishes))
+    def set_preferences(self, preferences: Any) -> Enrolment:
+        """What people asked for themselves: {id: epsilon or name of a level}, or a table with ids and preferences."""
+        return self._change(lambda: self._registry.set_preferences(preferences))
 
     def withdraw(self, people: Any) -> Enrolment:
         """These people (a list of ids) are not used any more; their accounts stay. `unknown` were not on the roster."""
         return self._change(lambda: self._registry.withdraw(people))
 
     def sync_preferences(self) -> Enrolment:
-        """Take the wishes of the table as they stand now, looser ones too.
+        """Take the preferences of the table as they stand now, looser ones too.
 
         Rows stay those of the version that was opened; another version is another dataset.
         """
@@ -210,7 +225,7 @@ class Dataset(Questions):
             return self._enrolled
 
     def _change(self, change: Callable[[], Enrolment]) -> Enrolment:
-        """Who stands where, in the books and then beside the rows; refused at once if those are out of reach."""
+        """Who stands where, in the ledger and then beside the rows; refused at once if those are out of reach."""
         with self._lock:
             self._check_open()
             done = change()
@@ -227,9 +242,7 @@ class Dataset(Questions):
     def __enter__(self) -> Dataset:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def __str__(self) -> str:
@@ -243,38 +256,37 @@ class Dataset(Questions):
     def _ask(self, call: Call, planned: Plan | None = None) -> Release:
         """Check a call against the table, and put it to the door; with a plan only if it still holds."""
         asked = self._parse(call)
-        return self._retry_while_stale(Attempt, asked, planned)
+        return self._retry_while_stale(lambda: QuestionAttempt(asked, *self._state(), planned).release())
 
-    def _retry_while_stale(self, attempt: type[Attempt], asked: Any, planned: Plan | None = None) -> Release:
+    def _state(self) -> tuple[TableFacts, str, Registry, Preparation]:
+        """What an attempt is made for: it changes when people change their minds."""
+        self._refresh()
+        return self._facts, self._version.label, self._registry, self._preparation
+
+    def _retry_while_stale(self, attempt: Callable[[], Release]) -> Release:
         """Plan anew as often as others were charged meanwhile."""
         with self._lock:
             for _ in range(_TRIES):
-                self._refresh()
-                table = (self._terms, self._version.label, self._registry, self._preparation)
                 try:
-                    return attempt(asked, *table, planned).release()
+                    return attempt()
                 except StalePlanError:
                     continue
-        raise LedgerError(
-            "The budgets keep changing; nothing was charged.",
-            rule="A charge is made only if it fits what everyone has left at that moment.",
-            suggest="ask again when fewer others ask",
-        )
+        rule = "A charge is made only if it fits what everyone has left at that moment."
+        hint = "ask again when fewer others ask"
+        raise LedgerError("The budgets keep changing; nothing was charged.", rule=rule, suggest=hint)
 
     def _parse(self, call: Call) -> TableQuestion:
         """The question, with whatever would be refused about it said before anybody is charged."""
-        asked = parse_question(call, self._terms)
+        asked = parse_question(call, self._facts)
         if call.entry.model:
             return asked
         statistic = asked.question.statistic
         check_asked(self._preparation.prepared, statistic, asked.column)
         values_needed = statistic.name in ("sum", "mean") and statistic.scope is None
         if call.options.privacy == "individual" and values_needed:
-            raise PlanError(
-                f"Individual privacy for a {statistic.name} works on arrays.",
-                rule="A table's summary does not say how far single people move it.",
-                suggest="a count, a histogram or an order statistic",
-            )
+            rule = "A table's summary does not say how far single people move it."
+            hint = "a count, a histogram or an order statistic"
+            raise PlanError(f"Individual privacy for a {statistic.name} works on arrays.", rule=rule, suggest=hint)
         return asked
 
     def _plan(self, call: Call) -> Plan:
@@ -282,7 +294,7 @@ class Dataset(Questions):
         asked, options = self._parse(call), call.options
         with self._lock:
             self._refresh()
-            share, spendable = spendable_for(asked.question, options, self._registry.ledger.cohorts(), self._registry)
+            share, spendable = spendable_for(asked.question, options, self.ledger.cohorts(), self._registry)
         if spendable.levels.all_public:
             raise NothingToPlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
 
@@ -290,9 +302,7 @@ class Dataset(Questions):
             """The row as it was shown, if what people have left is still the same."""
             if data or named:
                 raise PlanError(
-                    "A plan of a table is asked as it is.",
-                    rule="The table has the values, and the plan the options.",
-                    suggest="plan.ask()",
+                    "A plan of a table is asked as it is.", rule="The table has the values, and the plan the options."
                 )
             pinned = replace(row.pin_options(options, mechanism), share=row.share, error=None)
             return self._ask(replace(call, options=pinned), plan)
@@ -309,15 +319,9 @@ class Dataset(Questions):
         """After people changed their minds, here or elsewhere, the rows get their new cohorts."""
         self._check_open()
         if self._registry.ledger.epoch != self._preparation.epoch:
-            self._preparation = self._registry.renew(self._preparation)
+            self._preparation = renew(self._preparation, self.ledger.members())
 
     def _check_open(self) -> None:
         if self._closed:
             raise DataError("This dataset is closed.", rule="Nothing is charged for a table that cannot be read.")
         self._engine.check_ready()
-
-
-def _listed(complete: Any) -> Sequence[str]:
-    if isinstance(complete, (str, bytes)) or not isinstance(complete, Sequence):
-        raise DataError("Complete columns are given as a list.", suggest='complete=["age"]')
-    return complete

@@ -5,7 +5,6 @@ try:
 except ImportError as missing:
     raise ImportError("Models need scikit-learn: pip install 'epsilons[sklearn]'") from missing
 
-from epsilons.estimators.linear import PersonalizedLinearRegression
-from epsilons.estimators.logistic import PersonalizedLogisticRegression
+from epsilons.estimators.models import PersonalizedLinearRegression, PersonalizedLogisticRegression
 
 __all__ = ["PersonalizedLinearRegression", "PersonalizedLogisticRegression"]

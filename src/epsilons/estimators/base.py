@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 
-from epsilons.arguments import ARRAYS, check_entropy, options_of, unknown_argument
+from epsilons.arguments.checks import check_entropy
+from epsilons.arguments.options import ARRAYS, options_of
+from epsilons.arguments.reading import check_call, check_known, take_places
 from epsilons.calls import make_signature
-from epsilons.errors import PlanError, PreferenceError
+from epsilons.errors import Argument, PreferenceError
+from epsilons.noise.entropy import Entropy
 from epsilons.release import Release
 from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.summaries.values import as_doubles, as_matrix
@@ -34,12 +37,8 @@ def make_init(statistic: str, *by_place: str) -> Callable[..., None]:
     arguments = {argument.name: argument for argument in (*facts, *(options_of(ARRAYS)[name] for name in PARAMETERS))}
 
     def __init__(self: Any, *given: Any, **named: Any) -> None:  # noqa: N807 it becomes one
-        for name in named:
-            if name not in arguments:
-                raise unknown_argument(statistic, name, arguments, ARRAYS)
-        if len(given) > len(by_place) or set(by_place[: len(given)]) & set(named):
-            raise PlanError(f"A model of a {statistic} takes {', '.join(by_place)} by place, the others by name.")
-        values = dict(zip(by_place, given, strict=False)) | named
+        check_known(statistic, named, arguments, ARRAYS)
+        values = take_places(f"A {statistic}", by_place, (), given, named)
         for name, argument in arguments.items():
             setattr(self, name, values.get(name, argument.default))
 
@@ -57,29 +56,51 @@ class PersonalizedModel(BaseEstimator):  # type: ignore[misc]
     release_: Release
     coef_: NDArray[np.float64]
     intercept_: Any
+    #: The function on arrays that fits it, and the public fact that it needs besides the features' bounds.
+    _function: ClassVar[Callable[..., Release]]
+    _fact: ClassVar[str]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # Whoever misses an entry adds nothing. An error about it would say that somebody does.
+        # People of whom an entry is missing add nothing. An error about it would say that there are some.
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True
         return tags
 
-    def _options(self) -> dict[str, Any]:
-        """The parameters that all statistics share."""
-        return {name: getattr(self, name) for name in PARAMETERS}
-
-    def _check_fit(self, X: Any, epsilons: Any, entropy: Any) -> NDArray[Any]:
-        """X as a matrix; its number of columns and their names are remembered, as scikit-learn does."""
+    @check_call("fit")
+    def fit(self, X: Any, y: Any, *, epsilons: Any = None, entropy: Entropy | None = None) -> Self:
+        """Fit to people of whom row i granted `epsilons[i]`; one epsilon serves for everyone."""
         if epsilons is None:
-            raise PreferenceError(
-                "There are no epsilons.",
-                rule="One per row of X; eps.PUBLIC for public.",
-                suggest="model.fit(X, y, epsilons=e), in a pipeline after model.set_fit_request(epsilons=True)",
-            )
+            rule = "One per row of X; eps.PUBLIC for public."
+            hint = (Argument("epsilons"), " beside X and y, in a pipeline after set_fit_request(epsilons=True)")
+            raise PreferenceError("There are no epsilons.", rule=rule, suggest=hint)
         if entropy is not None:
             check_entropy(entropy)
-        return self._matrix(X, reset=True)
+        # scikit-learn remembers the number of columns and their names.
+        matrix = self._matrix(X, reset=True)
+        fact = self._find_fact(y)
+        self.release_ = type(self)._function(
+            matrix,
+            self._check_target(y, matrix),
+            epsilons,
+            bounds_X=self.bounds_X,
+            entropy=entropy,
+            **{self._fact: fact},
+            **{name: getattr(self, name) for name in PARAMETERS},
+        )
+        low, high = self.bounds_X
+        self._edges = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+        intercept, *slopes = self.release_.value.values()
+        self._keep(intercept, np.array(slopes), fact)
+        return self
+
+    def _find_fact(self, y: Any) -> Any:
+        """The public fact besides the features' bounds. y is not looked at: what occurs in it is private."""
+        return getattr(self, self._fact)
+
+    def _keep(self, intercept: float, slopes: NDArray[np.float64], fact: Any) -> None:
+        """The fitted numbers, in the shapes that scikit-learn gives them."""
+        self.intercept_, self.coef_ = intercept, slopes
 
     def _matrix(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """scikit-learn looks at shapes and names only; entries become numbers here, so that no message shows one."""
@@ -107,11 +128,6 @@ class PersonalizedModel(BaseEstimator):  # type: ignore[misc]
         filled = np.where(np.isnan(bounded), low / 2 + high / 2, bounded)
         predicted: NDArray[np.float64] = filled @ np.ravel(self.coef_) + np.ravel(self.intercept_)
         return predicted
-
-    def _remember(self, release: Release, bounds: Any) -> None:
-        self.release_ = release
-        low, high = (np.asarray(side, dtype=np.float64) for side in bounds)
-        self._edges = (low, high)
 
 
 def _numbers(X: Any) -> Any:

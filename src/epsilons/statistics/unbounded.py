@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import LARGEST, Parameter, check_rank, check_unbounded_step, exact
+from epsilons.arguments import LARGEST_NUMBER, Parameter, check_rank, check_unbounded_step, exact
 from epsilons.errors import Argument, PlanError
 from epsilons.statistics.base import Floats, Statistic
 from epsilons.statistics.entry import BOUNDS, STEP, Entry, RowScope
@@ -99,8 +99,8 @@ class UnboundedOrder(Statistic):
 
 def _finite(values: NDArray[Any]) -> Floats:
     """Everybody's value as a finite number, whatever it was."""
-    numbers = np.nan_to_num(as_doubles(as_numbers(values)), nan=0.0, posinf=LARGEST, neginf=-LARGEST)
-    return np.clip(numbers, -LARGEST, LARGEST)
+    numbers = np.nan_to_num(as_doubles(as_numbers(values)), nan=0.0, posinf=LARGEST_NUMBER, neginf=-LARGEST_NUMBER)
+    return np.clip(numbers, -LARGEST_NUMBER, LARGEST_NUMBER)
 
 
 # In the catalogue ---------------------------------------------------------------------------------------------------

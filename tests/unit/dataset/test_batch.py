@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import epsilons as eps
-from epsilons.dataset.batch import Batch
-from epsilons.dataset.splitting import split
+from epsilons.dataset.batch import Batch, split_share
 from support.small_tables import people_dataset
 
 REGION = {"region": ["north", "south"]}
@@ -61,7 +60,7 @@ def test_the_split_is_about_the_best_of_all(note_down: Callable[[Batch], None], 
     with people_dataset() as people:
         batch = people.batch(share=share)
         note_down(batch)
-        errors = [question.error for question in batch._asked.values()]
+        errors = [batch._error_of(pending) for pending, *_ in batch._asked.values()]
         equal = [error(share / len(errors)) for error in errors]
 
         def total(shares: Sequence[Fraction]) -> float:
@@ -80,7 +79,7 @@ def test_the_split_is_about_the_best_of_all(note_down: Callable[[Batch], None], 
 
 def test_the_split_does_not_stop_where_small_steps_help_nobody() -> None:
     """An error that falls only from a certain share on: one small step towards it is worth nothing."""
-    found = split([lambda s: 1.0 if s < 0.7 else 0.01, lambda s: 1.0], Fraction(1))
+    found = split_share([lambda s: 1.0 if s < 0.7 else 0.01, lambda s: 1.0], Fraction(1))
     assert found[0] >= 0.7
     assert sum(found) == 1
 
@@ -166,10 +165,10 @@ def test_a_block_that_fails_asks_nothing() -> None:
     ("call", "words"),
     [
         (lambda ask: ask.mean("nothing"), "no column"),
-        (lambda ask: ask.mean("wage", share=0.1), "no share of its own"),
+        (lambda ask: ask.mean("wage", share=0.1), "A mean takes no 'share'. A batch splits one share"),
         (lambda ask: ask.mean("wage", where="wage ="), "condition"),
         (lambda ask: ask.quantile("wage", 0.9, 0.8), "at most 2 arguments by place"),
-        (lambda ask: ask.quantile("wage"), "ask.quantile needs 'q'"),
+        (lambda ask: ask.quantile("wage"), "A quantile needs 'q'"),
         (lambda ask: ask.mean("wage", gama=3), "A mean takes no 'gama'"),
     ],
 )
@@ -182,6 +181,16 @@ def test_a_wrong_question_shows_at_once(call: object, words: str) -> None:
             batch.ask()
         with pytest.raises(AttributeError):
             batch.close()
+
+
+def test_a_batch_that_is_called_wrongly_is_told_so() -> None:
+    with people_dataset() as people:
+        with pytest.raises(eps.PlanError, match=r"A batch takes no 'shaer'\. Try: share"):
+            people.batch(shaer=0.1)  # type: ignore[call-arg]
+        with pytest.raises(eps.PlanError, match=r"A batch takes at most 1 arguments by place\."):
+            people.batch(0.1, 0.2)  # type: ignore[call-arg]
+        with pytest.raises(eps.PlanError, match=r"A run needs 'columns'\. Try: columns"):
+            people.apply(len)  # type: ignore[call-arg]
 
 
 def test_a_batch_is_asked_once() -> None:

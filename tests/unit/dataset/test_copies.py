@@ -6,7 +6,8 @@ import pytest
 from sqlglot import exp
 
 import epsilons as eps
-from epsilons.dataset import preparation, registry
+from epsilons.dataset import people as copies
+from epsilons.dataset import registry
 from epsilons.engines.duckdb import DuckDB
 from epsilons.ledger.identity import digests
 from epsilons.ledger.values import Members
@@ -64,7 +65,7 @@ def test_digests_in_a_file_flip_the_same_coins(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(registry, "digests", lambda ids, salt: digests(ids, bytes(16)))
     found = []
     for most in (1 << 24, 0):
-        monkeypatch.setattr(preparation, "_MUCH", most)
+        monkeypatch.setattr(copies, "_MUCH", most)
         people = eps.Dataset(wages(), person="id", preferences=eps.Preferences.from_column("epsilon"))
         assert isinstance(people._preparation.digests, np.memmap) is (most == 0)
         found.append(answers(people))
@@ -81,6 +82,6 @@ def test_cohorts_are_found_by_digest_also_when_the_first_half_is_shared(alike: b
     known = known[np.lexsort(known.T[::-1])]
     cohorts = random.choice([3, 7, 1_000], len(known))
     asked = random.permutation(len(known))[:500]
-    places, listed = preparation._places(known[asked], Members(1, known, cohorts))
+    places, listed = copies._find_places(known[asked], Members(1, known, cohorts))
     assert listed == (3, 7, 1_000)
     assert [listed[place] for place in places] == cohorts[asked].tolist()

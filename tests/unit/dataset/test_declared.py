@@ -70,13 +70,13 @@ def test_preferences_of_every_kind(home: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("source", "sauce"), "'sauce', which means nothing"),
+        (("source", "sauce"), "Unknown key 'sauce' in people.toml"),
         (('person = "id"', ""), "has no 'person'"),
         (("[bounds]", "[bounds"), "is not TOML"),
         (("wage = [0, 100]", "wage = 100"), "are not a pair"),
         (('public = "public"', 'public = "open"'), "is not an epsilon"),
         (('column = "privacy"', ""), "which column holds"),
-        (('column = "privacy"', 'pillar = "privacy"'), "'pillar', which means nothing"),
+        (('column = "privacy"', 'pillar = "privacy"'), r"Unknown key 'pillar' in \[preferences\]"),
         (('ledger = "sqlite:///wages.ledger"', "ledger = 7"), "by its address"),
         (('source = "data/wages.parquet"', "source = []"), "a path, or a list"),
         (('default = "strict"', 'default = "none"'), "not one of the levels"),
@@ -107,7 +107,7 @@ def test_paths_are_relative_to_the_file(home: Path) -> None:
     [
         ("[0, 100]", "[100, 0]", "'wage' are reversed", "wage = [0, 100]"),
         ("[0, 100]", "[5, 5]", "'wage' are reversed or empty", "wage = [0, 100]"),
-        ("[0, 100]", '["a", 100]', "'wage' are not numbers", "wage = [0, 100]"),
+        ("[0, 100]", '["a", 100]', "'wage' are not a pair of numbers", "wage = [0, 100]"),
         ("wages.parquet", "none.parquet", "none.parquet", 'source = "wages.parquet"'),
         ("rows_per_person = 2", 'threads = "many"', "threads", "threads = 2"),
         ("rows_per_person = 2", 'memory = "lots"', "memory", 'memory = "2GB"'),

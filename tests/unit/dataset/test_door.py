@@ -301,8 +301,8 @@ def test_history_has_the_question_in_words_and_no_plan() -> None:
 READERS = {
     "engines/duckdb.py": "the engine itself",
     "dataset/applying.py": "a sample's rows for an algorithm, inside the door",
-    "dataset/wishes.py": "preferences, which are public",
-    "dataset/preparation.py": "the copy, inside the engine",
+    "dataset/preferences.py": "preferences, which are public",
+    "dataset/people.py": "the copy, inside the engine",
     "summaries/sql.py": "summaries, for those who are allowed to ask",
 }
 
@@ -356,7 +356,8 @@ def test_summaries_are_asked_for_in_one_place_that_only_the_door_calls() -> None
     (taken,) = called(rows, "_rows")
     assert taken in set(ast.walk(function(rows, "read")))
     # Nobody else asks an attempt to read.
-    knowing = {name for name, file in files.items() if "epsilons.dataset.attempt.Attempt" in imported(file)}
+    attempts = {f"epsilons.dataset.attempt.{name}" for name in ("Attempt", "QuestionAttempt")}
+    knowing = {name for name, file in files.items() if attempts & imported(file)}
     assert knowing == {"dataset/table.py", "dataset/applying.py"}
     table = ast.parse(files["dataset/table.py"].read_text())
     assert not [node for node in ast.walk(table) if isinstance(node, ast.Attribute) and node.attr == "read"]

@@ -17,7 +17,7 @@ from pyarrow import parquet
 from sqlglot import exp
 
 import epsilons as eps
-from epsilons.dataset.preparation import COHORT, PERSON
+from epsilons.dataset.people import COHORT, PERSON
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError, LedgerError
 from support.tables import Bench, hostile_record, question_of
@@ -280,7 +280,7 @@ def summaries(people: eps.Dataset) -> str:
         {"statistic": "median", **wage, "step": 10},
         {"statistic": "histogram", "column": "region", "categories": ["north", "é"]},
     ):
-        meaning = question_of(people._terms, **wording)
+        meaning = question_of(people._facts, **wording)
         asked = TablePeople(preparation, meaning.column, meaning.where, meaning.by, levels, places)
         if isinstance(meaning.question.statistic, Order):
             found.append(

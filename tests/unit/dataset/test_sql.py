@@ -18,7 +18,7 @@ def people() -> Iterator[eps.Dataset]:
 
 
 def wanted(query: str, people: eps.Dataset) -> Any:
-    return read_query(query, people._terms.schema, "id")
+    return read_query(query, people._facts.schema, "id")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_column_in_quotes_may_be_called_anything(name: str, odd: eps.Dataset) 
     ],
 )
 def test_a_word_of_sql_without_quotes_is_told_to_have_them(query: str, odd: eps.Dataset) -> None:
-    with pytest.raises(eps.PlanError, match="called like a word of SQL") as caught:
+    with pytest.raises(eps.PlanError, match="called like a keyword of SQL") as caught:
         wanted(query, odd)
     assert caught.value.hint in ('"union"', '"select"', '"from"')
 
@@ -224,7 +224,7 @@ def test_bounds_are_asked_for_by_column(odd: eps.Dataset) -> None:
     before = odd.history()
     with pytest.raises(eps.PlanError, match="of 'age' needs bounds") as caught:
         odd.sql('SELECT AVG("order"), AVG(age) FROM people')
-    assert caught.value.hint == 'bounds={"age": (0, 100)}'
+    assert caught.value.hint == "bounds={'age': (0, 100)}"
     assert odd.history() == before
     with pytest.raises(eps.DataError, match="'region' holds text"):
         odd.sql("SELECT AVG(region) FROM people")

@@ -71,6 +71,10 @@ def test_without_epsilons_or_bounds_it_is_an_error(model: Any) -> None:
         clone(model).set_params(bounds_X=None).fit(X, y, epsilons=epsilons)
     with pytest.raises(eps.PlanError, match="random bits"):
         model.fit(X, y, epsilons=epsilons, entropy=7)
+    with pytest.raises(eps.PlanError, match=r"A fit takes no 'epsilon'\. Try: epsilons"):
+        model.fit(X, y, epsilon=epsilons)
+    with pytest.raises(eps.PlanError, match=r"A fit needs 'y'\."):
+        model.fit(X)
 
 
 def test_seeded_models_repeat_themselves_and_say_so() -> None:

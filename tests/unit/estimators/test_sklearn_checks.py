@@ -34,7 +34,7 @@ class PublicLogistic(PersonalizedLogisticRegression):
         super().fit(X, y, epsilons=eps.PUBLIC)
         return self
 
-    def _labels(self, y: Any) -> tuple[Any, Any]:
+    def _find_fact(self, y: Any) -> tuple[Any, Any]:
         if y is None:
             return 0, 1
         check_classification_targets(y)

@@ -88,12 +88,12 @@ def test_values_go_to_the_nearest_point(bounds: tuple[float, float], step: float
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"step": 0}, "A step of 0 is not allowed. The grid's step is a positive number."),
-        ({"step": -1}, "A step of -1 is not allowed."),
-        ({"step": math.nan}, "A step of nan is not allowed."),
-        ({"step": math.inf}, "A step of inf is not allowed."),
-        ({"step": "1"}, "A step of '1' is not allowed."),
-        ({"step": True}, "A step of True is not allowed."),
+        ({"step": 0}, "step=0 is not allowed. The grid's step is a positive number."),
+        ({"step": -1}, "step=-1 is not allowed."),
+        ({"step": math.nan}, "step=nan is not allowed."),
+        ({"step": math.inf}, "step=inf is not allowed."),
+        ({"step": "1"}, "step='1' is not allowed."),
+        ({"step": True}, "step=True is not allowed."),
         ({"step": 1e-20}, f"The grid is too fine. At most {MAX_POINTS:,} points. Try: a larger step"),
         ({"step": 11}, "The grid has a single point."),
         ({"bounds": None}, "A median needs bounds. Bounds are public facts; reading them from the data would leak it."),

@@ -1,4 +1,4 @@
-"""Logistic regression for scikit-learn."""
+"""The models: linear and logistic regression for scikit-learn."""
 
 from __future__ import annotations
 
@@ -6,12 +6,31 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 
-from epsilons.arrays.functions import logistic_regression
+from epsilons.arrays.functions import linear_regression, logistic_regression
 from epsilons.estimators.base import PersonalizedModel, make_init
-from epsilons.noise.entropy import Entropy
 from epsilons.statistics.features import check_classes
+
+
+class PersonalizedLinearRegression(RegressorMixin, PersonalizedModel):  # type: ignore[misc]
+    """Least squares with an intercept, fitted with everybody's own epsilon by the functional mechanism.
+
+    `bounds_X` and `bounds_y` are public and required: a pair of numbers, or for X a pair of lists with an entry per
+    feature. The other parameters are those of `eps.linear_regression`.
+
+    >>> import epsilons as eps
+    >>> model = PersonalizedLinearRegression(bounds_X=(0, 10), bounds_y=(0, 100))
+    >>> model.fit([[1], [2], [3]], [10, 20, 30], epsilons=[eps.PUBLIC] * 3).predict([[4]]).round(2)
+    array([40.])
+    """
+
+    _function, _fact = linear_regression, "bounds_y"
+    __init__ = make_init("linear_regression", "bounds_X", "bounds_y")
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Targets of new rows. Features beyond their bounds count as the bound, as they did in `fit`."""
+        return self._linear(X)
 
 
 class PersonalizedLogisticRegression(ClassifierMixin, PersonalizedModel):  # type: ignore[misc]
@@ -29,6 +48,7 @@ class PersonalizedLogisticRegression(ClassifierMixin, PersonalizedModel):  # typ
 
     classes_: NDArray[Any]
 
+    _function, _fact = logistic_regression, "classes"
     __init__ = make_init("logistic_regression", "bounds_X")
 
     def __sklearn_tags__(self) -> Any:
@@ -36,31 +56,12 @@ class PersonalizedLogisticRegression(ClassifierMixin, PersonalizedModel):  # typ
         tags.classifier_tags.multi_class = False
         return tags
 
-    def fit(
-        self, X: Any, y: Any, *, epsilons: Any = None, entropy: Entropy | None = None
-    ) -> PersonalizedLogisticRegression:
-        """Fit to people of whom row i granted `epsilons[i]`; one epsilon serves for everyone."""
-        matrix = self._check_fit(X, epsilons, entropy)
-        classes = self._labels(y)
-        release = logistic_regression(
-            matrix,
-            self._check_target(y, matrix),
-            epsilons,
-            bounds_X=self.bounds_X,
-            classes=classes,
-            entropy=entropy,
-            **self._options(),
-        )
-        self._remember(release, self.bounds_X)
-        self.classes_ = np.array(classes)
-        intercept, *slopes = release.value.values()
-        self.intercept_ = np.array([intercept])
-        self.coef_ = np.array([slopes])
-        return self
-
-    def _labels(self, y: Any) -> tuple[Any, Any]:
-        """The two public labels. y is not looked at: which of them occur in it is private."""
+    def _find_fact(self, y: Any) -> tuple[Any, Any]:
         return check_classes(self.classes)
+
+    def _keep(self, intercept: float, slopes: NDArray[np.float64], fact: Any) -> None:
+        self.classes_ = np.array(fact)
+        self.intercept_, self.coef_ = np.array([intercept]), np.array([slopes])
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The log-odds of the second class."""

@@ -1,0 +1,179 @@
+"""What is publicly known of a dataset: what it fixes for all questions, its version, and its description."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from epsilons.display import html_table, show, show_count, text_table
+from epsilons.engines.base import OTHER, Column, Schema
+from epsilons.errors import Argument, DataError
+from epsilons.noise.entropy import system
+
+#: More levels than this are counted, not listed.
+_MOST_SHOWN = 64
+_LEVELS, _COLUMNS = ("level", "epsilon", "people", "left"), ("column", "holds", "known")
+_AGAINST = {"absent": "absent", "replace": "replaced by anyone else"}
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What a dataset fixes for all questions."""
+
+    schema: Schema
+    person: str
+    neighbors: str
+    rows: int
+    complete: frozenset[str]
+    bounds: Mapping[str, tuple[float, float]]
+
+    def describe(self, column: Column) -> str:
+        """What is known of a column."""
+        facts = []
+        if column.name in self.bounds:
+            facts.append("in [{:g}, {:g}]".format(*self.bounds[column.name]))
+        if column.name in self.complete:
+            facts.append("complete")
+        if column.family == OTHER:
+            facts.append("cannot be asked about")
+        return ", ".join(facts) or "–"
+
+
+@dataclass(frozen=True)
+class Version:
+    """Which data a question was asked of: `label` goes into every question's digest; `shown` is for people.
+
+    It is the steward's label, never anything read from the contents. Without one, the version of files is where they
+    lie, how long they are and when they were written; of anything else it is this one object, so that nothing asked of
+    one frame is ever answered from another.
+    """
+
+    label: str
+    shown: str
+
+    @classmethod
+    def of(cls, given: Any, files: Sequence[str]) -> Version:
+        """The steward's label, or what stands in for it."""
+        if given is not None:
+            if not isinstance(given, str) or not given.strip() or len(given) > 200:
+                rule, hint = "It names the data's state.", Argument("version", "2026-11")
+                raise DataError("A version is a short label.", rule=rule, suggest=hint)
+            return cls(f"label:{given}", given)
+        if files:
+            facts = [[path, os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files]
+            return cls(f"files:{json.dumps(facts)}", "no label: path, size and time of the files stand in for it")
+        return cls(f"object:{system().bytes(16).hex()}", "no label: answers are kept for this object only")
+
+
+@dataclass(frozen=True)
+class Level:
+    """People of one grant: `left` is the least that anyone of them has left; None for public."""
+
+    name: str
+    epsilon: float
+    people: int
+    left: float | None
+
+
+@dataclass(frozen=True)
+class Description:
+    """Public facts; asking for them costs nothing."""
+
+    columns: tuple[tuple[str, str, str], ...]
+    levels: tuple[Level, ...]
+    withdrawn: int
+    pending: int
+    person: str
+    rows_per_person: int
+    neighbors: str
+    version: str
+    ledger: str
+    epoch: int
+    releases: int
+    caveat: str
+    rounding_loss: float
+    preparation_seconds: float
+
+    @property
+    def people(self) -> int:
+        """How many people are on the roster and have not withdrawn."""
+        return sum(level.people for level in self.levels)
+
+    @property
+    def _many(self) -> bool:
+        """So many levels may well be a column of something else, named by mistake: they are counted, not listed."""
+        return len(self.levels) > _MOST_SHOWN or self.rounding_loss > 0
+
+    def hints(self) -> list[str]:
+        """What a steward may still want to say; about declarations only, never about values."""
+        hints = []
+        if self._many:
+            hints.append(f"{len(self.levels):,} levels: is the column of preferences the right one?")
+        numbers = [(name, facts) for name, holds, facts in self.columns if holds == "number" and name != self.person]
+        unbounded = [name for name, facts in numbers if "in [" not in facts]
+        if unbounded:
+            hints.append(f"No bounds: {', '.join(unbounded)}. Questions about them must give their own.")
+        if self.version.startswith("no label"):
+            hints.append("No version label: give one, so that the same question is known again.")
+        if "in memory" in self.ledger:
+            hints.append("No ledger: budgets are forgotten with this process.")
+        if not any("complete" in facts for _, _, facts in self.columns):
+            hints.append("No column is declared complete: means pay for the number of values as well.")
+        return hints
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that survive JSON."""
+        return {
+            **self.__dict__,
+            "columns": [dict(zip(("name", "holds", "facts"), column, strict=True)) for column in self.columns],
+            "levels": [
+                {**level.__dict__, "epsilon": None if level.left is None else level.epsilon}
+                for level in (() if self._many else self.levels)
+            ],
+            "people": self.people,
+        }
+
+    def _level_rows(self) -> list[tuple[str, ...]]:
+        if self._many:
+            return [(f"{len(self.levels):,} levels", "not listed", f"{self.people:,}", "")]
+        cells = (
+            ("public", "–") if level.left is None else (show(level.epsilon), show(level.left)) for level in self.levels
+        )
+        rows = zip(self.levels, cells, strict=True)
+        return [(level.name, epsilon, f"{level.people:,}", left) for level, (epsilon, left) in rows]
+
+    def _notes(self) -> list[str]:
+        notes = [
+            f"A person is a value of {self.person!r}, has at most {self.rows_per_person} "
+            f"row{'s' if self.rows_per_person > 1 else ''}, and is protected against being {_AGAINST[self.neighbors]}.",
+            f"Version: {self.version}.",
+            f"Ledger: {self.ledger}; {self.releases} release{'' if self.releases == 1 else 's'} so far, "
+            f"roster of epoch {self.epoch}.",
+            "The roster (who is there, with which preference) is public and is not protected.",
+            f"Preparation took {self.preparation_seconds:.2g} s.",
+        ]
+        if self.withdrawn:
+            notes.insert(2, f"Withdrawn: {show_count(self.withdrawn, 'person', 'people')}, not used any more.")
+        if self.pending:
+            notes.insert(
+                2, f"{self.pending:,} people prefer a larger epsilon: sync_preferences() or `epsilons sync` grants it."
+            )
+        if self.rounding_loss:
+            notes.insert(2, f"Preferences were rounded down to a fixed ladder, by {self.rounding_loss:.1%} on average.")
+        return notes + ([self.caveat] if self.caveat else [])
+
+    def __str__(self) -> str:
+        levels = text_table(_LEVELS, self._level_rows())
+        columns = text_table(_COLUMNS, self.columns)
+        return "\n".join([self._title, "", levels, "", columns, "", *self._notes()])
+
+    def _repr_html_(self) -> str:
+        first = html_table(self._title, _LEVELS, self._level_rows())
+        return first + html_table("Columns", _COLUMNS, self.columns, self._notes())
+
+    @property
+    def _title(self) -> str:
+        return show_count(self.people, "person", "people")

@@ -1,0 +1,274 @@
+"""Who asked for what, read from tables: one preference per person, the strictest of all their rows.
+
+Preferences are public, but a column named by mistake is not: nothing that was read from a table is in a message, but
+for a word that is a known level in all but case and blanks. What a caller wrote as a value of Python may be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from sqlglot import exp
+
+from epsilons.arguments.checks import check_real
+from epsilons.engines.base import NUMBER, SOURCE, TEXT, Column, Engine, open_table
+from epsilons.engines.trees import both, cast, column, literal, missing, present, table, whole
+from epsilons.errors import Argument, DataError, PreferenceError
+from epsilons.ledger.checks import PUBLIC_CODE
+from epsilons.preferences import Preferences, Roster, roster_of, to_nano
+
+#: A word with more blanks than this around it is not shown.
+_BLANKS = 20
+_AS_NUMBERS = (Argument("types", {"id": "int"}), " for ids in a CSV file")
+#: Ids, and an epsilon for each of them.
+_Asked = tuple[Any, NDArray[np.float64]]
+
+
+@dataclass(frozen=True, eq=False)
+class PreferenceTable:
+    """`nano[i]` is what person `ids[i]` asked for in nano-epsilon, -1 for public; every id occurs once."""
+
+    ids: pa.Array
+    nano: NDArray[np.int64]
+    rounding_loss: float
+
+
+def check_id_column(engine: Engine, name: Any) -> Column:
+    """The column that says whose row it is."""
+    found = engine.schema.find(name)
+    whole_number = found.family == NUMBER and not found.floating and found.precision == 0
+    if not (found.family == TEXT or (whole_number and (found.high or 0) < 1 << 64)):
+        rule = "Ids are whole numbers of at most 64 bits, or text."
+        raise DataError(f"Column {found.name!r} cannot hold people's ids.", rule=rule, suggest=_AS_NUMBERS)
+    return found
+
+
+def read_preferences(engine: Engine, person: Column, preferences: Preferences) -> PreferenceTable:
+    """What everyone asked for: who is in the data, and who is listed by a second table or a mapping."""
+    given = preferences.column
+    if given is not None and given.source is None:
+        return _make_table(_read_column(engine, person, preferences), given.column)
+    query = exp.select(exp.alias_(column(person.name), "id")).distinct().from_(table(SOURCE)).where(present(person))
+    in_data = _check_ids(engine.run(query)["id"], person)
+    if given is not None:
+        ids, epsilons = _read_other(given.source, given.person, preferences)
+    elif preferences.by_person is not None:
+        ids, epsilons = read_mapping(preferences.by_person, person)
+    else:
+        rule = "A table's rows have no order; preferences go by person."
+        hint = "an epsilon for each id, or a column of epsilons or levels"
+        raise PreferenceError("These preferences are in the order of some array.", rule=rule, suggest=hint)
+    everyone = _add_default(_check_ids(ids, person), epsilons, in_data, preferences.default, person)
+    return _make_table(everyone, None if given is None else given.column)
+
+
+def read_given(given: Any, person: Column, preferences: Preferences) -> tuple[pa.Array, NDArray[np.int64]]:
+    """(ids, nano-epsilons) that people gave themselves, as the ledger writes them.
+
+    A mapping {id: epsilon or name of a level}, or a table whose columns are called as those that the dataset's
+    preferences come from.
+    """
+    if isinstance(given, Mapping):
+        levels = {name: epsilon for epsilon, called in preferences.names.items() for name in called.split(" or ")}
+        ids, epsilons = read_mapping(given, person, levels)
+        distinct, codes = np.unique(epsilons, return_inverse=True)
+        nano = [to_nano(float(epsilon)) for epsilon in distinct]
+        return ids, np.array([PUBLIC_CODE if one is None else one for one in nano], np.int64)[codes]
+    source = preferences.column
+    if source is None:
+        rule = "A table of preferences has the columns that the dataset's preferences were read from."
+        hint = '{"ann": 0.1}, or preferences from a column'
+        raise PreferenceError("It is not known which column holds the preferences.", rule=rule, suggest=hint)
+    ids, epsilons = _read_other(given, source.person or person.name, preferences)
+    asked = _make_table((_check_ids(ids, person), epsilons), source.column)
+    return asked.ids, asked.nano
+
+
+def read_mapping(given: Mapping[Any, Any], person: Column, levels: Mapping[str, float] | None = None) -> _Asked:
+    """{id: epsilon, or the name of a level} as columns; NaN where it is None."""
+    asked = list(given.values())
+    if levels is not None:
+        for name in (one for one in asked if isinstance(one, str) and one not in levels):
+            hint = f"one of {', '.join(levels)}, or a number"
+            raise PreferenceError(f"Unknown privacy level {name!r}.", suggest=hint)
+        asked = [levels[one] if isinstance(one, str) else one for one in asked]
+    try:
+        epsilons = np.array([math.nan if one is None else check_real(one) for one in asked], float)
+    except TypeError:
+        rule, hint = "An epsilon is a number, or the name of a level.", '{"ann": 0.1, "bob": eps.PUBLIC}'
+        raise PreferenceError("A preference is not a number.", rule=rule, suggest=hint) from None
+    return as_ids(list(given), person), epsilons
+
+
+def as_ids(ids: Any, person: Column) -> pa.Array:
+    """People's ids as a column of the data's kind."""
+    try:
+        if hasattr(ids, "to_arrow"):  # polars
+            ids = ids.to_arrow()
+        elif hasattr(ids, "to_numpy") and not isinstance(ids, (pa.Array, pa.ChunkedArray)):
+            ids = ids.to_numpy()
+        if isinstance(ids, (str, bytes)):
+            raise TypeError
+        found = ids if isinstance(ids, (pa.Array, pa.ChunkedArray)) else pa.array(list(ids))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError):
+        raise _other_kind(person) from None
+    return _check_ids(found, person)
+
+
+def _check_ids(ids: Any, person: Column) -> pa.Array:
+    if isinstance(ids, pa.ChunkedArray):
+        ids = ids.combine_chunks()
+    if pa.types.is_dictionary(ids.type):
+        ids = ids.dictionary_decode()
+    text = pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type)
+    if len(ids) and not (text if person.family == TEXT else pa.types.is_integer(ids.type)):
+        raise _other_kind(person)
+    if ids.null_count:
+        rule, hint = "Preferences are found by id.", "rows with ids only"
+        raise PreferenceError("A preference has no id.", rule=rule, suggest=hint)
+    return ids.cast(pa.large_string() if person.family == TEXT else ids.type)
+
+
+def _other_kind(person: Column) -> PreferenceError:
+    kind = "text" if person.family == TEXT else "whole numbers"
+    rule = f"Column {person.name!r} holds {kind}; 1 and '1' are two people."
+    what = "People are named by ids of another kind than in the table."
+    return PreferenceError(what, rule=rule, suggest=_AS_NUMBERS)
+
+
+def _read_other(source: Any, person: Any, preferences: Preferences) -> _Asked:
+    assert preferences.column is not None
+    other = open_table(source, types=preferences.column.types)
+    try:
+        return _read_column(other, check_id_column(other, person), preferences)
+    finally:
+        other.close()
+
+
+def _read_column(engine: Engine, person: Column, preferences: Preferences) -> _Asked:
+    """(ids, epsilons) of a table with people and what they asked for; NaN: nothing."""
+    given, default = preferences.column, preferences.default
+    assert given is not None
+    kind = engine.schema.find(given.column)
+    if given.levels is not None:
+        return _read_levels(engine, person, kind, given.levels, default)
+    if kind.family not in (NUMBER, TEXT):
+        rule = "An epsilon is a number."
+        hint = "levels with their epsilons, if it holds names of levels"
+        raise PreferenceError(f"Column {kind.name!r} holds {kind.family}, not epsilons.", rule=rule, suggest=hint)
+    value: exp.Expr = cast(column(kind.name), "DOUBLE")
+    if kind.family == TEXT:
+        value = exp.TryCast(this=column(kind.name), to=exp.DataType.build("DOUBLE"))
+    # Text that is no number says nothing: the default takes its place, like that of an empty cell.
+    unread = exp.Is(this=value.copy(), expression=exp.null())
+    nothing = exp.Or(this=unread, expression=exp.IsNan(this=value.copy()))
+    endless = default is None or math.isinf(default)
+    fallback = exp.null() if endless else cast(exp.Literal.number(repr(default)), "DOUBLE")
+    ids, asked = _take_least(engine, person, exp.Case(ifs=[exp.If(this=nothing, true=fallback)], default=value))
+    filled = asked.cast(pa.float64()).fill_null(math.nan if default is None else default)
+    return ids, filled.to_numpy(zero_copy_only=False).astype(float)
+
+
+def _read_levels(
+    engine: Engine, person: Column, kind: Column, levels: Mapping[str, float], default: float | None
+) -> _Asked:
+    """Names of levels become their rank, the strictest first, so that the least rank is the strictest preference."""
+    if kind.family != TEXT:
+        what = f"Column {kind.name!r} holds {kind.family}, not names of levels."
+        raise PreferenceError(what, rule="A level goes by its name.", suggest="no levels, if it holds epsilons")
+    ranked = sorted(levels, key=lambda name: float(levels[name]))
+    strictness = [float(levels[name]) for name in ranked]
+    ifs = [
+        exp.If(this=exp.EQ(this=column(kind.name), expression=literal(name, kind)), true=whole(rank))
+        for rank, name in enumerate(ranked)
+    ]
+    fallback = exp.null() if default is None else whole(strictness.index(default))
+    ifs.append(exp.If(this=missing(kind), true=fallback))
+    ids, asked = _take_least(engine, person, exp.Case(ifs=ifs, default=whole(-1)))
+    ranks = asked.cast(pa.int64()).fill_null(len(ranked)).to_numpy(zero_copy_only=False)
+    if (ranks < 0).any():
+        raise _unknown_level(engine, kind, ranked)
+    return ids, np.array([*strictness, math.nan if default is None else default])[ranks]
+
+
+def _take_least(engine: Engine, person: Column, value: exp.Expr) -> tuple[pa.ChunkedArray, pa.Array]:
+    """(ids, the least value of each person's rows)."""
+    wanted = exp.alias_(column(person.name), "id"), exp.alias_(exp.Min(this=value), "asked")
+    query = exp.select(*wanted).from_(table(SOURCE)).where(present(person)).group_by(exp.Literal.number(1))
+    found = engine.run(query)
+    return found["id"], found["asked"].combine_chunks()
+
+
+def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> PreferenceError:
+    """A word of the column is shown only if it is a known level but for case and blanks around it."""
+    plain = exp.Lower(this=exp.Trim(this=column(kind.name), expression=exp.Literal.string(" \t\r\n")))
+    alike = exp.In(this=plain, expressions=[literal(name.strip().lower(), kind) for name in known])
+    listed = exp.In(this=column(kind.name), expressions=[literal(name, kind) for name in known])
+    query = exp.select(exp.alias_(exp.Min(this=column(kind.name)), "word")).from_(table(SOURCE))
+    (word,) = engine.run(query.where(both(alike, exp.Not(this=listed))))["word"].to_pylist()
+    # Engines may fold letters otherwise than Python: what is named is one of the levels by Python's own rules.
+    meant = [name for name in known if word is not None and name.strip().casefold() == word.strip().casefold()]
+    levels = f"The levels are {', '.join(known)}; every word in the column is one of them, or missing."
+    if meant and len(word) < len(meant[0]) + _BLANKS:
+        return PreferenceError(
+            f"Column {kind.name!r}: {word!r} is not a level; did you mean {meant[0]!r}?",
+            rule=levels,
+            suggest=f"{word!r} as a level too, or the column without blanks and in one case",
+        )
+    rule = f"{levels} Others are not shown, since the column may be another one than was meant."
+    hint = "look at the distinct words in it yourself; then name another column, or add the missing level"
+    return PreferenceError(f"Column {kind.name!r} holds unknown levels.", rule=rule, suggest=hint)
+
+
+def _add_default(
+    ids: pa.Array, epsilons: NDArray[np.float64], in_data: pa.Array, default: float | None, person: Column
+) -> _Asked:
+    """Listed people, and those of the data who are not listed, at the default. All ids become one type: a number is
+    the same id whatever its width, and ids that are not in the data may be wider."""
+    if person.family == TEXT or len(ids) == 0:
+        ids = ids.cast(in_data.type)
+    else:
+        wide = pa.uint64() if pa.uint64() in (ids.type, in_data.type) else pa.int64()
+        try:
+            ids, in_data = ids.cast(wide), in_data.cast(wide)
+        except pa.ArrowInvalid:  # a negative number beside one of 64 bits, which Arrow quotes
+            wide = None
+        if wide is None:
+            raise _other_kind(person)
+    new = in_data.filter(pc.invert(pc.is_in(in_data, value_set=ids)))
+    if len(new) and default is None:
+        rule, hint = "A default applies only if you give one.", Argument("default", 0.05)
+        raise PreferenceError("Somebody in the table has no preference.", rule=rule, suggest=hint)
+    fill = np.full(len(new), math.nan if default is None else default)
+    return pa.concat_arrays([ids, new]), np.concatenate([epsilons, fill])
+
+
+def _make_table(asked: _Asked, source: str | None) -> PreferenceTable:
+    """`source` is the column that the epsilons were read from; None if a caller gave them."""
+    ids, epsilons = asked
+    if len(epsilons) == 0:
+        raise DataError("There are no people.", rule="A roster has at least one person.", suggest="a table with rows")
+    roster = roster_of(epsilons) if source is None else _roster_of_column(epsilons, source)
+    grants = np.array([PUBLIC_CODE if grant is None else grant for grant in roster.levels.grants], np.int64)
+    plain = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
+    return PreferenceTable(plain, grants[roster.codes], roster.levels.rounding_loss)
+
+
+def _roster_of_column(epsilons: NDArray[np.float64], source: str) -> Roster:
+    """As `roster_of`, whose refusals quote the epsilon that they are about; here it was read from a table."""
+    try:
+        return roster_of(epsilons)
+    except PreferenceError as refused:
+        rule, hint = refused.rule, refused.hint
+    what = f"Column {source!r} holds an epsilon that is not allowed."
+    if np.isnan(epsilons).any():
+        what = f"Somebody has no preference in column {source!r}."
+    hint = f"{hint}; or another column, if {source!r} does not hold preferences"
+    raise PreferenceError(what, rule=rule, suggest=hint)
