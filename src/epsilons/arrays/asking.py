@@ -8,8 +8,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from epsilons.arguments import ARRAYS, AskOptions, check_whole
-from epsilons.arguments.reading import Call, both_given, read_call, read_plan, take_places
+from epsilons.arguments.checks import check_whole
+from epsilons.arguments.options import ARRAYS
+from epsilons.arguments.reading import AskOptions, Call, both_given, read_call, read_plan, take_places
 from epsilons.calls import name_statistic
 from epsilons.errors import PlanError, PreferenceError
 from epsilons.guarantee import to_epsilon

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import check_entropy, check_name
+from epsilons.arguments.checks import check_entropy, check_name
 from epsilons.arrays.algorithms import Algorithm, algorithm_of, run
 from epsilons.errors import DataError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
-from epsilons.arguments import QUERIES, TABLES, Parameter, options_of
+from epsilons.arguments.options import QUERIES, TABLES, Parameter, options_of
 from epsilons.cli.answering import asked_once, show_release
 from epsilons.cli.terminal import as_json, notes, print_json, results
 from epsilons.cli.wording import reworded

@@ -14,7 +14,7 @@ import json
 import re
 from typing import Any
 
-from epsilons.arguments import TABLES, options_of
+from epsilons.arguments.options import TABLES, options_of
 from epsilons.errors import EpsilonsError
 from epsilons.statistics.catalogue import CATALOGUE
 

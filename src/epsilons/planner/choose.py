@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from epsilons.arguments import ASSUMPTIONS
+from epsilons.arguments.checks import ASSUMPTIONS
 from epsilons.mechanisms.base import Mechanism, Settings, predicted_error, serving, take_named, worst_error
 from epsilons.planner.rows import PlanRow, make_row
 from epsilons.preferences import Levels

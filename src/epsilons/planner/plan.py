@@ -9,7 +9,7 @@ from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from epsilons.arguments import ASSUMPTIONS, check_error
+from epsilons.arguments.checks import ASSUMPTIONS, check_error
 from epsilons.errors import PlanError
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Settings

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from epsilons.arguments import ASSUMPTIONS, AskOptions
+from epsilons.arguments.checks import ASSUMPTIONS
+from epsilons.arguments.reading import AskOptions
 from epsilons.errors import PlanError
 from epsilons.mechanisms.base import Mechanism, charge_table, options_of, predicted_error, worst_error
 from epsilons.preferences import Levels

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import Parameter, check_name
+from epsilons.arguments.checks import check_name
+from epsilons.arguments.options import Parameter
 from epsilons.errors import PlanError
 from epsilons.preferences import count_codes
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, whole_or_float

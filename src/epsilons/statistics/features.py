@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilons.arguments import check_real
+from epsilons.arguments.checks import check_real
 from epsilons.errors import PlanError
 
 _BOUNDS = "bounds_X=(0, 1), or bounds_X=([0, 18], [1, 90]) with an entry per feature"

@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import Parameter, check_name, check_real
+from epsilons.arguments.checks import check_name, check_real
+from epsilons.arguments.options import Parameter
 from epsilons.errors import PlanError
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spelled, whole_or_float
 from epsilons.statistics.base import Scope, Statistic

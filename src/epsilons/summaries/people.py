@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import NUMBERS
+from epsilons.arguments.checks import NUMBERS
 from epsilons.errors import DataError, PlanError
 from epsilons.noise.bernoulli import keep_people
 from epsilons.noise.entropy import ALWAYS, Entropy

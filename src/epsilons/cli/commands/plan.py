@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from epsilons.arguments import TABLES
+from epsilons.arguments.options import TABLES
 from epsilons.cli import asking
 from epsilons.cli.terminal import as_json as json_option
 from epsilons.errors import PlanError
