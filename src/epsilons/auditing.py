@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from epsilons.arguments import check_confidence, check_name, check_whole
+from epsilons.arguments.checks import check_confidence, check_name, check_whole
 from epsilons.errors import Argument, DataError, PlanError, PreferenceError
 from epsilons.guarantee import NEIGHBORS
 from epsilons.statistics.base import Floats

@@ -10,7 +10,8 @@ import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Literal
 
-from epsilons.arguments import ARRAYS, QUERIES, TABLES, Parameter, check_error, options_of
+from epsilons.arguments.checks import check_error
+from epsilons.arguments.options import ARRAYS, QUERIES, TABLES, Parameter, options_of
 from epsilons.arguments.reading import EPSILONS, list_arguments, reads_call
 from epsilons.mechanisms.base import list_mechanisms
 from epsilons.noise.entropy import Entropy

@@ -24,7 +24,7 @@ import pyarrow.parquet
 import pytest
 
 import epsilons as eps
-from epsilons.arguments import ARRAYS, BATCHES, OPTIONS, QUERIES, TABLES, options_of
+from epsilons.arguments.options import ARRAYS, BATCHES, OPTIONS, QUERIES, TABLES, options_of
 from epsilons.cli import app
 from epsilons.dataset.batch import Batch
 from epsilons.statistics.catalogue import CATALOGUE

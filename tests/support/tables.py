@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from epsilons.arguments import TABLES
+from epsilons.arguments.options import TABLES
 from epsilons.arguments.reading import read_plan
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.people import Preparation, TablePeople, prepare

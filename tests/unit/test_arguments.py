@@ -9,20 +9,9 @@ import numpy as np
 import pytest
 
 import epsilons as eps
-from epsilons.arguments import (
-    ARRAYS,
-    BATCHES,
-    OPTIONS,
-    QUERIES,
-    TABLES,
-    AskOptions,
-    check_between,
-    check_real,
-    check_share,
-    check_whole,
-    exact,
-    options_of,
-)
+from epsilons.arguments.checks import check_between, check_real, check_share, check_whole, exact
+from epsilons.arguments.options import ARRAYS, BATCHES, OPTIONS, QUERIES, TABLES, options_of
+from epsilons.arguments.reading import AskOptions
 from epsilons.testing import seeded
 
 

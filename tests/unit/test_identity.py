@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from epsilons.arguments import OPTIONS, AskOptions
+from epsilons.arguments.options import OPTIONS
+from epsilons.arguments.reading import AskOptions
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Scope, Statistic
 from epsilons.statistics.count import Count

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from epsilons.arguments import check_name
+from epsilons.arguments.checks import check_name
 from epsilons.errors import Argument, DataError, PlanError
 
 #: What an algorithm may be private under; "replace" alone is refused.

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from epsilons.arguments import ARRAYS, AskOptions, check_whole
-from epsilons.arguments.reading import both_given, read_call, read_plan, take_places
+from epsilons.arguments.checks import check_whole
+from epsilons.arguments.options import ARRAYS
+from epsilons.arguments.reading import AskOptions, both_given, read_call, read_plan, take_places
 from epsilons.calls import name_statistic
 from epsilons.errors import Argument, PlanError, PreferenceError
 from epsilons.guarantee import to_epsilon

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from epsilons.arguments import ARRAYS
+from epsilons.arguments.options import ARRAYS
 from epsilons.arguments.reading import take_places
 from epsilons.arrays.asking import make_function, make_plan
 from epsilons.calls import plan_signature

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilons.arguments import LARGEST_NUMBER, check_entropy, check_unbounded_step, exact
+from epsilons.arguments.checks import LARGEST_NUMBER, check_entropy, check_unbounded_step, exact
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.guarantee import NANO
 from epsilons.noise.entropy import Entropy, system

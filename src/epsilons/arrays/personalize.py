@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import check_entropy, check_name, check_whole
+from epsilons.arguments.checks import check_entropy, check_name, check_whole
 from epsilons.arrays.algorithms import Algorithm, read_algorithm, run_algorithm
 from epsilons.errors import Argument, DataError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
-from epsilons.arguments import TABLES, Parameter, check_bounds, options_of
+from epsilons.arguments.checks import check_bounds
+from epsilons.arguments.options import TABLES, Parameter, options_of
 from epsilons.cli.errors import refusing
 from epsilons.cli.terminal import as_json, note, preparing
 from epsilons.errors import Argument, PlanError

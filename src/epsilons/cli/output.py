@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from epsilons.arguments import ASSUMPTIONS
+from epsilons.arguments.checks import ASSUMPTIONS
 from epsilons.cli.terminal import note, print_json, width, write
 from epsilons.display import show, show_key, text_table
 from epsilons.guarantee import PERSONALIZED, compose_all, to_epsilon

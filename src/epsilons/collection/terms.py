@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from epsilons.arguments import check_whole
+from epsilons.arguments.checks import check_whole
 from epsilons.collection.proof import ReportShape
 from epsilons.collection.sealing import SealingKey
 from epsilons.errors import Argument, ProtocolError

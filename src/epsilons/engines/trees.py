@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sqlglot import exp
 
-from epsilons.arguments import check_real
+from epsilons.arguments.checks import check_real
 from epsilons.engines.base import DATE, NUMBER, TEXT, TIME, TRUTH, Column
 
 #: A value in the form in which a column's values are compared: units of an exact number, a double, a text, ...

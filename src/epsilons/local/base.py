@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import check_name, check_whole
+from epsilons.arguments.checks import check_name, check_whole
 from epsilons.errors import Argument, DataError, PlanError, ProtocolError
 from epsilons.guarantee import NEIGHBORS
 from epsilons.local.estimate import Estimate

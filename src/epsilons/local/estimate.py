@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import ASSUMPTIONS, check_between, check_name
+from epsilons.arguments.checks import ASSUMPTIONS, check_between, check_name
 from epsilons.display import html_table, show, text_table
 from epsilons.errors import Argument, PlanError
 from epsilons.local.leakage import Leakage, leakage_html, leakage_table

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import check_between
+from epsilons.arguments.checks import check_between
 from epsilons.display import html_table, text_table
 from epsilons.errors import Argument, PlanError
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import check_whole
+from epsilons.arguments.checks import check_whole
 from epsilons.errors import Argument, DataError, PlanError, ProtocolError
 from epsilons.local.base import MAX_OPTIONS
 from epsilons.local.estimate import Estimate

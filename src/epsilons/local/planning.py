@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilons.arguments import check_between, check_whole
+from epsilons.arguments.checks import check_between, check_whole
 from epsilons.display import html_table, show, text_table
 from epsilons.errors import Argument, PlanError
 from epsilons.local.base import ResponseProtocol, read_options

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilons.arguments import check_real
+from epsilons.arguments.checks import check_real
 from epsilons.display import toml_key, toml_value
 from epsilons.errors import Argument, EpsilonsError, ProtocolError
 from epsilons.guarantee import to_epsilon

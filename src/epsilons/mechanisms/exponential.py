@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from epsilons.accuracy import order as order_accuracy
 from epsilons.accuracy.count import CountBar, count_error, worst_count_error
 from epsilons.accuracy.intervals import ErrorBar
-from epsilons.arguments import check_whole
+from epsilons.arguments.checks import check_whole
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Mechanism, register

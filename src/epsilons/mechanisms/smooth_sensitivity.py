@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import INSIDE, SCALES, check_gamma, check_name
+from epsilons.arguments.checks import INSIDE, SCALES, check_gamma, check_name
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Charges, Mechanism, register

@@ -10,7 +10,8 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from epsilons.arguments import ASSUMPTIONS, AskOptions
+from epsilons.arguments.checks import ASSUMPTIONS
+from epsilons.arguments.reading import AskOptions
 from epsilons.errors import PlanError
 from epsilons.mechanisms.base import (
     Account,

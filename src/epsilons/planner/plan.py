@@ -10,7 +10,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from epsilons.accuracy.count import count_floor
-from epsilons.arguments import ASSUMPTIONS, check_error, check_real
+from epsilons.arguments.checks import ASSUMPTIONS, check_error, check_real
 from epsilons.display import html_table, show, show_count, text_table
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import to_epsilon

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from epsilons.accuracy.count import CountBar
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, RatioBar
-from epsilons.arguments import ASSUMPTIONS, check_confidence
+from epsilons.arguments.checks import ASSUMPTIONS, check_confidence
 from epsilons.display import html_table, show, show_key
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import (

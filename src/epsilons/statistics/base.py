@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import ASSUMPTIONS, PRIVACIES, AskOptions, check_guess, check_name
+from epsilons.arguments.checks import ASSUMPTIONS, PRIVACIES, check_guess, check_name
+from epsilons.arguments.reading import AskOptions
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.noise.weighing import keep_chance

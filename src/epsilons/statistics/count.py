@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
 
-from epsilons.arguments import Parameter, check_name
+from epsilons.arguments.checks import check_name
+from epsilons.arguments.options import Parameter
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, whole_or_float
 from epsilons.statistics.base import Scope, Statistic
 from epsilons.statistics.entry import ON_TABLES, Entry, RowScope

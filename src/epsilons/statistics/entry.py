@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from epsilons.arguments import ARRAYS, BATCHES, TABLES, Parameter
+from epsilons.arguments.options import ARRAYS, BATCHES, TABLES, Parameter
 from epsilons.statistics.base import Scope, Statistic
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from epsilons.arguments import check_real
+from epsilons.arguments.checks import check_real
 from epsilons.errors import Argument, PlanError
 
 BOUNDS_RULE = "Bounds are public facts; reading them from the data would leak it."

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from epsilons.arguments import Parameter, check_name, check_real
+from epsilons.arguments.checks import check_name, check_real
+from epsilons.arguments.options import Parameter
 from epsilons.errors import Argument, PlanError
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spell, whole_or_float
 from epsilons.statistics.base import Scope, Statistic

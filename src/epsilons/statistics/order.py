@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import Parameter, check_bounds, check_rank, check_real, check_step, exact
+from epsilons.arguments.checks import check_bounds, check_rank, check_real, check_step, exact
+from epsilons.arguments.options import Parameter
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO
 from epsilons.noise.entropy import Entropy

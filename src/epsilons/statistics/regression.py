@@ -23,7 +23,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epsilons.arguments import Parameter, check_bounds
+from epsilons.arguments.checks import check_bounds
+from epsilons.arguments.options import Parameter
 from epsilons.errors import Argument, PlanError
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace_many

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from epsilons.arguments import check_bounds
+from epsilons.arguments.checks import check_bounds
 from epsilons.statistics.additive import Additive, Average, Moments, Part, Sums, doubt
 from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.entry import BOUNDS, Entry

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import LARGEST_NUMBER, Parameter, check_rank, check_unbounded_step, exact
+from epsilons.arguments.checks import LARGEST_NUMBER, check_rank, check_unbounded_step, exact
+from epsilons.arguments.options import Parameter
 from epsilons.errors import Argument, PlanError
 from epsilons.statistics.base import Floats, Statistic
 from epsilons.statistics.entry import BOUNDS, STEP, Entry, RowScope

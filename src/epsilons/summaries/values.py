@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments import NUMBERS
+from epsilons.arguments.checks import NUMBERS
 from epsilons.errors import Argument, DataError
 
 #: numpy's kinds of plain numbers: bool, int, unsigned, float.

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import epsilons as eps
-from epsilons.arguments import ASSUMPTIONS, TABLES
+from epsilons.arguments.checks import ASSUMPTIONS
+from epsilons.arguments.options import TABLES
 from epsilons.statistics.catalogue import CATALOGUE
 from support.wages import dataset
 

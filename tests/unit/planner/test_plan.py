@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import epsilons as eps
-from epsilons.arguments import ARRAYS, ASSUMPTIONS
+from epsilons.arguments.checks import ASSUMPTIONS
+from epsilons.arguments.options import ARRAYS
 from epsilons.mechanisms.base import create, list_mechanisms
 from epsilons.planner.choose import _DIGITS, choose, rank_mechanisms
 from epsilons.preferences import roster_of

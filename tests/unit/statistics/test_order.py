@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epsilons.arguments import exact
+from epsilons.arguments.checks import exact
 from epsilons.errors import PlanError
 from epsilons.statistics import order
 from epsilons.statistics.order import MAX_POINTS, Order

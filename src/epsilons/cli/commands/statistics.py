@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from epsilons.arguments import QUERIES, TABLES
+from epsilons.arguments.options import QUERIES, TABLES
 from epsilons.cli import options, output
 from epsilons.cli.terminal import as_json as json_option
 from epsilons.cli.terminal import print_json, write
