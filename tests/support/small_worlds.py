@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -70,9 +71,11 @@ def variants(name: str, statistic: Statistic, epsilons: Sequence[float]) -> Iter
         yield create(name, statistic, **dict(options))
 
 
-def serving(name: str) -> Iterator[tuple[str, Question, tuple[float, ...], Mechanism]]:
+def serving(
+    name: str, kinds: Sequence[str] = tuple(WORLDS)
+) -> Iterator[tuple[str, Question, tuple[float, ...], Mechanism]]:
     """Everything a registered mechanism serves here: (statistic's name, question, epsilons, mechanism)."""
-    for kind, neighbors, epsilons in itertools.product(WORLDS, NEIGHBORS, ROSTERS):
+    for kind, neighbors, epsilons in itertools.product(kinds, NEIGHBORS, ROSTERS):
         question, levels = Question(WORLDS[kind][0], neighbors), roster_of(epsilons).levels
         for mechanism in variants(name, question.statistic, epsilons):
             if mechanism.refuses(question, levels) is None:
@@ -83,14 +86,15 @@ def laws(name: str, kind: str) -> Iterator[tuple[Question, tuple[float, ...], Me
     """The same for one statistic, without mechanisms whose noise is the same: rescaling is post-processing, and two
     thresholds may come to one number."""
     seen = set()
-    for served, question, epsilons, mechanism in serving(name):
+    for _, question, epsilons, mechanism in serving(name, [kind]):
         options = mechanism.options(question, roster_of(epsilons).levels)
         law = (question.neighbors, epsilons, options.get("threshold"))
-        if served == kind and law not in seen:
+        if law not in seen:
             seen.add(law)
             yield question, epsilons, mechanism
 
 
+@functools.cache
 def served_pairs() -> list[tuple[str, str]]:
     """(mechanism, statistic) for all that some mechanism serves."""
     return [(name, kind) for name in sorted(registered()) for kind in WORLDS if any(laws(name, kind))]
