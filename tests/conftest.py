@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from support import ledger_servers, spark_session
+from support import fronts, ledger_servers, spark_session
 
 # Heads of ledgers are kept in the user's state directory; no test may write into the real one.
 _state = tempfile.TemporaryDirectory(prefix="epsilons-state-")
@@ -43,16 +43,32 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     session.stop()
 
 
+@pytest.fixture(scope="module", params=["arrays", "duckdb", pytest.param("spark", marks=pytest.mark.integration)])
+def front(request: pytest.FixtureRequest) -> Iterator[fronts.Front]:
+    """Whoever can be asked: a test that takes it runs on arrays, on DuckDB and, where there is Java, on Spark."""
+    if request.param == "arrays":
+        yield fronts.Arrays()
+        return
+    if request.param == "spark" and (reason := spark_session.missing()):
+        pytest.skip(reason)
+    source: Any = fronts.TABLE
+    if request.param == "spark":
+        source = request.getfixturevalue("spark").createDataFrame(fronts.TABLE).repartition(3)
+    with fronts.on_table(request.param, source) as opened:
+        yield opened
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
-    """All tests of Spark (test_spark...) go to one worker, one Spark at a time; every other goes where there is room.
+    """A file stays on one worker, so that what its tests share is made once; all tests of Spark are on one of them.
 
-    The mark `xdist_group` would say this, but xdist 3.8 has no effect with it under pytest 9.2, and says nothing.
+    A machine of two cores has no room for a second Spark. The mark `xdist_group` would say this, but xdist 3.8 has no
+    effect with it under pytest 9.2, and says nothing.
     """
     from xdist.scheduler import LoadScopeScheduling
 
     class OneSpark(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if "/test_spark" in nodeid else nodeid
+            return "spark" if "/test_spark" in nodeid or "[spark-" in nodeid else nodeid.split("::", 1)[0]
 
     return OneSpark(config, log)

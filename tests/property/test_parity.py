@@ -30,16 +30,7 @@ from epsilons.dataset.batch import Batch
 from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.statistics.entry import Entry
 from epsilons.testing import seeded
-
-SHARE = 0.001
-PEOPLE = 90
-RNG = np.random.default_rng(5)
-EPSILONS = RNG.choice([200.0, 500.0, 1000.0], PEOPLE)
-WAGE = RNG.uniform(0, 100, PEOPLE)
-AGE = RNG.uniform(18, 80, PEOPLE)
-LEFT = (RNG.random(PEOPLE) < 0.4).astype(np.int64)
-TABLE = pa.table({"id": np.arange(PEOPLE), "wage": WAGE, "age": AGE, "left": LEFT, "epsilon": EPSILONS})
-BOUNDS = {"wage": (0.0, 100.0), "age": (18.0, 80.0)}
+from support.fronts import BOUNDS, EPSILONS, PEOPLE, SHARE, TABLE, data, facts, target
 
 Outcome = tuple[Any, ...]
 Given = Mapping[str, Any]
@@ -54,27 +45,6 @@ def people() -> Iterator[eps.Dataset]:
 
 
 # The same question on every front -----------------------------------------------------------------------------------
-
-
-def facts(entry: Entry, front: str) -> dict[str, Any]:
-    """The public facts that a statistic needs."""
-    if entry.model and front == ARRAYS:
-        classes = {} if "classes" in entry.own(ARRAYS) else {"bounds_y": BOUNDS["wage"]}
-        return {"bounds_X": ([BOUNDS["age"][0]], [BOUNDS["age"][1]]), "features": ["age"], **classes}
-    if entry.model:
-        return {"features": ["age"], "bounds": BOUNDS}
-    known: dict[str, Any] = {"bounds": BOUNDS["wage"], "q": 0.7, "edges": [0, 30, 100]}
-    return {name: value for name, value in known.items() if name in entry.own(front)}
-
-
-def target(entry: Entry) -> str:
-    """The column that is asked about."""
-    return "left" if entry.name in ("count", "logistic_regression") else "wage"
-
-
-def data(entry: Entry) -> tuple[Any, ...]:
-    values = LEFT if target(entry) == "left" else WAGE
-    return (AGE[:, None], values) if entry.model else (values,)
 
 
 AGGREGATES = {"sum": "SUM", "mean": "AVG", "variance": "VAR_POP", "median": "MEDIAN", "min": "MIN", "max": "MAX"}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 import epsilons as eps
+from epsilons.accuracy import intervals
 from epsilons.accuracy.intervals import ErrorModel
 from epsilons.preferences import roster_of
 from epsilons.release import make_release
@@ -22,6 +25,14 @@ from support.settings import PaperOne
 from support.small_worlds import at_max
 
 pytestmark = pytest.mark.statistical
+
+
+@pytest.fixture(autouse=True, scope="module")
+def remembered_widths() -> Iterator[None]:
+    """Thousands of answers have the same error model, whose half-width is a pure function: it is solved for once."""
+    with patch.object(intervals, "half_width", functools.cache(intervals.half_width)):
+        yield
+
 
 LEVELS = np.repeat([0.05, 0.2, 1.0, np.inf], [160, 120, 80, 40])
 
@@ -76,12 +87,14 @@ MECHANISMS: list[tuple[str, dict[str, Any]]] = [
 
 
 def served() -> list[tuple[str, str, dict[str, Any]]]:
+    """A mean is its sum divided by a public number, and so are its errors: of means two mechanisms are enough."""
     levels = roster_of(LEVELS).levels
     return [
         (case, name, options)
         for case, (statistic, *_) in CASES.items()
         for name, options in MECHANISMS
         if at_max(name, statistic, **options).refuses(Question(statistic), levels) is None
+        and (case != "mean" or name in ("weighted", "robust"))
     ]
 
 

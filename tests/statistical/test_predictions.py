@@ -122,7 +122,7 @@ def test_median_prediction_on_normal_data_is_within_20_percent(name: str) -> Non
     random, entropy = np.random.default_rng(9), seeded(9)
     mechanism = make(name, setting.question.statistic)
     predictions, squares = [], []
-    for _ in range(150):
+    for _ in range(60 if name == "mixed" else 150):
         epsilons, values = setting.people(random)
         people = ArrayPeople.of(values, roster_of(epsilons))
         answers = mechanism.simulate(setting.question, people, entropy, 1 if name == "sample" else 5)
