@@ -1,10 +1,12 @@
 """What every test shares: the markers are declared in pyproject.toml, the random inputs are set here."""
 
+import functools
 import importlib.util
 import os
 import tempfile
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
@@ -41,6 +43,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     session = spark_session.start(str(tmp_path_factory.mktemp("warehouse")))
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def remembered_widths() -> Iterator[None]:
+    """Thousands of answers have the same error model, whose half-width is a pure function: it is solved for once."""
+    from epsilons.accuracy import intervals
+
+    with patch.object(intervals, "half_width", functools.cache(intervals.half_width)):
+        yield
 
 
 @pytest.fixture(scope="module", params=["arrays", "duckdb", pytest.param("spark", marks=pytest.mark.integration)])

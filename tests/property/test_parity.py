@@ -164,9 +164,15 @@ def test_every_option_is_walked() -> None:
 
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_all_fronts_give_the_same_answer(people: eps.Dataset, name: str) -> None:
-    for settings in RIGHT.values():
-        for given in settings:
-            assert disagreements(people, CATALOGUE[name], FRONTS, given) == [], given
+    """Functions and methods with every option; the other fronts take turns, so that each has every option of several
+    statistics and every statistic with several options."""
+    first = list(CATALOGUE).index(name)
+    turns = [front for front in FRONTS if front not in ("function", "method")]
+    for turn, given in enumerate(given for settings in RIGHT.values() for given in settings):
+        # Two at a time: what the query language does not serve would else be nobody's turn.
+        chosen = {"function", "method", turns[(first + turn) % 4], turns[(first + turn + 1) % 4]}
+        fronts = {front: FRONTS[front] for front in FRONTS if front in chosen}
+        assert disagreements(people, CATALOGUE[name], fronts, given) == [], given
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

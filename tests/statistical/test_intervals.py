@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 import epsilons as eps
-from epsilons.accuracy import intervals
 from epsilons.accuracy.intervals import ErrorModel
 from epsilons.preferences import roster_of
 from epsilons.release import make_release
@@ -24,14 +21,7 @@ from epsilons.testing import seeded
 from support.settings import PaperOne
 from support.small_worlds import at_max
 
-pytestmark = pytest.mark.statistical
-
-
-@pytest.fixture(autouse=True, scope="module")
-def remembered_widths() -> Iterator[None]:
-    """Thousands of answers have the same error model, whose half-width is a pure function: it is solved for once."""
-    with patch.object(intervals, "half_width", functools.cache(intervals.half_width)):
-        yield
+pytestmark = [pytest.mark.statistical, pytest.mark.usefixtures("remembered_widths")]
 
 
 LEVELS = np.repeat([0.05, 0.2, 1.0, np.inf], [160, 120, 80, 40])

@@ -22,7 +22,7 @@ from epsilons.testing import seeded
 from support.many_rows import ManyRows, populate
 from support.small_worlds import at_max
 
-pytestmark = pytest.mark.statistical
+pytestmark = [pytest.mark.statistical, pytest.mark.usefixtures("remembered_widths")]
 
 EPSILONS = np.repeat([0.05, 0.2, 1.0, np.inf], [300, 200, 80, 20])
 ROSTER = roster_of(EPSILONS)
