@@ -71,15 +71,23 @@ def front(request: pytest.FixtureRequest) -> Iterator[fronts.Front]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
-    """A file stays on one worker, so that what its tests share is made once; all tests of Spark are on one of them.
+    """A file stays on one worker, so that what its tests share is made once; so do all that share a server.
 
-    A machine of two cores has no room for a second Spark. The mark `xdist_group` would say this, but xdist 3.8 has no
-    effect with it under pytest 9.2, and says nothing.
+    A machine of two cores has no room for a second Spark, and one PostgreSQL is enough. The mark `xdist_group` would
+    say this, but xdist 3.8 has no effect with it under pytest 9.2, and says nothing.
     """
     from xdist.scheduler import LoadScopeScheduling
 
-    class OneSpark(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return "spark" if "/test_spark" in nodeid or "[spark-" in nodeid else nodeid.split("::", 1)[0]
+    servers = {
+        "spark": ("/test_spark", "[spark-"),
+        "postgres": ("unit/ledger/", "cli/test_ledger", "/test_postgres", "/test_ledger_processes", "/test_aggregator"),
+    }
 
-    return OneSpark(config, log)
+    class ByServer(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            for server, words in servers.items():
+                if any(word in nodeid for word in words):
+                    return server
+            return nodeid.split("::", 1)[0]
+
+    return ByServer(config, log)
