@@ -6,8 +6,11 @@ ARGS ?=
 py := .venv/bin/python
 ready := .venv/.ready
 
+# A run starts many interpreters. Without its bytecode each of them would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format types signatures imports bench walk recorded bench-ledger bench-local bench-models bench-tables java bench-spark bench-collect bench-peers soak docs clean
+.PHONY: help venv demo test coverage lint format types signatures imports bench walk recorded bench-ledger bench-local bench-models bench-tables java bench-spark bench-collect bench-peers soak docs clean
 # The steps of `make test` report one after the other, also under `make -j`.
 .NOTPARALLEL:
 
@@ -42,6 +45,12 @@ demo: $(ready)  ## show what the library does
 
 test: lint types imports java  ## lint, types, imports, then all tests but the long ones (ARGS=... goes to pytest)
 	$(py) -m pytest -n 2 -q $(ARGS)
+
+coverage: $(ready) java  ## which lines and branches of src the tests run, child processes included
+	@rm -rf build/coverage && mkdir -p build/coverage
+	$(py) -m coverage run -m pytest -n 2 -q $(ARGS)
+	@$(py) -m coverage combine -q
+	$(py) -m coverage report
 
 lint: $(ready)  ## ruff: rules and format
 	$(py) -m ruff check .

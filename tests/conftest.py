@@ -1,15 +1,17 @@
 """What every test shares: the markers are declared in pyproject.toml, the random inputs are set here."""
 
+import functools
 import importlib.util
 import os
 import tempfile
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
 
-from support import ledger_servers, spark_session
+from support import fronts, ledger_servers, spark_session
 
 # Heads of ledgers are kept in the user's state directory; no test may write into the real one.
 _state = tempfile.TemporaryDirectory(prefix="epsilons-state-")
@@ -20,7 +22,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 
 # The quick run tries the same inputs every time, so a failure seen elsewhere can be seen here.
 # No deadline: two busy cores are slow now and then, and that is no fault of the code.
-settings.register_profile("quick", deadline=None, derandomize=True)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=50)
 # The long run looks for new inputs, and prints the blob that repeats a failure.
 settings.register_profile("soak", deadline=None, max_examples=2_000, print_blob=True)
 settings.load_profile("quick")
@@ -43,16 +45,49 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     session.stop()
 
 
+@pytest.fixture(scope="session")
+def remembered_widths() -> Iterator[None]:
+    """Thousands of answers have the same error model, whose half-width is a pure function: it is solved for once."""
+    from epsilons.accuracy import intervals
+
+    with patch.object(intervals, "half_width", functools.cache(intervals.half_width)):
+        yield
+
+
+@pytest.fixture(scope="module", params=["arrays", "duckdb", pytest.param("spark", marks=pytest.mark.integration)])
+def front(request: pytest.FixtureRequest) -> Iterator[fronts.Front]:
+    """Whoever can be asked: a test that takes it runs on arrays, on DuckDB and, where there is Java, on Spark."""
+    if request.param == "arrays":
+        yield fronts.Arrays()
+        return
+    if request.param == "spark" and (reason := spark_session.missing()):
+        pytest.skip(reason)
+    source: Any = fronts.TABLE
+    if request.param == "spark":
+        source = request.getfixturevalue("spark").createDataFrame(fronts.TABLE).repartition(3)
+    with fronts.on_table(request.param, source) as opened:
+        yield opened
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
-    """All tests of Spark (test_spark...) go to one worker, one Spark at a time; every other goes where there is room.
+    """A file stays on one worker, so that what its tests share is made once; so do all that share a server.
 
-    The mark `xdist_group` would say this, but xdist 3.8 has no effect with it under pytest 9.2, and says nothing.
+    A machine of two cores has no room for a second Spark, and one PostgreSQL is enough. The mark `xdist_group` would
+    say this, but xdist 3.8 has no effect with it under pytest 9.2, and says nothing.
     """
     from xdist.scheduler import LoadScopeScheduling
 
-    class OneSpark(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return "spark" if "/test_spark" in nodeid else nodeid
+    servers = {
+        "spark": ("/test_spark", "[spark-"),
+        "postgres": ("unit/ledger/", "cli/test_ledger", "/test_postgres", "/test_ledger_processes", "/test_aggregator"),
+    }
 
-    return OneSpark(config, log)
+    class ByServer(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            for server, words in servers.items():
+                if any(word in nodeid for word in words):
+                    return server
+            return nodeid.split("::", 1)[0]
+
+    return ByServer(config, log)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -15,24 +16,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
-from epsilons.demo.people import GROUPS, make_preferences
+from epsilons.demo import __main__ as command
+from epsilons.demo.people import GROUPS, Population, make_preferences
+from epsilons.demo.questions import DemoResult, LedgerSummary
+from epsilons.demo.report import write_report
 from epsilons.mechanisms.base import list_mechanisms
 
-COMMAND = [sys.executable, "-W", "error", "-m", "epsilons.demo"]
-
-
-def run(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments],
-        cwd=cwd,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-    )
+Ran = tuple[Population, tuple[DemoResult, ...], LedgerSummary]
 
 
 class Page(HTMLParser):
@@ -56,12 +48,44 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, str]:
-    """(document, report, stderr) of one run."""
+    """(document, report, stderr) of one run: the example of the help text, as pasted."""
     folder = tmp_path_factory.mktemp("demo")
-    done = run("--json", "--out", "report.html", cwd=folder)
+    surroundings = {**os.environ, "PYTHONWARNINGS": "error"}
+    asked = [sys.executable, "-m", "epsilons.demo", "--help"]
+    told = subprocess.run(asked, env=surroundings, capture_output=True, text=True, timeout=120, check=True).stdout
+    command = told.split("example:")[1].strip()
+    assert command.startswith("python -m epsilons.demo")
+    pasted = command.replace("python", shlex.quote(sys.executable), 1)
+    done = subprocess.run(
+        pasted, shell=True, cwd=folder, env=surroundings, stderr=subprocess.PIPE, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
-    assert [path.name for path in folder.iterdir()] == ["report.html"]
-    return json.loads(done.stdout), (folder / "report.html").read_text(encoding="utf-8"), done.stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["wages.html", "wages.json"]
+    document, report = ((folder / name).read_text(encoding="utf-8") for name in ("wages.json", "wages.html"))
+    return json.loads(document), report, done.stderr
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    """What the demo finds out before it prints: it takes some seconds, and is the same however it is printed."""
+    out = tmp_path_factory.mktemp("ran") / "report.html"
+    found = command._ask(Console(file=io.StringIO()), out)
+    assert out.exists()
+    return found
+
+
+def printed(ran: Ran, monkeypatch: pytest.MonkeyPatch, encoding: str) -> str:
+    """The tables of a run on a stream that knows one encoding and forgives nothing."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
+    monkeypatch.setattr(command, "_ask", lambda notes, out: ran)
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert command.main([]) == 0
+    stream.flush()
+    return bytes(stream.buffer.getvalue()).decode(encoding)  # type: ignore[attr-defined]
+
+
+def test_the_example_of_the_help_works_as_pasted(made: tuple[dict[str, Any], str, str]) -> None:
+    assert made[0]["report"] == "wages.html"
 
 
 def test_stderr_is_quiet_when_it_is_not_a_terminal(made: tuple[dict[str, Any], str, str]) -> None:
@@ -175,43 +199,40 @@ def test_the_report_has_promise_caveats_prices_and_words(made: tuple[dict[str, A
         assert question["question"] in plain
 
 
-def test_tables_fit_and_have_no_colours_in_a_pipe(tmp_path: Path) -> None:
-    done = run(cwd=tmp_path, COLUMNS="80")
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "epsilons-demo.html").exists()
-    assert "\x1b" not in done.stdout
-    assert max(len(line) for line in done.stdout.splitlines()) <= 80
-    assert "weighted *" in done.stdout
-    assert "true error" in done.stdout
-    assert "…" not in done.stdout
-    assert re.search(r"conservative +0\.105 +0\.05\d +0\.05\d .* 5", done.stdout)
-    assert "epsilons-demo.html" in done.stdout
-    assert done.stderr == ""
+def test_tables_fit_and_have_no_colours_in_a_pipe(
+    ran: Ran, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = printed(ran, monkeypatch, "utf-8")
+    assert "\x1b" not in text
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert "weighted *" in text
+    assert "true error" in text
+    assert "…" not in text
+    assert re.search(r"conservative +0\.105 +0\.05\d +0\.05\d .* 5", text)
+    assert "epsilons-demo.html" in text
+    assert capfd.readouterr().err == ""
 
 
-def test_a_terminal_without_greek_is_no_error(tmp_path: Path) -> None:
-    done = run(cwd=tmp_path, PYTHONIOENCODING="ascii:strict")
-    assert done.returncode == 0, done.stderr
-    assert "weighted *" in done.stdout
+def test_a_terminal_without_greek_is_no_error(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "weighted *" in printed(ran, monkeypatch, "ascii")
 
 
-def test_the_example_of_the_help_works_as_pasted(tmp_path: Path) -> None:
-    told = run("--help", cwd=tmp_path).stdout
-    command = told.split("example:")[1].strip()
-    assert command.startswith("python -m epsilons.demo")
-    pasted = command.replace("python", shlex.quote(sys.executable), 1)
-    done = subprocess.run(pasted, shell=True, cwd=tmp_path, timeout=120, check=False)
-    assert done.returncode == 0
-    assert json.loads((tmp_path / "wages.json").read_text(encoding="utf-8"))["report"] == "wages.html"
-    assert (tmp_path / "wages.html").exists()
+def test_a_report_that_cannot_be_written_is_said_plainly(
+    ran: Ran, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
 
+    def run(notes: Console, out: Path) -> Ran:
+        write_report(out, *ran)
+        return ran
 
-def test_a_report_that_cannot_be_written_is_said_plainly(tmp_path: Path) -> None:
-    done = run("--out", "no/such/folder/report.html", cwd=tmp_path)
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr.startswith("The report cannot be written to no/such/folder/report.html")
-    assert "Traceback" not in done.stderr
+    monkeypatch.setattr(command, "_ask", run)
+    assert command.main(["--out", "no/such/folder/report.html"]) == 1
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("The report cannot be written to no/such/folder/report.html")
+    assert "Traceback" not in said.err
 
 
 def test_preferences_follow_the_recipe_and_never_change() -> None:

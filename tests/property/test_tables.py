@@ -47,28 +47,6 @@ def hold(check: Check, pair: Pair, bench: Bench, cap: int | None = None) -> None
             bench.close(people)
 
 
-def each_pair(check: Check) -> tuple[Callable[[], None], Callable[[], None]]:
-    """A quick and a long test of the same property."""
-
-    def run(count: int, seed: int) -> None:
-        bench, random = Bench(), np.random.default_rng(seed)
-        for place in range(count):
-            pair = make_pair(bench, random)
-            try:
-                hold(check, pair, bench)
-            except AssertionError as error:
-                raise AssertionError(f"pair {place} of seed {seed}: {pair}") from error
-
-    def quick() -> None:
-        run(QUICK, 5)
-
-    @pytest.mark.soak
-    def long() -> None:
-        run(LONG, int.from_bytes(os.urandom(4), "little"))
-
-    return quick, long
-
-
 def check_sums(pair: Pair, one: TablePeople, other: TablePeople) -> None:
     """Integer sums: only the person's own level moves, by at most the reach over all groups, weighted or not."""
     statistic, relation = pair.question.statistic, pair.question.neighbors
@@ -142,10 +120,44 @@ def check_coins(pair: Pair, one: TablePeople, other: TablePeople) -> None:
             assert moved.sum() == moved[pair.level].sum() <= part.reach[pair.question.neighbors]
 
 
-test_sums_move_by_at_most_the_reach, test_sums_move_by_at_most_the_reach_long = each_pair(check_sums)
-test_the_control_flow_is_the_same, test_the_control_flow_is_the_same_long = each_pair(check_answers)
-test_costs_move_by_at_most_the_charge, test_costs_move_by_at_most_the_charge_long = each_pair(check_costs)
-test_other_peoples_coins_stay_the_same, test_other_peoples_coins_stay_the_same_long = each_pair(check_coins)
+CHECKS: dict[str, Check] = {
+    "sums move by at most the reach": check_sums,
+    "the control flow is the same": check_answers,
+    "costs move by at most the charge": check_costs,
+    "other people's coins stay the same": check_coins,
+}
+
+
+def test_neighbouring_tables_are_held_to_every_promise_at_once() -> None:
+    """The same tables for all of them: to prepare a table takes longer than to check it."""
+    bench, random = Bench(), np.random.default_rng(5)
+    for place in range(QUICK):
+        pair = make_pair(bench, random)
+        done = ""
+
+        def every(pair: Pair, one: TablePeople, other: TablePeople) -> None:
+            nonlocal done
+            for promise, check in CHECKS.items():
+                done = promise
+                check(pair, one, other)
+
+        try:
+            hold(every, pair, bench)
+        except AssertionError as error:
+            raise AssertionError(f"pair {place}, {done}: {pair}") from error
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("promise", CHECKS)
+def test_many_neighbouring_tables_are_held_to_a_promise(promise: str) -> None:
+    seed = int.from_bytes(os.urandom(4), "little")
+    bench, random = Bench(), np.random.default_rng(seed)
+    for place in range(LONG):
+        pair = make_pair(bench, random)
+        try:
+            hold(CHECKS[promise], pair, bench)
+        except AssertionError as error:
+            raise AssertionError(f"pair {place} of seed {seed}: {pair}") from error
 
 
 # --- the checks have teeth ------------------------------------------------------------------------------------------

@@ -80,11 +80,16 @@ def differences(recorded: Mapping[str, Line], now: Mapping[str, Outcome]) -> dic
         parts = [
             f"    {part}: was {old.get(part, '(nothing)')!r}, is {got.get(part, '(nothing)')!r}"
             for part in dict.fromkeys([*old, *got])
-            if part not in old or part not in got or json.dumps(old[part]) != json.dumps(got[part])
+            if part not in old or part not in got or not _same(old[part], got[part])
         ]
         if parts:
             found[name] = "\n".join(["differs", *parts])
     return found
+
+
+def _same(old: Any, new: Any) -> bool:
+    """As JSON writes it: 1 is not 1.0, and the order of keys counts."""
+    return old is new or json.dumps(old) == json.dumps(new)
 
 
 def renew(finding: str, pattern: str) -> list[str]:

@@ -122,7 +122,7 @@ def test_median_prediction_on_normal_data_is_within_20_percent(name: str) -> Non
     random, entropy = np.random.default_rng(9), seeded(9)
     mechanism = make(name, setting.question.statistic)
     predictions, squares = [], []
-    for _ in range(150):
+    for _ in range(60 if name == "mixed" else 150):
         epsilons, values = setting.people(random)
         people = ArrayPeople.of(values, roster_of(epsilons))
         answers = mechanism.simulate(setting.question, people, entropy, 1 if name == "sample" else 5)
@@ -200,20 +200,21 @@ def _draws(mechanism: Mechanism, draws: int) -> int:
 
 
 def every(settings: Iterator[Setting], step: int) -> list[Setting]:
+    """Some of a sweep; `make soak` takes all of it."""
     return list(settings)[::step]
 
 
-@pytest.mark.parametrize("setting", every(count_settings(told=True), 4), ids=lambda s: s.name)
+@pytest.mark.parametrize("setting", every(count_settings(told=True), 7), ids=lambda s: s.name)
 def test_auto_on_counts_with_the_density(setting: Setting) -> None:
     hold_auto(setting, 25, 40, 11)
 
 
-@pytest.mark.parametrize("setting", every(count_settings(told=False), 5)[1:], ids=lambda s: s.name)
+@pytest.mark.parametrize("setting", every(count_settings(told=False), 9)[1:], ids=lambda s: s.name)
 def test_auto_on_counts_without_the_density(setting: Setting) -> None:
     hold_auto(setting, 25, 40, 12)
 
 
-@pytest.mark.parametrize("setting", every(median_settings(), 9), ids=lambda s: s.name)
+@pytest.mark.parametrize("setting", every(median_settings(), 14), ids=lambda s: s.name)
 def test_auto_on_medians(setting: Setting) -> None:
     hold_auto(setting, 12, 8, 13)
 

@@ -22,7 +22,7 @@ from epsilons.testing import seeded
 from support.many_rows import ManyRows, populate
 from support.small_worlds import at_max
 
-pytestmark = pytest.mark.statistical
+pytestmark = [pytest.mark.statistical, pytest.mark.usefixtures("remembered_widths")]
 
 EPSILONS = np.repeat([0.05, 0.2, 1.0, np.inf], [300, 200, 80, 20])
 ROSTER = roster_of(EPSILONS)
@@ -174,9 +174,16 @@ def test_means_are_covered_without_guesses_under_replace_and_for_the_population(
     assert coverage("mean", mechanism, 1, 0.4, 120, **variant) >= 0.9
 
 
-@pytest.mark.parametrize("name", ["rows", "sum"])
-@pytest.mark.parametrize("mechanism", ["threshold", "sample", "weighted", "robust"])
-@pytest.mark.parametrize(("rows", "fraction"), [(1, 0.5), (3, 0.05)])
+#: Every mechanism with counts and sums, with many rows that count and with few; not each with each.
+COVERED = [
+    *(("rows", mechanism, 1, 0.5) for mechanism in ("threshold", "sample", "weighted", "robust")),
+    *(("sum", mechanism, 3, 0.05) for mechanism in ("threshold", "sample", "weighted", "robust")),
+    ("rows", "weighted", 3, 0.05),
+    ("sum", "weighted", 1, 0.5),
+]
+
+
+@pytest.mark.parametrize(("name", "mechanism", "rows", "fraction"), COVERED)
 def test_counts_and_sums_are_covered(name: str, mechanism: str, rows: int, fraction: float) -> None:
     assert coverage(name, mechanism, rows, fraction, 120) >= 0.9
 

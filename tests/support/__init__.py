@@ -7,6 +7,7 @@
 | settings of the papers | `settings` |
 | bugs on purpose, and frozen noise | `planted`, `frozen` |
 | ledgers | `ledgers`, `ledger_model`, `ledger_recount`, `ledger_copies`, `ledger_clients`, `ledger_servers` |
-| Spark | `spark_session`, `spark_questions`, `spark_losses`, `spark_stopped` |
+| one question on arrays, DuckDB and Spark | `fronts` |
+| Spark | `spark_session`, `spark_questions`, `spark_losses` |
 | collections | `collections_world` |
 """

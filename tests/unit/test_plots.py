@@ -10,7 +10,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.ledger.ledger import Ledger
-from epsilons.mechanisms.base import registered
+from epsilons.mechanisms.base import list_mechanisms
 from epsilons.plots import new_axes, pick_color, plot_plan, plot_spending
 from support.ledgers import key, nano, person
 
@@ -67,7 +67,7 @@ def test_the_demo_and_the_papers_draw_a_mechanism_in_its_color() -> None:
 
 
 def test_no_two_mechanisms_share_a_color() -> None:
-    names = [*registered(), "local-sensitivity", "sampling-privacy", "randomized-response", "quartile", "my-own"]
+    names = [*list_mechanisms(), "local-sensitivity", "sampling-privacy", "randomized-response", "quartile", "my-own"]
     assert len({pick_color(name) for name in names}) == len(set(names))
 
 
@@ -77,7 +77,7 @@ def luminance(color: str) -> float:
     return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-@pytest.mark.parametrize("mechanism", [*registered(), "local-sensitivity", *(f"made-up-{n}" for n in range(40))])
+@pytest.mark.parametrize("mechanism", [*list_mechanisms(), "local-sensitivity", *(f"made-up-{n}" for n in range(40))])
 def test_a_color_shows_on_white_and_on_a_dark_page(mechanism: str) -> None:
     """Contrast as WCAG defines it, at least 2 on both."""
     color = luminance(pick_color(mechanism))

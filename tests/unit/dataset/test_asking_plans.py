@@ -38,8 +38,11 @@ SERVED = [
 ]
 
 
-@pytest.mark.parametrize("assume", ASSUMPTIONS)
-@pytest.mark.parametrize(("name", "rows"), SERVED, ids=str)
+#: What is assumed changes the error that is shown, which knows groups but neither conditions nor the centre.
+ASKED = [(*case, assume) for case in SERVED for assume in ASSUMPTIONS if assume == "unrelated" or case[1] in ROWS[::2]]
+
+
+@pytest.mark.parametrize(("name", "rows", "assume"), ASKED, ids=str)
 def test_a_row_gives_what_it_showed(name: str, rows: dict[str, Any], assume: str) -> None:
     column, own = arguments_of(name)
     with dataset() as people:

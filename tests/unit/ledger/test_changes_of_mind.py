@@ -137,22 +137,23 @@ def test_public_and_back_keeps_what_was_spent(ledger: Ledger, ask: Ask) -> None:
     ledger.verify()
 
 
-@pytest.mark.parametrize("grant", [0, -2, 1.5, float("nan"), float("inf"), True, 10**15 + 1, 2**63, 2**70, "1"])
-def test_a_grant_is_a_positive_whole_number_or_public(ledger: Ledger, grant: Any) -> None:
-    with pytest.raises(PreferenceError):
-        ledger.enroll([ANN], [grant])
-    if not isinstance(grant, str) and not (isinstance(grant, int) and grant >= 2**64):
+def test_a_grant_is_a_positive_whole_number_or_public(ledger: Ledger) -> None:
+    wrong: list[Any] = [0, -2, 1.5, float("nan"), float("inf"), True, 10**15 + 1, 2**63, 2**70, "1"]
+    for grant in wrong:
         with pytest.raises(PreferenceError):
-            ledger.enroll([ANN], np.array([grant]))
+            ledger.enroll([ANN], [grant])
+        if not isinstance(grant, str) and not (isinstance(grant, int) and grant >= 2**64):
+            with pytest.raises(PreferenceError):
+                ledger.enroll([ANN], np.array([grant]))
     assert ledger.cohorts() == ()
 
 
-@pytest.mark.parametrize(
-    "people", [[b"short"], ["a" * 16], np.zeros((1, 15), np.uint8), np.zeros(16), np.zeros(1, "S8")]
-)
-def test_a_person_is_known_by_a_digest(ledger: Ledger, people: Any) -> None:
-    with pytest.raises(PreferenceError):
-        ledger.enroll(people, [1])
+def test_a_person_is_known_by_a_digest(ledger: Ledger) -> None:
+    wrong: list[Any] = [[b"short"], ["a" * 16], np.zeros((1, 15), np.uint8), np.zeros(16), np.zeros(1, "S8")]
+    for people in wrong:
+        with pytest.raises(PreferenceError):
+            ledger.enroll(people, [1])
+    assert ledger.cohorts() == ()
 
 
 def test_digests_come_as_arrays_or_bytes_and_keep_their_zeros(ledger: Ledger) -> None:

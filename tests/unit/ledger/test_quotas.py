@@ -83,15 +83,18 @@ def test_budgets_hold_whatever_the_quotas_say(ledger: Ledger) -> None:
     assert ledger.quotas()[0].used_questions == 10
 
 
-@pytest.mark.parametrize("bad", [{"nano": -1}, {"nano": 0.5}, {"questions": True}, {"questions": 2**63}])
-def test_a_quota_is_a_whole_number(ledger: Ledger, bad: dict[str, Any]) -> None:
-    with pytest.raises(LedgerError, match="quota"):
-        ledger.set_quota("office", **bad)
+def test_a_quota_is_a_whole_number(ledger: Ledger) -> None:
+    wrong: list[dict[str, Any]] = [{"nano": -1}, {"nano": 0.5}, {"questions": True}, {"questions": 2**63}]
+    for bad in wrong:
+        with pytest.raises(LedgerError, match="quota"):
+            ledger.set_quota("office", **bad)
 
 
-@pytest.mark.parametrize("bad", ["", " ", 7, "a\x00", "\ud800", "x" * 70_000])
-def test_an_analyst_has_a_name(ledger: Ledger, bad: Any) -> None:
-    with pytest.raises(LedgerError):
-        ledger.set_quota(bad, questions=1)
-    with pytest.raises(LedgerError):
-        reserve(ledger, "one", bad)
+def test_an_analyst_has_a_name(ledger: Ledger) -> None:
+    wrong: list[Any] = ["", " ", 7, "a\x00", "\ud800", "x" * 70_000]
+    for name in wrong:
+        with pytest.raises(LedgerError):
+            ledger.set_quota(name, questions=1)
+        with pytest.raises(LedgerError):
+            reserve(ledger, "one", name)
+    assert ledger.history() == ()

@@ -3,6 +3,7 @@ fails as DP, and nothing but the answer shows any of it."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import math
@@ -24,7 +25,7 @@ from epsilons.errors import PlanError, PreferenceError
 from epsilons.guarantee import INDIVIDUAL, NANO, NO_PROMISE, PERSONALIZED, ROSTER_IS_PUBLIC
 from epsilons.mechanisms.base import create, list_mechanisms
 from epsilons.mechanisms.local_sensitivity import NOT_DP
-from epsilons.preferences import roster_of
+from epsilons.preferences import Roster, roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic
 from epsilons.statistics.count import Count
@@ -73,8 +74,13 @@ class LocalSensitivity:
 MECHANISM = LocalSensitivity()
 
 
+@functools.cache
+def roster(*epsilons: float) -> Roster:
+    return roster_of(list(epsilons))
+
+
 def people_of(values: Sequence[Any], epsilons: Sequence[float]) -> ArrayPeople:
-    return ArrayPeople.of(np.array(values, float), roster_of(list(epsilons)))
+    return ArrayPeople.of(np.array(values, float), roster(*epsilons))
 
 
 def nanos(epsilon: float) -> int:
@@ -108,7 +114,10 @@ def test_the_scale_honours_each_person_s_own_epsilon(name: str, people: int) -> 
     statistic = ORDERS[name]
     table = Table(GRID, people, definition(statistic, people))
     for epsilons in ROSTERS[people]:
+        alike = len(set(epsilons)) == 1  # then nobody's place matters
         for data, answer, reach in zip(table.data, table.answers, table.of_persons(), strict=True):
+            if alike and people > 3 and (np.diff(data) < 0).any():
+                continue
             here = people_of(data, epsilons)
             assert MECHANISM.rate(asked(statistic), here) == inverse(reach, epsilons), (data, epsilons)
             assert MECHANISM.here(asked(statistic), here).answer == answer
