@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,21 +16,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from epsilons.arguments.reading import AskOptions
 from epsilons.arrays.algorithms import Algorithm, run_algorithm
 from epsilons.arrays.personalize import Sampling
-from epsilons.dataset.attempt import Attempt, spendable_at
+from epsilons.dataset.attempt import Attempt, spendable_for
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.people import PERSON, TablePeople
+from epsilons.dataset.question import TableQuestion
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.trees import Predicate, column, table
 from epsilons.errors import DataError, PlanError
 from epsilons.noise.entropy import system
 from epsilons.preferences import Levels
 from epsilons.release import Release, algorithm_release
-from epsilons.release.door import Request, Sketch, cannot_resume, pass_through
-from epsilons.statistics.base import Question
-from epsilons.statistics.count import Count
+from epsilons.release.door import Sketch, cannot_resume
 from epsilons.summaries.sql import KEPT, Prepared
 
 FAILED = "The algorithm failed."
@@ -39,20 +36,25 @@ _WHO, _PLACE = "epsilons who", "epsilons place"
 
 
 @dataclass(frozen=True, eq=False)
-class Applied:
-    """What is to be run on which columns, all of them checked."""
+class Applied(TableQuestion):
+    """What is to be run on which columns, all of them checked; of a statistic only its neighbours matter."""
 
     recipe: Algorithm
     columns: tuple[str, ...]
     target: str | None
-    where: Predicate | None
     name: str | None
     threshold: float | str | None
     private_under: str | None
-    options: AskOptions
+
+    @property
+    def kind(self) -> str:
+        return "apply"
+
+    def describe(self) -> str:
+        condition = "" if self.where is None else f" where {self.where.text}"
+        return f"{self.recipe.name} of {', '.join(self.columns)}{condition}"
 
     def identity(self) -> dict[str, Any]:
-        """What is asked of which rows, whatever the options."""
         return {
             "algorithm": self.recipe.name,
             "name": self.name,
@@ -64,63 +66,31 @@ class Applied:
         }
 
 
-@dataclass(frozen=True)
-class AppliedSketch(Sketch):
-    """A sketch whose charge is Sample's: the threshold, or all that was granted if that is less."""
-
-    threshold: int = 0
-
-    def to_text(self, asked: str) -> str:
-        stored = json.loads(super().to_text(asked))
-        stored["plan"]["threshold"] = self.threshold
-        return json.dumps(stored, separators=(",", ":"))
-
-    @cached_property
-    def charges(self) -> tuple[int | None, ...]:
-        return tuple(None if grant is None else min(grant, self.threshold) for grant in self.spendable.levels.grants)
-
-
-class ApplyAttempt(Attempt[Applied]):
+class ApplyAttempt(Attempt):
     """One attempt at an algorithm: the sample's rows are handed to it, and its result is stored."""
 
-    def release(self) -> Release:
-        """One run, through the one door."""
-        asked, options = self.asked, self.asked.options
-        # An algorithm has no content that could be compared: without a name every run is a question of its own.
-        key = self.key(asked.identity(), options, options.fresh or asked.name is None)
-        condition = "" if asked.where is None else f" where {asked.where.text}"
-        text = f"{asked.recipe.name} of {', '.join(asked.columns)}{condition}"
-        request = Request(key, self.preparation.epoch, "apply", text, analyst=options.analyst)
-        return pass_through(self.registry.ledger, request, self.plan, self.resume, self.read)
+    asked: Applied
 
     def plan(self) -> Sketch:
-        """From public facts: how much everybody may be charged, and the threshold of the sample."""
-        share = self.asked.options.share
-        assert share is not None
-        spendable = spendable_at(share, self.cohorts, self.registry.names)
+        _, spendable = spendable_for(self.asked, self.cohorts, self.registry.names)
         if spendable.levels.all_public:
             rule, hint = "There is nothing to protect.", "run it on the data itself"
             raise PlanError("Everyone is public.", rule=rule, suggest=hint)
         sampling = self._sampling(spendable.levels)
         why = f"A random sample of people, then the algorithm at {sampling.epsilon:.4g}."
-        return AppliedSketch(None, why, Question(Count(), self.facts.neighbors), spendable, sampling.threshold)
+        return Sketch(None, why, self.asked.question, spendable, sampling.threshold)
 
     def _sampling(self, levels: Levels) -> Sampling:
         return Sampling.plan(self.asked.recipe, levels, self.asked.threshold, self.facts.neighbors, self.facts.rows)
 
     def resume(self, text: str) -> Sketch:
-        """The plan that was charged, out of the ledger."""
-        question = Question(Count(), self.facts.neighbors)
-        found = Sketch.from_text(text, question, self.cohorts, self.registry.names)
-        try:
-            threshold = int(json.loads(text)["plan"]["threshold"])
-        except (ValueError, KeyError, TypeError):
-            raise cannot_resume() from None
-        return AppliedSketch(None, found.why, question, found.spendable, threshold)
+        sketch = super().resume(text)
+        if not isinstance(sketch.threshold, int):
+            raise cannot_resume()
+        return sketch
 
     def read(self, sketch: Sketch) -> Release:
-        """The only step that sees data."""
-        assert isinstance(sketch, AppliedSketch)
+        assert sketch.threshold is not None
         asked, recipe, levels = self.asked, self.asked.recipe, sketch.spendable.levels
         sampling = self._sampling(levels)
         places = sketch.spendable.places(self.preparation.cohorts)
@@ -133,11 +103,9 @@ class ApplyAttempt(Attempt[Applied]):
         if asked.target is not None:
             sample = sample, _hand_over(rows, [asked.target], self.facts)
         value = _run(recipe, sample, sampling.epsilon)
+        facts = sketch.threshold, self.facts.neighbors, recipe.claim, entropy.private and not recipe.seeded
         called = recipe.name if asked.name is None else asked.name
-        private, neighbors = entropy.private and not recipe.seeded, self.facts.neighbors
-        return algorithm_release(
-            called, value, levels, sketch.threshold, neighbors, recipe.claim, private, sketch.account
-        )
+        return algorithm_release(called, value, levels, *facts, sketch.account)
 
 
 def _rows(prepared: Prepared, digests: NDArray[np.uint8], columns: Sequence[str], where: Predicate | None) -> pa.Table:

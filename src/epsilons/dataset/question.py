@@ -44,6 +44,11 @@ class TableQuestion:
     notes: tuple[str, ...]
     options: AskOptions
 
+    @property
+    def kind(self) -> str:
+        """What the ledger lists it under."""
+        return self.question.statistic.name
+
     def describe(self) -> str:
         """The question in a line, for the ledger."""
         parts = [self.question.statistic.describe()]
@@ -178,9 +183,7 @@ def _check_label(label: Any, aim: Column) -> None:
         )
 
 
-def question_key(
-    facts: TableFacts, version: str, epoch: int, asked: Mapping[str, Any], manner: Mapping[str, Any], fresh: bool
-) -> bytes:
+def question_key(facts: TableFacts, version: str, epoch: int, asked: TableQuestion) -> bytes:
     """32 bytes, the same for the same question; `fresh` makes it another one every time.
 
     Everything that affects the answer or its promise, and nothing else: the version label and the table's columns stand
@@ -192,8 +195,8 @@ def question_key(
         "version": version,
         "epoch": epoch,
         "terms": [facts.person, facts.neighbors, facts.rows, sorted(facts.complete)],
-        "asked": asked,
-        "manner": manner,
-        "fresh": system().bytes(32).hex() if fresh else None,
+        "asked": asked.identity(),
+        "manner": asked.options.identity(),
+        "fresh": system().bytes(32).hex() if asked.options.fresh else None,
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).digest()

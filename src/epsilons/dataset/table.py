@@ -20,7 +20,7 @@ from epsilons.arrays.algorithms import read_algorithm
 from epsilons.calls import query_signature
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.applying import Applied, ApplyAttempt
-from epsilons.dataset.attempt import NothingToPlanError, QuestionAttempt, spendable_for
+from epsilons.dataset.attempt import Attempt, NothingToPlanError, spendable_for
 from epsilons.dataset.batch import Batch
 from epsilons.dataset.facts import Description, TableFacts, Version
 from epsilons.dataset.methods import Questions
@@ -39,6 +39,8 @@ from epsilons.planner.plan import Plan
 from epsilons.preferences import Preferences
 from epsilons.release import Release
 from epsilons.release.door import asked_of
+from epsilons.statistics.base import Question
+from epsilons.statistics.count import Count
 from epsilons.summaries.sql import check_asked
 
 #: How often a plan is made anew because others were charged meanwhile.
@@ -137,7 +139,10 @@ class Dataset(Questions):
             raise PlanError("No columns were named.", suggest=Argument("columns", ["wage"]))
         aim = None if target is None else schema.askable(target).name
         condition = None if where is None else parse(where, schema)
-        asked = Applied(recipe, listed, aim, condition, name, threshold, private_under, options)
+        # An algorithm has no content that could be compared: without a name every run is a question of its own.
+        options = replace(options, fresh=options.fresh or name is None)
+        counted = Question(Count(), self._facts.neighbors), None, condition, None, (), options
+        asked = Applied(*counted, recipe, listed, aim, name, threshold, private_under)
         return self._retry_while_stale(lambda: ApplyAttempt(asked, *self._state()).release())
 
     # Before spending ------------------------------------------------------------------------------------------------
@@ -256,7 +261,7 @@ class Dataset(Questions):
     def _ask(self, call: Call, planned: Plan | None = None) -> Release:
         """Check a call against the table, and put it to the door; with a plan only if it still holds."""
         asked = self._parse(call)
-        return self._retry_while_stale(lambda: QuestionAttempt(asked, *self._state(), planned).release())
+        return self._retry_while_stale(lambda: Attempt(asked, *self._state(), planned).release())
 
     def _state(self) -> tuple[TableFacts, str, Registry, Preparation]:
         """What an attempt is made for: it changes when people change their minds."""
@@ -294,7 +299,7 @@ class Dataset(Questions):
         asked, options = self._parse(call), call.options
         with self._lock:
             self._refresh()
-            share, spendable = spendable_for(asked.question, options, self.ledger.cohorts(), self._registry)
+            share, spendable = spendable_for(asked, self.ledger.cohorts(), self._registry.names)
         if spendable.levels.all_public:
             raise NothingToPlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
 

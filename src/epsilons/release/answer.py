@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 #: The mechanism of a roster on which everyone is public.
 EXACT = "exact"
+EVERYONE_PUBLIC = "Everyone on the roster chose public, so the exact answer is released."
 _BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in (ErrorModel, CountBar, RatioBar)}
 #: Keys that JSON does not know: their type, and how they are read back.
 _TAGGED: dict[str, tuple[type, Callable[[str], Hashable]]] = {
@@ -225,7 +226,7 @@ def exact_release(
         value=question.statistic.exact(people),
         error=0.0,
         mechanism=EXACT,
-        why="Everyone on the roster chose public, so the exact answer is released.",
+        why=EVERYONE_PUBLIC,
         assumption=ASSUMPTIONS["nothing"],
         no_interval="The answer is exact.",
     )

@@ -130,18 +130,25 @@ def _openness(grant: int | None) -> float:
 
 @dataclass(frozen=True)
 class Sketch:
-    """Mechanism, reason and levels: everything that a draw needs besides the data."""
+    """Mechanism, reason and levels: everything that a draw needs besides the data.
+
+    `threshold` is that of Sample around an algorithm of the caller's own, which has no mechanism.
+    """
 
     mechanism: Mechanism | None
     why: str
     question: Question
     spendable: Spendable
+    threshold: int | None = None
 
     @cached_property
     def charges(self) -> tuple[int | None, ...]:
         """What each level pays; nobody pays where everyone is public."""
+        grants = self.spendable.levels.grants
+        if self.threshold is not None:
+            return tuple(None if grant is None else min(grant, self.threshold) for grant in grants)
         if self.mechanism is None:
-            return (None,) * len(self.spendable.levels.grants)
+            return (None,) * len(grants)
         return self.mechanism.charge(self.question, self.spendable.levels)
 
     def to_text(self, asked: str) -> str:
@@ -150,6 +157,7 @@ class Sketch:
         options = {} if chosen is None else {k: v for k, v in vars(chosen).items() if not k.startswith("_")}
         name = EXACT if chosen is None else chosen.name
         plan = {"mechanism": name, "options": options, "why": self.why, **self.spendable.to_plain()}
+        plan |= {} if self.threshold is None else {"threshold": self.threshold}
         return json.dumps({"asked": asked, "plan": plan}, separators=(",", ":"))
 
     @classmethod
@@ -159,7 +167,8 @@ class Sketch:
             plan = json.loads(text)["plan"]
             name, options = plan["mechanism"], plan["options"]
             chosen = None if name == EXACT else create(name, question.statistic, **options)
-            return cls(chosen, plan["why"], question, Spendable.from_plain(plan, cohorts, names))
+            spendable = Spendable.from_plain(plan, cohorts, names)
+            return cls(chosen, plan["why"], question, spendable, plan.get("threshold"))
         except (ValueError, KeyError, TypeError):
             raise cannot_resume() from None
 
