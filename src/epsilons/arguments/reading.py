@@ -100,10 +100,6 @@ class AskOptions:
         """What goes to the mechanisms that take it."""
         return {name: getattr(self, name) for name in ("threshold", "rescale", "scale", "gamma", "inside")}
 
-    def at(self, share: Fraction, part: Fraction = Fraction(1), *, unspent: bool = False) -> AskOptions:
-        """These options at a share, and at most a part of what is left."""
-        return replace(self, share=share, part=part, unspent=unspent)
-
     def identity(self) -> dict[str, Any]:
         """What of it makes another question, except the rows."""
         settings = {name: value for name, value in self.settings.items() if value is not None}

@@ -75,18 +75,17 @@ class Answers(Mapping[str, Release]):
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Heads and cells for people: the group, then each answer with its error bar beside it."""
         bars = {name: interval_of(release) for name, release in self._releases.items()}
-        head = list(self.key_names) if self.grouped else []
-        for name in self._releases:
-            head += [name, "95% interval"]
+        keyed = self.key_names if self.grouped else ()
         rows = []
         for key, row in zip(self._keys() if self.grouped else [None], self.rows(), strict=True):
-            cells = [show_key(row[name]) for name in self.key_names] if self.grouped else []
+            cells = [show_key(row[name]) for name in keyed]
             for name, bar in bars.items():
                 value, interval = row[name], bar.get(key) if isinstance(bar, dict) else bar
                 number = isinstance(value, (int, float)) and not isinstance(value, bool)
-                cells += [show(value) if number else show_key(value), show_interval(interval)]
+                shown = "–" if interval is None else f"{show(interval[0])} to {show(interval[1])}"
+                cells += [show(value) if number else show_key(value), shown]
             rows.append(cells)
-        return head, rows
+        return [*keyed, *(text for name in self for text in (name, "95% interval"))], rows
 
     def __str__(self) -> str:
         head, rows = self.table()
@@ -107,8 +106,3 @@ def interval_of(release: Release) -> Any:
         return release.interval(0.95)
     except EpsilonsError:
         return None
-
-
-def show_interval(interval: tuple[float, float] | None) -> str:
-    """`12.99 to 27.45`, or a dash."""
-    return "–" if interval is None else f"{show(interval[0])} to {show(interval[1])}"

@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from epsilons.dataset.answers import Answers
 from epsilons.dataset.attempt import NothingToPlanError
 from epsilons.dataset.facts import Level, TableFacts
 from epsilons.dataset.methods import BatchQuestions
-from epsilons.display import html_table, show, text_table
+from epsilons.display import html_table, show, show_count, text_table
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.release import Release
 from epsilons.statistics.catalogue import CATALOGUE, find_statistic
@@ -63,23 +63,21 @@ class Pending:
         if self._release is None and self._dropped:
             raise PlanError("This question was never asked.", rule="Its batch failed before; nothing was charged.")
         if self._release is None:
-            rule = "The questions of a batch are asked together, at the end of its block."
-            hint = "look at it after the with block"
-            raise PlanError("This question has not been asked yet.", rule=rule, suggest=hint)
+            raise PlanError("This question has not been asked yet.", rule="A batch is asked at the end of its block.")
         return self._release
 
-    def _ask(self, share: Fraction, part: Fraction) -> None:
+    def _at(self, share: Fraction, part: Fraction, unspent: bool = False) -> Call:
         """With its share of every grant, but at most this part of what is left."""
-        self._release = self._people._ask(replace(self._call, options=self._call.options.at(share, part)))
+        return replace(self._call, options=replace(self._call.options, share=share, part=part, unspent=unspent))
 
     def _predict(self, share: Fraction, whole: Fraction, unspent: bool = False) -> BatchRow:
         """What to expect at a share of the batch's whole: of what is left, or as if nothing had been spent."""
-        options = self._call.options.at(share, share / whole, unspent=unspent)
+        call = self._at(share, share / whole, unspent)
         try:
-            best = self._people._plan(replace(self._call, options=options))[options.mechanism]
+            best = self._people._plan(call)[call.options.mechanism]
         except NothingToPlanError:
             return BatchRow(self.name, float(share), 0.0, "exact", {})
-        error = best.judged_by(options.assume)
+        error = best.judged_by(call.options.assume)
         return BatchRow(self.name, float(share), None if math.isinf(error) else error, best.mechanism, best.charges)
 
     def __getattr__(self, name: str) -> Any:
@@ -114,10 +112,6 @@ class BatchRow:
     mechanism: str
     charges: Mapping[float, float]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values that survive JSON."""
-        return {**self.__dict__, "charges": _list_finite(self.charges)}
-
 
 @dataclass(frozen=True)
 class BatchPlan:
@@ -138,22 +132,19 @@ class BatchPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON; public people pay nothing and are left out of the charges."""
-        rows = [row.to_dict() for row in self.rows]
+        rows = [{**vars(row), "charges": _list_finite(row.charges)} for row in self.rows]
         return {"share": self.share, "rows": rows, "charges": _list_finite(self.charges)}
 
-    def _show(self) -> tuple[str, list[tuple[str, ...]], list[str]]:
+    def _show(self) -> tuple[str, list[list[str]], list[str]]:
         """(title, cells, notes)."""
-        number = "1 question" if len(self.rows) == 1 else f"{len(self.rows)} questions"
         notes = [
             f"  {level.name}: charges {show(self.charges[level.epsilon])}, "
             f"leaves {show(round(level.left - self.charges[level.epsilon], 9))} of {show(level.epsilon)}"
             for level in self.levels
             if level.left is not None
         ]
-        cells: list[tuple[str, ...]] = [
-            (row.question, f"{row.share:.4g}", show(row.error), row.mechanism) for row in self.rows
-        ]
-        return f"Plan for {number}, share {self.share:.4g} in all", cells, notes
+        cells = [[row.question, f"{row.share:.4g}", show(row.error), row.mechanism] for row in self.rows]
+        return f"Plan for {show_count(len(self.rows), 'question')}, share {self.share:.4g} in all", cells, notes
 
     def __str__(self) -> str:
         title, cells, notes = self._show()
@@ -183,10 +174,9 @@ class Batch(BatchQuestions):
     def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
         if kind is None:
             self.ask()
-            return
         self._over = True
         for pending in self:
-            pending._dropped = True
+            pending._dropped = kind is not None
 
     def __getattr__(self, statistic: str) -> Any:
         raise AttributeError(f"a batch has no {statistic!r}; it has {', '.join(sorted([*CATALOGUE, 'sql']))}")
@@ -213,11 +203,9 @@ class Batch(BatchQuestions):
         """A name of its own for every question: answers are found by it."""
         taken, name, described = {pending.name for pending in self}, call.data["name"], _describe(call)
         if name is not None and name in taken:
-            hint = ("another ", Argument("name"))
-            raise PlanError(f"Two answers are called {name!r}.", rule="Answers go by name.", suggest=hint)
+            raise PlanError(f"Two answers are called {name!r}.", suggest=("another ", Argument("name")))
         numbered = (f"{described} ({n})" for n in range(2, len(taken) + 2))
-        free = (one for one in (described, *numbered) if one not in taken)
-        return next(free) if name is None else str(name)
+        return next(one for one in (described, *numbered) if one not in taken) if name is None else str(name)
 
     def sql(
         self,
@@ -234,14 +222,8 @@ class Batch(BatchQuestions):
         for name, (given, example) in examples.items():
             if given is not None and not isinstance(given, Mapping):
                 raise PlanError(f"A query's {name} go by column.", suggest=Argument(name, example))
-        elsewhere: dict[str, Text] = {
-            "where": "WHERE in the query",
-            "by": "GROUP BY in the query",
-            "error": Argument("share", 0.2),
-        }
-        for name, instead in elsewhere.items():
-            if name in options:
-                raise PlanError(f"A query takes no {name!r}.", suggest=instead)
+        for name in (one for one in _INSTEAD if one in options):
+            raise PlanError(f"A query takes no {name!r}.", suggest=_INSTEAD[name])
         check_known("query", options, ("bounds", "keys", *options_of(QUERIES)), QUERIES)
         schema = self._facts.schema
         wanted = read_query(query, schema, self._facts.person)
@@ -257,24 +239,20 @@ class Batch(BatchQuestions):
             raise PlanError("This batch has no questions.", suggest="one question at least")
         if len(self._asked) == 1:
             return [self._share]
-        return split_share([self._error_of(pending) for pending, *_ in self._asked.values()], self._share)
+        return split_share([partial(self._error_of, pending) for pending, *_ in self._asked.values()], self._share)
 
-    def _error_of(self, pending: Pending) -> Error:
+    def _error_of(self, pending: Pending, share: Fraction) -> float:
         """By the grants alone: whatever was spent since, the same batch is split in the same way, and known again."""
-
-        def error(share: Fraction) -> float:
-            found = pending._predict(share, self._share, unspent=True).error
-            return math.inf if found is None else found
-
-        return error
+        found = pending._predict(share, self._share, unspent=True).error
+        return math.inf if found is None else found
 
     def plan(self) -> BatchPlan:
         """Who gets how much of the share, and the error to expect. Free."""
-        rows = []
-        for wanted, share in zip(self._asked.values(), self.split(), strict=True):
-            row = wanted[0]._predict(share, self._share)
-            rows.append(replace(row, question=", ".join(pending.name for pending in wanted)))
-        return BatchPlan(float(self._share), tuple(rows), self._people.describe().levels)
+        rows = tuple(
+            replace(wanted[0]._predict(share, self._share), question=", ".join(pending.name for pending in wanted))
+            for wanted, share in zip(self._asked.values(), self.split(), strict=True)
+        )
+        return BatchPlan(float(self._share), rows, self._people.describe().levels)
 
     def ask(self) -> Answers:
         """Ask everything now."""
@@ -283,7 +261,7 @@ class Batch(BatchQuestions):
         to_come = self._share
         for wanted, share in zip(self._asked.values(), shares, strict=True):
             for pending in wanted:
-                pending._ask(share, share / to_come)
+                pending._release = self._people._ask(pending._at(share, share / to_come))
             to_come -= share
         groups = {pending.groups for pending in self}
         return Answers({pending.name: pending.release for pending in self}, groups.pop() if len(groups) == 1 else ())

@@ -32,9 +32,9 @@ from epsilons.preferences import PUBLIC, Preferences
 #: Arguments of `Dataset` that are taken as they stand.
 _PLAIN = (
     "person", "rows_per_person", "neighbors", "complete", "version", "allow_individual", "types", "table", "threads",
-    "memory",
+    "memory", "engine",
 )  # fmt: skip
-_KEYS = {*_PLAIN, "source", "ledger", "engine", "bounds", "preferences"}
+_KEYS = {*_PLAIN, "source", "ledger", "bounds", "preferences"}
 _PREFERENCES = {"column", "levels", "default", "file", "person", "types", "everyone"}
 #: What an engine on a cluster finds by itself: an address with a scheme, or a table's name.
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/.*|(?!.*\.(parquet|pq)$)[^/]+", re.DOTALL)
@@ -53,24 +53,19 @@ def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     _check_keys(declared, _KEYS, where.name)
     for name in ("source", "person", "preferences"):
         if name not in declared:
-            rule = "Source, person and preferences are needed."
-            raise DataError(f"{where.name} has no {name!r}.", rule=rule, suggest=_HINT)
+            raise DataError(f"{where.name} has no {name!r}.", rule="Every dataset has one.", suggest=_HINT)
     here = where.resolve().parent
     arguments = {name: declared[name] for name in _PLAIN if name in declared}
-    engine = declared.get("engine", "duckdb")
-    arguments["source"] = _resolve(declared["source"], here, where.name, engine == "duckdb")
+    local = arguments.get("engine", "duckdb") == "duckdb"
+    arguments["source"] = _resolve(declared["source"], here, where.name, local)
     arguments["preferences"] = _read_preferences(declared["preferences"], here)
     arguments["ledger"] = _resolve_ledger(declared.get("ledger"), here)
     bounds = declared.get("bounds", {})
     if not isinstance(bounds, Mapping):
         raise DataError("'bounds' is not a table.", suggest="[bounds]")
     arguments["bounds"] = {name: _read_pair(name, pair) for name, pair in bounds.items()}
-    if engine != "duckdb":
-        arguments["engine"] = engine
-    try:
-        check_whole(declared.get("threads", 1))
-    except TypeError:
-        raise DataError("The number of threads is not a whole number from 1 on.", suggest="threads = 2") from None
+    few = DataError("The number of threads is not a whole number from 1 on.", suggest="threads = 2")
+    check_whole(declared.get("threads", 1), refusal=few)
     memory = declared.get("memory", "1GB")
     if not isinstance(memory, str) or not _MEMORY.fullmatch(memory):
         raise DataError("The memory is not an amount.", rule="A number and its unit.", suggest='memory = "2GB"')
@@ -110,27 +105,23 @@ def _resolve(source: Any, here: Path, name: str, local: bool) -> str | list[str]
 
 def _resolve_ledger(ledger: Any, here: Path) -> str | None:
     """A path in an address is relative to the file, like every other."""
-    if ledger is None:
-        return None
-    if not isinstance(ledger, str):
+    if ledger is not None and not isinstance(ledger, str):
         raise DataError("A ledger is given by its address.", suggest='ledger = "sqlite:///wages.ledger"')
     prefix = "sqlite:///"
-    if ledger.startswith(prefix) and not ledger.startswith(prefix + "/"):
-        return f"{prefix}{here / ledger[len(prefix) :]}"
-    return ledger
+    if ledger is None or not ledger.startswith(prefix) or ledger.startswith(prefix + "/"):
+        return ledger
+    return f"{prefix}{here / ledger.removeprefix(prefix)}"
 
 
 def _read_pair(name: str, pair: Any) -> tuple[float, float]:
-    hint = f"{name} = [0, 100]"
     try:
         low, high = pair
         check_real(low), check_real(high)
     except (TypeError, ValueError):
-        raise DataError(f"The bounds of {name!r} are not a pair of numbers.", suggest=hint) from None
+        raise DataError(f"The bounds of {name!r} are not a pair of numbers.", suggest=f"{name} = [0, 100]") from None
     if not low < high:
-        hint = f"{name} = [{high:g}, {low:g}]" if low > high else hint
-        rule = "The lower bound comes first."
-        raise DataError(f"The bounds of {name!r} are reversed or empty.", rule=rule, suggest=hint)
+        hint = f"{name} = [{high:g}, {low:g}]" if low > high else f"{name} = [0, 100]"
+        raise DataError(f"The bounds of {name!r} are reversed or empty.", suggest=hint)
     return low, high
 
 
@@ -152,14 +143,9 @@ def _read_preferences(declared: Any, here: Path) -> Preferences:
     elif default is not None:
         default = _read_epsilon(default)
     if "file" in declared:
-        return Preferences.from_file(
-            str(here / str(declared["file"])),
-            person=declared.get("person", "id"),
-            column=declared["column"],
-            levels=levels,
-            default=default,
-            types=declared.get("types"),
-        )
+        file, person, types = str(here / str(declared["file"])), declared.get("person", "id"), declared.get("types")
+        given = {"column": declared["column"], "levels": levels, "default": default, "types": types}
+        return Preferences.from_file(file, person=person, **given)
     if levels is None:
         return Preferences.from_column(declared["column"], default)
     return Preferences.from_levels(str(declared["column"]), levels, default)
@@ -171,5 +157,4 @@ def _read_epsilon(value: Any) -> float:
     try:
         return check_real(value)
     except TypeError:
-        rule = "A number, or the word public."
-        raise PreferenceError(f"{value!r} is not an epsilon.", rule=rule, suggest="strict = 0.05") from None
+        raise PreferenceError(f"{value!r} is not an epsilon.", suggest='a number, or "public"') from None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from epsilons.display import html_table, show, show_count, text_table
-from epsilons.engines.base import OTHER, Column, Schema
+from epsilons.engines.base import NUMBER, OTHER, Column, Schema
 from epsilons.errors import Argument, DataError
 from epsilons.noise.entropy import system
 
@@ -32,13 +32,9 @@ class TableFacts:
 
     def describe(self, column: Column) -> str:
         """What is known of a column."""
-        facts = []
-        if column.name in self.bounds:
-            facts.append("in [{:g}, {:g}]".format(*self.bounds[column.name]))
-        if column.name in self.complete:
-            facts.append("complete")
-        if column.family == OTHER:
-            facts.append("cannot be asked about")
+        facts = ["in [{:g}, {:g}]".format(*self.bounds[column.name])] if column.name in self.bounds else []
+        facts += ["complete"] if column.name in self.complete else []
+        facts += ["cannot be asked about"] if column.family == OTHER else []
         return ", ".join(facts) or "–"
 
 
@@ -112,7 +108,7 @@ class Description:
         hints = []
         if self._many:
             hints.append(f"{len(self.levels):,} levels: is the column of preferences the right one?")
-        numbers = [(name, facts) for name, holds, facts in self.columns if holds == "number" and name != self.person]
+        numbers = [(name, facts) for name, holds, facts in self.columns if holds == NUMBER and name != self.person]
         unbounded = [name for name, facts in numbers if "in [" not in facts]
         if unbounded:
             hints.append(f"No bounds: {', '.join(unbounded)}. Questions about them must give their own.")
@@ -126,54 +122,41 @@ class Description:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
-        return {
-            **self.__dict__,
-            "columns": [dict(zip(("name", "holds", "facts"), column, strict=True)) for column in self.columns],
-            "levels": [
-                {**level.__dict__, "epsilon": None if level.left is None else level.epsilon}
-                for level in (() if self._many else self.levels)
-            ],
-            "people": self.people,
-        }
+        columns = [dict(zip(("name", "holds", "facts"), column, strict=True)) for column in self.columns]
+        shown = () if self._many else self.levels
+        levels = [{**vars(level), "epsilon": None if level.left is None else level.epsilon} for level in shown]
+        return {**vars(self), "columns": columns, "levels": levels, "people": self.people}
 
     def _level_rows(self) -> list[tuple[str, ...]]:
         if self._many:
             return [(f"{len(self.levels):,} levels", "not listed", f"{self.people:,}", "")]
-        cells = (
-            ("public", "–") if level.left is None else (show(level.epsilon), show(level.left)) for level in self.levels
-        )
-        rows = zip(self.levels, cells, strict=True)
-        return [(level.name, epsilon, f"{level.people:,}", left) for level, (epsilon, left) in rows]
+        return [
+            (one.name, "public" if one.left is None else show(one.epsilon), f"{one.people:,}", show(one.left))
+            for one in self.levels
+        ]
 
     def _notes(self) -> list[str]:
         notes = [
-            f"A person is a value of {self.person!r}, has at most {self.rows_per_person} "
-            f"row{'s' if self.rows_per_person > 1 else ''}, and is protected against being {_AGAINST[self.neighbors]}.",
+            f"A person is a value of {self.person!r}, has at most {show_count(self.rows_per_person, 'row')}, "
+            f"and is protected against being {_AGAINST[self.neighbors]}.",
             f"Version: {self.version}.",
-            f"Ledger: {self.ledger}; {self.releases} release{'' if self.releases == 1 else 's'} so far, "
-            f"roster of epoch {self.epoch}.",
+            f"Ledger: {self.ledger}; {show_count(self.releases, 'release')} so far, roster of epoch {self.epoch}.",
             "The roster (who is there, with which preference) is public and is not protected.",
             f"Preparation took {self.preparation_seconds:.2g} s.",
         ]
         if self.withdrawn:
             notes.insert(2, f"Withdrawn: {show_count(self.withdrawn, 'person', 'people')}, not used any more.")
         if self.pending:
-            notes.insert(
-                2, f"{self.pending:,} people prefer a larger epsilon: sync_preferences() or `epsilons sync` grants it."
-            )
+            many = f"{self.pending:,} people prefer a larger epsilon"
+            notes.insert(2, f"{many}: sync_preferences() or `epsilons sync` grants it.")
         if self.rounding_loss:
             notes.insert(2, f"Preferences were rounded down to a fixed ladder, by {self.rounding_loss:.1%} on average.")
         return notes + ([self.caveat] if self.caveat else [])
 
     def __str__(self) -> str:
-        levels = text_table(_LEVELS, self._level_rows())
-        columns = text_table(_COLUMNS, self.columns)
-        return "\n".join([self._title, "", levels, "", columns, "", *self._notes()])
+        title, levels = show_count(self.people, "person", "people"), text_table(_LEVELS, self._level_rows())
+        return "\n".join([title, "", levels, "", text_table(_COLUMNS, self.columns), "", *self._notes()])
 
     def _repr_html_(self) -> str:
-        first = html_table(self._title, _LEVELS, self._level_rows())
+        first = html_table(show_count(self.people, "person", "people"), _LEVELS, self._level_rows())
         return first + html_table("Columns", _COLUMNS, self.columns, self._notes())
-
-    @property
-    def _title(self) -> str:
-        return show_count(self.people, "person", "people")

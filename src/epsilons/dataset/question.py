@@ -59,27 +59,24 @@ class TableQuestion:
 
     def identity(self) -> dict[str, Any]:
         """What is asked of which rows, whatever the options."""
-        keys = None
-        if self.by is not None:
-            listed = zip(self.by.columns, self.by.given, strict=True)
-            keys = [[kind.name, [repr(key) for key in given]] for kind, given in listed]
+        pairs = () if self.by is None else zip(self.by.columns, self.by.given, strict=True)
+        keys = [[kind.name, [repr(key) for key in given]] for kind, given in pairs]
         return {
             "statistic": self.question.statistic.identity(),
             "column": self.column,
             "where": None if self.where is None else self.where.text,
-            "by": keys,
+            "by": None if self.by is None else keys,
         }
 
 
 def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     """Check a call against the table's columns and make it a question. Reads nothing."""
     entry, options = call.entry, call.options
+    where, by = None if options.where is None else parse(options.where, facts.schema), None
     column: str | None
     if entry.model:
         statistic, column, note = _parse_model(call, facts)
-        where, by = None if options.where is None else parse(options.where, facts.schema), None
     else:
-        where = None if options.where is None else parse(options.where, facts.schema)
         by = None if options.by is None else Keys.of(options.by, facts.schema)
         column = None if call.column is None else facts.schema.askable(call.column).name
         if column is None and entry.column == "required":
@@ -90,27 +87,18 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
         own = dict(call.own)
         if "bounds" in own and own["bounds"] is None:
             own["bounds"] = facts.bounds.get(column or "")
-        statistic = entry.build(own, _scope_rows(call, column, by, missing, facts))
+        fixed = options.where is None and by is None and facts.rows == 1
+        groups = None if by is None else tuple(by.labels)
+        fraction = (1.0 if options.where is None else 0.5) / (1 if groups is None else len(groups))
+        if entry.column == "optional":  # of one group, or of a column, a half: else everyone would count for certain
+            fraction = min(fraction, 0.5)
+        scope = Scope(facts.rows, groups, fraction if options.density is None else options.density)
+        public = fixed and missing != "exclude"
+        rows = RowScope(scope, fixed, public, column is not None, facts.neighbors, options.location)
+        statistic = entry.build(own, rows)
     capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
     notes = (note, capped) if facts.rows > 1 else (note,)
     return TableQuestion(Question.of(statistic, options, facts.neighbors), column, where, by, notes, options)
-
-
-def _scope_rows(call: Call, column: str | None, by: Keys | None, missing: str, facts: TableFacts) -> RowScope:
-    options = call.options
-    fixed = options.where is None and by is None and facts.rows == 1
-    groups = None if by is None else tuple(by.labels)
-    fraction = (1.0 if options.where is None else 0.5) / (1 if groups is None else len(groups))
-    if call.entry.column == "optional":  # of one group, or of a column, a half: else everyone would count for certain
-        fraction = min(fraction, 0.5)
-    return RowScope(
-        Scope(facts.rows, groups, fraction if options.density is None else options.density),
-        fixed=fixed,
-        complete=fixed and missing != "exclude",
-        column=column is not None,
-        neighbors=facts.neighbors,
-        location=options.location,
-    )
 
 
 def _treat_missing(call: Call, column: str | None, facts: TableFacts) -> tuple[str, str]:
@@ -122,11 +110,9 @@ def _treat_missing(call: Call, column: str | None, facts: TableFacts) -> tuple[s
         return "count", NOT_COUNTED
     if options.missing == "center":
         if not everyone or facts.rows > 1:
-            raise PlanError(
-                (Argument("missing", "center"), " needs a public number of values."),
-                rule="With a condition, groups or several rows per person it is private.",
-                suggest=Argument("missing", "exclude"),
-            )
+            what = (Argument("missing", "center"), " needs a public number of values.")
+            rule = "With a condition, groups or several rows per person it is private."
+            raise PlanError(what, rule=rule, suggest=Argument("missing", "exclude"))
         return "center", AT_CENTRE
     if options.missing is None and column in facts.complete and everyone:
         return "complete", COMPLETE
@@ -163,24 +149,22 @@ def _parse_model(call: Call, facts: TableFacts) -> tuple[Any, str, str]:
     found = {"features": names, "bounds": tuple(known[name] for name in names), "target": known.get(aim.name)}
     statistic = call.entry.build({**own, **found}, RowScope(Scope(facts.rows)))
     for label in getattr(statistic, "classes", ()):
-        _check_label(label, aim)
+        if not _is_value(label, aim):
+            kind = "numbers" if aim.family == NUMBER else aim.family
+            suited = (Argument("classes"), " of that kind")
+            what = f"A class is not a value of column {aim.name!r}."
+            raise DataError(what, rule=f"The column holds {kind}.", suggest=suited)
     if call.options.by is not None:
         rule, hint = "There are no groups of models.", ("rows of one group by ", Argument("where"))
         raise PlanError("Models are fitted to everyone at once.", rule=rule, suggest=hint)
     return statistic, aim.name, INCOMPLETE
 
 
-def _check_label(label: Any, aim: Column) -> None:
+def _is_value(label: Any, aim: Column) -> bool:
     try:
-        fine = canonical(label, aim) is not None
+        return canonical(label, aim) is not None
     except (MismatchError, OverflowError):
-        fine = False
-    if not fine:
-        kind = "numbers" if aim.family == NUMBER else aim.family
-        hint = (Argument("classes"), " of that kind")
-        raise DataError(
-            f"A class is not a value of column {aim.name!r}.", rule=f"The column holds {kind}.", suggest=hint
-        )
+        return False
 
 
 def question_key(facts: TableFacts, version: str, epoch: int, asked: TableQuestion) -> bytes:

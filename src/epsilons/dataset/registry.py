@@ -111,13 +111,13 @@ class Registry:
         for cohort in cohorts:
             if cohort.state == ACTIVE and cohort.people:
                 people[cohort.granted] = people.get(cohort.granted, 0) + cohort.people
-        levels = [
-            Level(name_grant(grant, self.names), to_epsilon(grant), people[grant], left.epsilons.get(to_epsilon(grant)))
-            for grant in sorted(people, key=to_epsilon)
-        ]
+        grants = [(grant, to_epsilon(grant)) for grant in sorted(people, key=to_epsilon)]
+        names, each = self.names, left.epsilons
         return Description(
             columns=tuple((kind.name, kind.family, facts.describe(kind)) for kind in facts.schema.values()),
-            levels=tuple(levels),
+            levels=tuple(
+                Level(name_grant(one, names), epsilon, people[one], each.get(epsilon)) for one, epsilon in grants
+            ),
             withdrawn=sum(cohort.people for cohort in cohorts if cohort.state == WITHDRAWN),
             pending=pending,
             person=self._person.name,

@@ -352,7 +352,8 @@ def test_summaries_are_asked_for_in_one_place_that_only_the_door_calls() -> None
         used = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "read"]
         if name == "dataset/attempt.py":
             (door,) = called(tree, "pass_through")
-            assert len(used) == 1 and used[0] in door.args
+            assert len(used) == 1
+            assert used[0] in door.args
         else:
             assert not used
     rows = ast.parse(files["dataset/applying.py"].read_text())
