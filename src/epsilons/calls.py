@@ -64,9 +64,6 @@ def make_method(entry: Entry, front: str, owner: str, returns: Any) -> Callable[
     return method
 
 
-# Plans --------------------------------------------------------------------------------------------------------------
-
-
 def plan_signature(front: str, returns: Any) -> inspect.Signature:
     """Of `plan`: the options of every statistic; the statistic's own arguments go by name."""
     names = tuple(CATALOGUE)

@@ -237,7 +237,7 @@ def test_a_confidence_outside_0_to_1_is_refused(confidence: float) -> None:
 
 def test_an_unknown_target_or_format_is_refused() -> None:
     release = ASKED["count"]()
-    with pytest.raises(eps.PlanError, match=r"Unknown target 'all'\. Try: target='roster' or"):
+    with pytest.raises(eps.PlanError, match=r"Unknown target='all'\. Try: target='roster' or"):
         release.interval(target="all")
     with pytest.raises(eps.PlanError, match="This is not a release in format 1"):
         eps.Release.from_dict({"format": 99})

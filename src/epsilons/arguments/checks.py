@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -57,12 +58,10 @@ def check_real(number: Any) -> float:
 
 def check_whole(number: Any, least: int = 1, most: int | None = None, refusal: EpsilonsError | None = None) -> int:
     """A whole number of any type within limits; anything else raises the refusal, or TypeError."""
-    if isinstance(number, (bool, np.bool_)) or not isinstance(number, Integral):
+    fits = isinstance(number, Integral) and not isinstance(number, (bool, np.bool_))
+    if not fits or int(number) < least or (most is not None and int(number) > most):
         raise refusal or TypeError
-    whole = int(number)
-    if whole < least or (most is not None and whole > most):
-        raise refusal or TypeError
-    return whole
+    return int(number)
 
 
 def exact(number: float) -> Fraction:
@@ -132,14 +131,9 @@ def check_between(number: Any, low: float, high: float, refusal: EpsilonsError, 
     raise refusal
 
 
-def check_step(step: Any) -> float:
-    """The distance between possible answers within bounds."""
-    return check_number("step", step)
-
-
-def check_unbounded_step(step: Any) -> float:
-    """The distance between possible answers where there are no bounds to divide."""
-    return check_number("step", step, LARGEST_NUMBER)
+check_error, check_confidence = partial(check_number, "error"), partial(check_number, "confidence")
+#: The distance between possible answers: within bounds, and where there are no bounds to divide.
+check_step, check_unbounded_step = partial(check_number, "step"), partial(check_number, "step", most=LARGEST_NUMBER)
 
 
 def check_guess(name: str, guess: Any) -> float | None:
@@ -153,31 +147,15 @@ def check_share(share: Any) -> Fraction:
     return share if isinstance(share, Fraction) else exact(number)
 
 
-def check_error(error: Any) -> float:
-    """An error to be reached."""
-    return check_number("error", error)
-
-
-def check_confidence(confidence: Any) -> float:
-    """How sure an interval is to be."""
-    return check_number("confidence", confidence)
-
-
 def check_rank(k: Any) -> int:
     """Which of the largest values: 1 is the maximum."""
-    try:
-        return check_whole(k)
-    except TypeError:
-        raise refuse("k", k, "k is a whole number from 1.", Argument("k", 2)) from None
+    return check_whole(k, refusal=refuse("k", k, "k is a whole number from 1.", Argument("k", 2)))
 
 
 def check_gamma(gamma: Any) -> int:
     """The power of the heavy tails of smooth sensitivity."""
-    try:
-        return check_whole(gamma, 2, LARGEST_GAMMA)
-    except TypeError:
-        rule = f"gamma is a whole number from 2 to {LARGEST_GAMMA}."
-        raise refuse("gamma", gamma, rule, Argument("gamma", 3)) from None
+    rule = f"gamma is a whole number from 2 to {LARGEST_GAMMA}."
+    return check_whole(gamma, 2, LARGEST_GAMMA, refuse("gamma", gamma, rule, Argument("gamma", 3)))
 
 
 def check_threshold(threshold: Any) -> float | str:

@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import Any, Literal, get_args
 
 from epsilons.arguments import checks
-from epsilons.arguments.checks import check_entropy, check_error, check_gamma, check_mechanism, check_share
+from epsilons.arguments.checks import check_error, check_gamma, check_mechanism, check_share, check_threshold
 from epsilons.guarantee import NEIGHBORS
 
 #: A question's part of everybody's grant: of a table unless it says otherwise, and of arrays.
@@ -61,28 +61,23 @@ def _guess(name: str, help: str) -> Parameter:
     return Parameter(name, float | None, None, help, partial(checks.check_guess, name))
 
 
+def _truth(name: str, default: bool | None, help: str, fronts: frozenset[str] = _EVERYWHERE) -> Parameter:
+    kind = bool | None if default is None else bool
+    return Parameter(name, kind, default, help, partial(checks.check_truth, name), fronts=fronts)
+
+
+_THRESHOLD = float | Literal["best", "max", "mean"] | None
+_SHARE = "At most this part of what each person granted."
+_ALONE, _ROWS = frozenset({TABLES}), frozenset({TABLES, BATCHES})
+
 OPTIONS: tuple[Parameter, ...] = (
     Parameter("mechanism", str, "auto", "Which mechanism answers; auto takes the best of the plan.", check_mechanism),
     Parameter(
-        "threshold",
-        float | Literal["best", "max", "mean"] | None,
-        None,
-        "For threshold and sample: a number, max, mean or best (the default).",
-        checks.check_threshold,
+        "threshold", _THRESHOLD, None, "For threshold and sample: a number, max, mean, best (default).", check_threshold
     ),
-    Parameter(
-        "rescale",
-        bool | None,
-        None,
-        "Whether to make up for what a mechanism leaves out.",
-        partial(checks.check_truth, "rescale"),
-    ),
+    _truth("rescale", None, "Whether to make up for what a mechanism leaves out."),
     _choice(
-        "neighbors",
-        NEIGHBORS,
-        "absent",
-        "Protection against data without a person, or with other values of theirs.",
-        _ARRAYS,
+        "neighbors", NEIGHBORS, "absent", "Protection against data without a person, or with other values.", _ARRAYS
     ),
     _choice("assume", checks.ASSUMPTIONS, "unrelated", "About preferences and values."),
     _guess("spread", "Public guess of the standard deviation; guesses steer plans, never the guarantee."),
@@ -99,57 +94,23 @@ OPTIONS: tuple[Parameter, ...] = (
     _choice("scale", checks.SCALES, None, "For smooth-sensitivity: which scale of its noise."),
     Parameter("gamma", int | None, None, "For smooth-sensitivity: the power of its noise's tails.", check_gamma),
     _choice("inside", checks.INSIDE, None, "For smooth-sensitivity: how it treats different epsilons."),
+    Parameter("share", float, WHOLE_SHARE, _SHARE, check_share, fronts=_ARRAYS),
+    Parameter("share", float | None, DEFAULT_SHARE, f"{_SHARE} Default: 0.1.", check_share, fronts=_ALONE),
     Parameter(
-        "share", float, WHOLE_SHARE, "At most this part of what each person granted.", check_share, fronts=_ARRAYS
+        "error", float | None, None, "Instead of a share: the error that it is to reach.", check_error, fronts=_ALONE
     ),
     Parameter(
-        "share",
-        float | None,
-        DEFAULT_SHARE,
-        "At most this part of what each person granted (default 0.1).",
-        check_share,
-        fronts=frozenset({TABLES}),
+        "where", str | None, None, "A condition, such as \"age >= 18 AND region IN ('north', 'south')\".", fronts=_ROWS
     ),
     Parameter(
-        "error",
-        float | None,
-        None,
-        "Instead of a share: the smallest one whose plan reaches this error.",
-        check_error,
-        fronts=frozenset({TABLES}),
-    ),
-    Parameter(
-        "where",
-        str | None,
-        None,
-        "A condition, such as \"age >= 18 AND region IN ('north', 'south')\".",
-        fronts=frozenset({TABLES, BATCHES}),
-    ),
-    Parameter(
-        "by",
-        Mapping[str, Sequence[Hashable]] | None,
-        None,
-        "Groups: the columns, each with its keys.",
-        fronts=frozenset({TABLES, BATCHES}),
+        "by", Mapping[str, Sequence[Hashable]] | None, None, "Groups: the columns, each with its keys.", fronts=_ROWS
     ),
     _choice("missing", ("exclude", "center"), None, "What to do with missing values.", _TABLES),
+    _truth("fresh", False, "Ask anew and pay, also if it was asked before.", _TABLES),
     Parameter(
-        "fresh",
-        bool,
-        False,
-        "Ask anew and pay, also if it was asked before.",
-        partial(checks.check_truth, "fresh"),
-        fronts=_TABLES,
+        "analyst", str | None, None, "Who asks, for quotas: for fairness only.", checks.check_analyst, fronts=_TABLES
     ),
-    Parameter(
-        "analyst",
-        str | None,
-        None,
-        "Who asks, for quotas (fairness only; budgets are everybody's).",
-        checks.check_analyst,
-        fronts=_TABLES,
-    ),
-    Parameter("entropy", Any, None, "For tests: another source of random bits.", check_entropy),
+    Parameter("entropy", Any, None, "For tests: another source of random bits.", checks.check_entropy),
 )
 
 

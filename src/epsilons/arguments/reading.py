@@ -117,7 +117,6 @@ class AskOptions:
 
 
 def _read_value(argument: Parameter, value: Any) -> Any:
-    """The value in one spelling."""
     if argument.check is None or (value is None and argument.default is None):
         return value
     return argument.check(value)
@@ -260,8 +259,7 @@ def check_known(
         rule = "" if whose is None or near else f"It is an option of {whose}."
         if front == BATCHES and name in ("share", "error"):
             rule = "A batch splits one share among its questions."
-        rule, hint = rule, " or ".join(near) if near else ", ".join(offered)
-        raise PlanError(f"A {what} takes no {name!r}.", rule=rule, suggest=hint)
+        raise PlanError(f"A {what} takes no {name!r}.", rule=rule, suggest=" or ".join(near) or ", ".join(offered))
 
 
 def check_call(what: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:

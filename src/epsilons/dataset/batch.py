@@ -39,11 +39,7 @@ if TYPE_CHECKING:
 
 _HEAD = ("question", "share", "error", "mechanism")
 #: What a query says itself.
-_INSTEAD: dict[str, Text] = {
-    "where": "WHERE in the query",
-    "by": "GROUP BY in the query",
-    "error": Argument("share", 0.2),
-}
+_INSTEAD: dict[str, Text] = {"where": "its WHERE", "by": "its GROUP BY", "error": Argument("share", 0.2)}
 
 
 class Pending:

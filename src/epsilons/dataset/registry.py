@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -111,13 +112,10 @@ class Registry:
         for cohort in cohorts:
             if cohort.state == ACTIVE and cohort.people:
                 people[cohort.granted] = people.get(cohort.granted, 0) + cohort.people
-        grants = [(grant, to_epsilon(grant)) for grant in sorted(people, key=to_epsilon)]
-        names, each = self.names, left.epsilons
+        shown = [(name_grant(grant, self.names), to_epsilon(grant), number) for grant, number in people.items()]
         return Description(
             columns=tuple((kind.name, kind.family, facts.describe(kind)) for kind in facts.schema.values()),
-            levels=tuple(
-                Level(name_grant(one, names), epsilon, people[one], each.get(epsilon)) for one, epsilon in grants
-            ),
+            levels=tuple(Level(*one, left.epsilons.get(one[1])) for one in sorted(shown, key=itemgetter(1))),
             withdrawn=sum(cohort.people for cohort in cohorts if cohort.state == WITHDRAWN),
             pending=pending,
             person=self._person.name,

@@ -92,7 +92,15 @@ class Query:
         options: Mapping[str, Any],
     ) -> tuple[Pending, ...]:
         """All of it, as questions of a batch."""
-        by = self._find_keys(keys)
+        for name in self.groups:
+            if name not in keys:
+                rule = "Keys come from the caller; reading them from the table would show who is in it."
+                hint = Argument("keys", {name: ["north", "south"]})
+                raise PlanError(f"GROUP BY {name} needs its keys.", rule=rule, suggest=hint)
+        for name in keys:
+            if name not in self.groups:
+                raise PlanError(f"Keys of {name!r}, by which nothing is grouped.", suggest=f"GROUP BY {name}")
+        by = {name: keys[name] for name in self.groups} or None
         noted = []
         for one in self.aggregates:
             arguments: dict[str, Any] = dict(one.arguments)
@@ -111,22 +119,11 @@ class Query:
             noted.append(pending)
         return tuple(noted)
 
-    def _find_keys(self, keys: Mapping[str, Sequence[Hashable]]) -> dict[str, Sequence[Hashable]] | None:
-        for name in self.groups:
-            if name not in keys:
-                rule = "Keys come from the caller; reading them from the table would show who is in it."
-                hint = Argument("keys", {name: ["north", "south"]})
-                raise PlanError(f"GROUP BY {name} needs its keys.", rule=rule, suggest=hint)
-        for name in keys:
-            if name not in self.groups:
-                raise PlanError(f"Keys of {name!r}, by which nothing is grouped.", suggest=f"GROUP BY {name}")
-        return {name: keys[name] for name in self.groups} if self.groups else None
-
 
 def read_query(text: Any, schema: Schema, person: str) -> Query:
     """What a query asks, checked against the table's columns; reads nothing."""
     if not isinstance(text, str) or not text.strip():
-        raise PlanError("This is not a query.", rule="One SELECT in SQL.", suggest=_EXAMPLE)
+        raise _unreadable()
     if len(text) > LONGEST_QUERY:
         raise PlanError(f"This query has more than {LONGEST_QUERY:,} characters.", suggest="fewer aggregates at a time")
     try:
@@ -163,8 +160,6 @@ def _read(text: str, rest: str, condition: list[Token] | None, schema: Schema, p
             raise _unsupported(f"a column of {column.table!r}", _ONE_TABLE)
     groups = _read_groups(select, schema)
     aggregates, labels = _read_outputs(select, schema, person, groups)
-    if condition is not None and _holds_query(condition):
-        raise _unsupported("a query inside WHERE", "a condition on the columns of people")
     where = None if condition is None else _write_condition(text, condition, tables)
     return Query(aggregates, where, groups, labels)
 
@@ -260,12 +255,10 @@ def _read_aggregate(tree: exp.Expr, schema: Schema, person: str) -> Aggregate:
         ordered = tree.expression.expressions if isinstance(tree.expression, exp.Order) else []
         if len(ordered) != 1 or ordered[0].args.get("desc"):
             raise _unsupported("WITHIN GROUP with anything but ORDER BY one column")
-        column = _read_column(ordered[0].this, schema, what)
-        return Aggregate("", "quantile", column, (("q", _read_number(tree.this.this)),))
+        return _read_quantile(ordered[0].this, schema, what, tree.this.this)
     if statistic == "quantile":
         which = tree.args.get("quantile") or tree.args.get("expression")
-        column = _read_column(tree.this, schema, f"{what} of an expression")
-        return Aggregate("", "quantile", column, (("q", _read_number(which)),))
+        return _read_quantile(tree.this, schema, f"{what} of an expression", which)
     if statistic is None:
         raise _unsupported(what, _INSTEAD.get(what, _AFTERWARDS))
     if isinstance(tree.this, exp.Distinct):
@@ -287,10 +280,11 @@ def _read_count(tree: exp.Count, schema: Schema, person: str) -> Aggregate:
     return Aggregate("", "count", _read_column(counted, schema, "COUNT of an expression"), rows, present=True)
 
 
-def _read_number(tree: Any) -> float:
-    if not isinstance(tree, exp.Literal) or tree.is_string:
+def _read_quantile(tree: exp.Expr, schema: Schema, otherwise: str, which: Any) -> Aggregate:
+    column = _read_column(tree, schema, otherwise)
+    if not isinstance(which, exp.Literal) or which.is_string:
         raise _unsupported("a quantile that is not one number", "QUANTILE(wage, 0.9)")
-    return float(tree.this)
+    return Aggregate("", "quantile", column, (("q", float(which.this)),))
 
 
 # The text before it is parsed ---------------------------------------------------------------------------------------
@@ -334,25 +328,17 @@ def _write_condition(text: str, tokens: list[Token], tables: set[str]) -> str:
     """The condition as it stands, without the table's name before its columns and without a comment behind it."""
     pieces, place = [], 0
     while place < len(tokens):
-        token = tokens[place]
-        behind = tokens[place + 1] if place + 1 < len(tokens) else None
+        token, behind = tokens[place], tokens[place + 1] if place + 1 < len(tokens) else None
+        inside = place > 0 and tokens[place - 1].token_type == TokenType.L_PAREN
+        if inside and token.token_type in (TokenType.SELECT, TokenType.WITH) and not _compared(tokens, place):
+            raise _unsupported("a query inside WHERE", "a condition on the columns of people")
         named = token.token_type in _NAMES and token.text.casefold() in tables
         if named and behind is not None and behind.token_type == TokenType.DOT:
             place += 2
             continue
-        following = tokens[place + 1].start if behind is not None else token.end + 1
-        pieces.append(text[token.start : following])
+        pieces.append(text[token.start : token.end + 1 if behind is None else behind.start])
         place += 1
     return "".join(pieces).strip()
-
-
-def _holds_query(tokens: list[Token]) -> bool:
-    """Whether a condition contains a query of its own."""
-    inside = (place for place in range(1, len(tokens)) if tokens[place - 1].token_type == TokenType.L_PAREN)
-    return any(
-        tokens[place].token_type in (TokenType.SELECT, TokenType.WITH) and not _compared(tokens, place)
-        for place in inside
-    )
 
 
 def _check_quotes(tokens: list[Token], schema: Schema) -> None:

@@ -52,10 +52,10 @@ class Dataset(Questions):
 
     `source` is a path (Parquet, CSV, JSON lines, a DuckDB file with `table=`; globs and lists of paths too), or a frame
     of pandas, polars or Arrow, or a DuckDB relation, or a Spark DataFrame; with `engine="spark"` the name of a table
-    or a path that Spark reads. `person` names the column of ids. `preferences` say who asked for
-    what. `ledger` is an address such as "sqlite:///wages.ledger", an open ledger, or None for one in memory, which is
-    gone with this object. `types` declares columns of CSV and JSON files, which are text otherwise. `bounds` are public
-    bounds of columns, for questions that give none. `complete` names columns in which nothing is missing.
+    or a path that Spark reads. `person` names the column of ids, `preferences` say who asked for what. `ledger` is an
+    address ("sqlite:///wages.ledger"), an open ledger, or None for one in memory. `types` declare
+    columns of CSV and JSON files, which are text otherwise. `bounds` are public bounds of columns, for questions that
+    give none. `complete` names columns in which nothing is missing.
 
     >>> import epsilons as eps
     >>> import pyarrow as pa
@@ -101,8 +101,6 @@ class Dataset(Questions):
         self._enrolled = self._registry.enroll()
         self._preparation = self._registry.prepare(rows_per_person)
         self._seconds = time.perf_counter() - started
-
-    # The statistics are methods of `Questions`, made from the catalogue. --------------------------------------------
 
     @check_call("run")
     def apply(
@@ -276,9 +274,8 @@ class Dataset(Questions):
                     return attempt()
                 except StalePlanError:
                     continue
-        rule = "A charge is made only if it fits what everyone has left at that moment."
-        hint = "ask again when fewer others ask"
-        raise LedgerError("The budgets keep changing; nothing was charged.", rule=rule, suggest=hint)
+        what = "The budgets keep changing; nothing was charged."
+        raise LedgerError(what, suggest="ask again when fewer others ask")
 
     def _parse(self, call: Call) -> TableQuestion:
         """The question, with whatever would be refused about it said before anybody is charged."""
@@ -289,9 +286,8 @@ class Dataset(Questions):
         check_asked(self._preparation.prepared, statistic, asked.column)
         values_needed = statistic.name in ("sum", "mean") and statistic.scope is None
         if call.options.privacy == "individual" and values_needed:
-            rule = "A table's summary does not say how far single people move it."
-            hint = "a count, a histogram or an order statistic"
-            raise PlanError(f"Individual privacy for a {statistic.name} works on arrays.", rule=rule, suggest=hint)
+            what = f"Individual privacy for a {statistic.name} works on arrays."
+            raise PlanError(what, rule="A table's summary does not say how far single people move it.")
         return asked
 
     def _plan(self, call: Call) -> Plan:
@@ -306,16 +302,13 @@ class Dataset(Questions):
         def ask_row(row: PlanRow, mechanism: str, data: Sequence[Any], named: Mapping[str, Any]) -> Release:
             """The row as it was shown, if what people have left is still the same."""
             if data or named:
-                raise PlanError(
-                    "A plan of a table is asked as it is.", rule="The table has the values, and the plan the options."
-                )
+                raise PlanError("A plan of a table is asked as it is.", rule="Values and options are known already.")
             pinned = replace(row.pin_options(options, mechanism), share=row.share, error=None)
             return self._ask(replace(call, options=pinned), plan)
 
         settings = Settings(**options.settings)
         plan = Plan.make(asked.question, spendable.levels, Fraction(1), settings, options.mechanism, ask_row)
-        charges = [[charge for _, charge in row.account.losses] for row in plan.rows]
-        accounts = [spendable.account(each) for each in charges]
+        accounts = [spendable.account([charge for _, charge in row.account.losses]) for row in plan.rows]
         rows = [replace(row, account=one, share=share) for row, one in zip(plan.rows, accounts, strict=True)]
         plan = replace(plan, rows=tuple(rows), of_grants=share)
         return plan

@@ -13,17 +13,8 @@ from typing import Any
 from epsilons.arguments.checks import ASSUMPTIONS
 from epsilons.arguments.reading import AskOptions
 from epsilons.errors import PlanError
-from epsilons.mechanisms.base import (
-    Account,
-    Mechanism,
-    Settings,
-    find_error,
-    judge_error,
-    option_names,
-    remember,
-    serving,
-    take_named,
-)
+from epsilons.mechanisms import base
+from epsilons.mechanisms.base import Account, Mechanism, Settings, find_error, judge_error
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 
@@ -72,7 +63,7 @@ class PlanRow:
         """The options of a question that asks for this row: by its name without what other mechanisms take."""
         if mechanism == "auto":
             return options
-        others: dict[str, Any] = dict.fromkeys(set(options.settings) - option_names(type(self.chosen)))
+        others: dict[str, Any] = dict.fromkeys(set(options.settings) - base.option_names(type(self.chosen)))
         return replace(options, mechanism=mechanism, **others)
 
     def ask(self, *data: Any, **named: Any) -> Any:
@@ -82,11 +73,8 @@ class PlanRow:
     def ask_as(self, mechanism: str, data: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         """Hand the row back to the front that planned it, by the name that the caller gave."""
         if self.front is None:
-            raise PlanError(
-                "This plan cannot be asked.",
-                rule="It is about people or shares as they might be.",
-                suggest="plan what is to be asked, then plan.ask()",
-            )
+            rule, hint = "It is about people or shares as they might be.", "plan what is to be asked, then plan.ask()"
+            raise PlanError("This plan cannot be asked.", rule=rule, suggest=hint)
         return self.front(self, mechanism, data, named)
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,19 +111,19 @@ def rank_mechanisms(question: Question, levels: Levels, settings: Settings = DEF
 def choose(name: str, question: Question, levels: Levels, settings: Settings = DEFAULTS) -> tuple[Mechanism, str]:
     """(mechanism, why): the one asked for if it can serve, or the best of all for "auto"."""
     if name != "auto":
-        return take_named(name, question, levels, settings)
+        return base.take_named(name, question, levels, settings)
 
     def best() -> tuple[Mechanism, str]:
         (error, *_), mechanism = _rank(question, levels, settings)[0]
         return mechanism, _why(error, mechanism, question, levels)
 
-    return remember(levels, ("best", question, settings), best)
+    return base.remember(levels, ("best", question, settings), best)
 
 
 def _rank(question: Question, levels: Levels, settings: Settings) -> list[tuple[tuple[float, int, str], Mechanism]]:
     """(place, mechanism) of those that can serve, the best first: by error, then the plainest, then by name."""
     ranked = []
-    for mechanism in serving(question, levels, settings):
+    for mechanism in base.serving(question, levels, settings):
         error, name = judge_error(mechanism, question, levels), mechanism.name
         if math.isinf(error):
             place = error, int(name != UNPREDICTED[question.assume]), name
@@ -148,9 +136,7 @@ def _rank(question: Question, levels: Levels, settings: Settings) -> list[tuple[
 def _why(error: float, best: Mechanism, question: Question, levels: Levels) -> str:
     reason = best.explain(question, levels)
     if math.isinf(error):
-        return (
-            f"No error can be predicted for a {question.statistic.name} without looking at the data; "
-            f"{best.name!r} is the default: {reason}."
-        )
+        unknown = f"No error can be predicted for a {question.statistic.name} without looking at the data"
+        return f"{unknown}; {best.name!r} is the default: {reason}."
     least = "predicted error of all, assuming that" if question.assume == "unrelated" else "worst-case error of all;"
     return f"Least {least} {ASSUMPTIONS[question.assume]}: {reason}."

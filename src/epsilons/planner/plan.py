@@ -93,7 +93,7 @@ class Plan:
 
         The answer comes from the mechanism that the plan was asked for, or from the best one, as its row shows.
         """
-        return self.chosen(self.mechanism).ask_as(self.mechanism, data, named)
+        return self[self.mechanism].ask_as(self.mechanism, data, named)
 
     def __getstate__(self) -> dict[str, Any]:
         """Elsewhere it can be looked at, not asked: the front that made it stays here."""
@@ -127,8 +127,7 @@ class Plan:
         if all(grant is None for grant, _ in kept):
             rule = "With everyone public answers are exact."
             raise PlanError("There would be nothing to plan.", rule=rule, suggest="leave people at a finite level")
-        facts = (self.levels.names, self.levels.rounding_loss, self.levels.left_out)
-        moved = Levels(tuple(g for g, _ in kept), tuple(n for _, n in kept), *facts)
+        moved = replace(self.levels, grants=tuple(g for g, _ in kept), sizes=tuple(n for _, n in kept))
         return Plan.make(self.question, moved, self.share, self.settings)
 
     def _grant(self, level: str | float) -> int | None:
@@ -222,20 +221,14 @@ def find_share(
     if math.isinf(whole):
         raise _unpredicted(question, Argument("share", 0.1))
     if whole > error:
-        raise PlanError(
-            f"An error of {error:g} is out of reach.",
-            rule=f"All that people may be charged gives {whole:.4g}.",
-            suggest=Argument("error", float(f"{whole * 1.01:.3g}")),
-        )
+        rule, hint = f"All that people may be charged gives {whole:.4g}.", float(f"{whole * 1.01:.3g}")
+        raise PlanError(f"An error of {error:g} is out of reach.", rule=rule, suggest=Argument("error", hint))
     low, best = Fraction(0), Fraction(1)
     for _ in range(40):
         middle = (best / shrink if low == 0 else (low + best) / 2).limit_denominator(10**15)
         if middle < least or (low and best - low < best / 100_000):
             break
-        if predict(middle) <= error:
-            best = middle
-        else:
-            low = middle
+        low, best = (low, middle) if predict(middle) <= error else (middle, best)
     return best
 
 

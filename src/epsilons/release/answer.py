@@ -11,21 +11,13 @@ from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from epsilons import guarantee as promises
 from epsilons.accuracy.count import CountBar
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, RatioBar
-from epsilons.arguments.checks import ASSUMPTIONS, check_confidence
+from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
 from epsilons.display import html_table, show, show_key
-from epsilons.errors import Argument, PlanError
-from epsilons.guarantee import (
-    INDIVIDUAL,
-    NO_PROMISE,
-    PERSONALIZED,
-    PUBLIC_PEOPLE,
-    ROSTER_IS_PUBLIC,
-    SEEDED,
-    Guarantee,
-    to_epsilon,
-)
+from epsilons.errors import PlanError
+from epsilons.guarantee import PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Guarantee, to_epsilon
 from epsilons.mechanisms.base import Account, Mechanism, find_error
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy
@@ -79,14 +71,11 @@ class Release:
         For a table of numbers a dict of intervals, one for each key. Holds under `release.assumption`.
         """
         confidence = check_confidence(confidence)
-        if target not in ("roster", "population"):
-            hint = (Argument("target", "roster"), " or ", Argument("target", "population"))
-            raise PlanError(f"Unknown target {target!r}.", suggest=hint)
+        population = check_name("target", target, ("roster", "population")) == "population"
         if self.models is None:
             raise PlanError("There is no honest interval for this answer.", rule=self.no_interval)
-        population = target == "population"
         if not isinstance(self.value, dict):
-            return self.models[0].interval(float(self.value), float(confidence), population)
+            return self.models[0].interval(float(self.value), confidence, population)
         pairs = zip(self.value.items(), self.models, strict=True)
         return {key: model.interval(value, confidence, population) for (key, value), model in pairs}
 
@@ -221,7 +210,7 @@ def exact_release(
         levels,
         question.neighbors,
         (ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, *notes),
-        NO_PROMISE,
+        promises.NO_PROMISE,
         statistic=question.statistic.describe(),
         value=question.statistic.exact(people),
         error=0.0,
@@ -241,7 +230,7 @@ def individual_release(
         levels,
         "replace",
         _caveats(levels, private, (*LocalSensitivity.caveats, *caveats)),
-        INDIVIDUAL,
+        promises.INDIVIDUAL,
         statistic=statistic,
         value=value,
         error=None,
@@ -284,7 +273,7 @@ def _build(
     levels: Levels,
     neighbors: str,
     caveats: tuple[str, ...],
-    kind: str = PERSONALIZED,
+    kind: str = promises.PERSONALIZED,
     imputes: bool = False,
     **parts: Any,
 ) -> Release:
@@ -309,11 +298,8 @@ def _listed(value: Any) -> list[Any]:
     listed = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(listed, list | tuple) and all(isinstance(v, str | Real | list | None) for v in listed):
         return list(listed)
-    raise PlanError(
-        "This answer is an object of the algorithm's own.",
-        rule="Only numbers, text, lists and dicts of them survive JSON.",
-        suggest="an algorithm that returns numbers",
-    )
+    rule, hint = "Only numbers, text, lists and dicts of them survive JSON.", "an algorithm that returns numbers"
+    raise PlanError("This answer is an object of the algorithm's own.", rule=rule, suggest=hint)
 
 
 def _plain(key: Hashable) -> Any:
