@@ -38,8 +38,7 @@ from epsilons.summaries.columns import Keys
 from epsilons.summaries.sql import Prepared
 
 PERSON, COHORT = "epsilons person", "epsilons cohort"
-_PEOPLE, _STAGED = "epsilons people", "epsilons staged"
-_SAMPLED = "epsilons sampled"
+_PEOPLE, _STAGED, _SAMPLED = "epsilons people", "epsilons staged", "epsilons sampled"
 _ID, _CROWDED, _PLACE = "epsilons id", "epsilons crowded", "epsilons place"
 #: Doubles are hashed on a grid of 2^-10, cut off where it would leave 64 bits.
 _FINE, _FAR = 1024.0, 1e15
@@ -63,14 +62,12 @@ def prepare(
 ) -> Preparation:
     """Number the people, cap their rows, and copy. `ids[i]` has the digest `digests[i]`."""
     if any(name.casefold() in (PERSON, COHORT) for name in engine.schema):
-        rule = f"{PERSON!r} and {COHORT!r} are taken."
-        raise DataError("A column is called as one that the copy needs.", rule=rule, suggest="rename it")
+        raise DataError("A column has a reserved name.", rule=f"{PERSON!r} and {COHORT!r} are taken.")
     places, cohorts = _find_places(digests, members)
     columns = [kind for kind in engine.schema.values() if kind.family != OTHER]
-    origin = SOURCE
-    if not engine.joins:
+    origin = SOURCE if engine.joins else _STAGED
+    if origin == _STAGED:
         engine.keep(_STAGED, exp.select(*(column(kind.name) for kind in columns)).from_(table(SOURCE)))
-        origin = _STAGED
     # The ids of people with more rows than they may have.
     query = exp.select(exp.alias_(column(person.name), "id")).from_(table(origin)).group_by(exp.Literal.number(1))
     many = exp.GT(this=exp.Count(this=exp.Star(), big_int=True), expression=whole(rows))
@@ -99,8 +96,7 @@ def renew(before: Preparation, members: Members) -> Preparation:
     """After people changed their minds: the rows stay, the cohorts' codes are new."""
     engine, old = before.prepared.engine, before.prepared
     places, cohorts = _find_places(before.digests, members)
-    numbers = np.arange(len(places), dtype=np.int32)
-    engine.add(_PEOPLE, pa.table({_ID: numbers, COHORT: places}))
+    engine.add(_PEOPLE, pa.table({_ID: np.arange(len(places), dtype=np.int32), COHORT: places}))
     name = f"epsilons rows {members.epoch}"
     kept = [_of(old.name, column_name) for column_name in (*old.schema, PERSON)]
     same = exp.EQ(this=_of(old.name, PERSON), expression=_of(_PEOPLE, _ID))
@@ -225,19 +221,14 @@ class TablePeople:
         with self._sampled(chances, entropy) as sampled:
             return self._cells(statistic, sampled)
 
-    # One query each -------------------------------------------------------------------------------------------------
-
     def _tally(self, statistic: Additive, prepared: Prepared) -> list[NDArray[np.int64]]:
-        found = sql.tally(prepared, statistic, self.column, where=self.where, by=self.by)
-        return [self._by_level(part) for part in found]
-
-    def _by_level(self, part: NDArray[np.int64]) -> NDArray[np.int64]:
-        """[group, cohort, cell] to [level, group and cell]; cohorts that are not used are left out."""
-        groups, _, cells = part.shape
-        used = self.places >= 0
-        levels = np.zeros((len(self.levels.grants), groups, cells), np.int64)
-        np.add.at(levels, self.places[used], part[:, used].transpose(1, 0, 2))
-        return levels.reshape(len(self.levels.grants), groups * cells)
+        """From [group, cohort, cell] to [level, group and cell]; cohorts that are not used are left out."""
+        tallies, size, used = [], len(self.levels.grants), self.places >= 0
+        for part in sql.tally(prepared, statistic, self.column, where=self.where, by=self.by):
+            levels = np.zeros((size, part.shape[0], part.shape[2]), np.int64)
+            np.add.at(levels, self.places[used], part[:, used].transpose(1, 0, 2))
+            tallies.append(levels.reshape(size, -1))
+        return tallies
 
     def _cells(self, statistic: Order, prepared: Prepared) -> list[SortedCells]:
         assert self.column is not None

@@ -22,7 +22,7 @@ from epsilons.engines.base import NUMBER, SOURCE, TEXT, Column, Engine, open_tab
 from epsilons.engines.trees import both, cast, column, literal, missing, present, table, whole
 from epsilons.errors import Argument, DataError, PreferenceError
 from epsilons.ledger.checks import PUBLIC_CODE
-from epsilons.preferences import Preferences, Roster, roster_of, to_nano
+from epsilons.preferences import Preferences, roster_of, to_nano
 
 #: A word with more blanks than this around it is not shown.
 _BLANKS = 20
@@ -131,16 +131,14 @@ def _check_ids(ids: Any, person: Column) -> pa.Array:
     if len(ids) and not (text if person.family == TEXT else pa.types.is_integer(ids.type)):
         raise _other_kind(person)
     if ids.null_count:
-        rule, hint = "Preferences are found by id.", "rows with ids only"
-        raise PreferenceError("A preference has no id.", rule=rule, suggest=hint)
+        raise PreferenceError("A preference has no id.", suggest="rows with ids only")
     return ids.cast(pa.large_string() if person.family == TEXT else ids.type)
 
 
 def _other_kind(person: Column) -> PreferenceError:
     kind = "text" if person.family == TEXT else "whole numbers"
     rule = f"Column {person.name!r} holds {kind}; 1 and '1' are two people."
-    what = "People are named by ids of another kind than in the table."
-    return PreferenceError(what, rule=rule, suggest=_AS_NUMBERS)
+    return PreferenceError("These ids are of another kind than the table's.", rule=rule, suggest=_AS_NUMBERS)
 
 
 def _read_other(source: Any, person: Any, preferences: Preferences) -> _Asked:
@@ -160,9 +158,8 @@ def _read_column(engine: Engine, person: Column, preferences: Preferences) -> _A
     if given.levels is not None:
         return _read_levels(engine, person, kind, given.levels, default)
     if kind.family not in (NUMBER, TEXT):
-        rule = "An epsilon is a number."
         hint = "levels with their epsilons, if it holds names of levels"
-        raise PreferenceError(f"Column {kind.name!r} holds {kind.family}, not epsilons.", rule=rule, suggest=hint)
+        raise PreferenceError(f"Column {kind.name!r} holds {kind.family}, not epsilons.", suggest=hint)
     value: exp.Expr = cast(column(kind.name), "DOUBLE")
     if kind.family == TEXT:
         value = exp.TryCast(this=column(kind.name), to=exp.DataType.build("DOUBLE"))
@@ -182,7 +179,7 @@ def _read_levels(
     """Names of levels become their rank, the strictest first, so that the least rank is the strictest preference."""
     if kind.family != TEXT:
         what = f"Column {kind.name!r} holds {kind.family}, not names of levels."
-        raise PreferenceError(what, rule="A level goes by its name.", suggest="no levels, if it holds epsilons")
+        raise PreferenceError(what, suggest="no levels, if it holds epsilons")
     ranked = sorted(levels, key=lambda name: float(levels[name]))
     strictness = [float(levels[name]) for name in ranked]
     ifs = [
@@ -217,14 +214,10 @@ def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> Preference
     meant = [name for name in known if word is not None and name.strip().casefold() == word.strip().casefold()]
     levels = f"The levels are {', '.join(known)}; every word in the column is one of them, or missing."
     if meant and len(word) < len(meant[0]) + _BLANKS:
-        return PreferenceError(
-            f"Column {kind.name!r}: {word!r} is not a level; did you mean {meant[0]!r}?",
-            rule=levels,
-            suggest=f"{word!r} as a level too, or the column without blanks and in one case",
-        )
+        what = f"Column {kind.name!r}: {word!r} is not a level; did you mean {meant[0]!r}?"
+        return PreferenceError(what, rule=levels, suggest=f"{word!r} as a level too, or the column in one case")
     rule = f"{levels} Others are not shown, since the column may be another one than was meant."
-    hint = "look at the distinct words in it yourself; then name another column, or add the missing level"
-    return PreferenceError(f"Column {kind.name!r} holds unknown levels.", rule=rule, suggest=hint)
+    return PreferenceError(f"Column {kind.name!r} holds unknown levels.", rule=rule, suggest="look at it yourself")
 
 
 def _add_default(
@@ -244,8 +237,7 @@ def _add_default(
             raise _other_kind(person)
     new = in_data.filter(pc.invert(pc.is_in(in_data, value_set=ids)))
     if len(new) and default is None:
-        rule, hint = "A default applies only if you give one.", Argument("default", 0.05)
-        raise PreferenceError("Somebody in the table has no preference.", rule=rule, suggest=hint)
+        raise PreferenceError("Somebody in the table has no preference.", suggest=Argument("default", 0.05))
     fill = np.full(len(new), math.nan if default is None else default)
     return pa.concat_arrays([ids, new]), np.concatenate([epsilons, fill])
 
@@ -255,20 +247,18 @@ def _make_table(asked: _Asked, source: str | None) -> PreferenceTable:
     ids, epsilons = asked
     if len(epsilons) == 0:
         raise DataError("There are no people.", rule="A roster has at least one person.", suggest="a table with rows")
-    roster = roster_of(epsilons) if source is None else _roster_of_column(epsilons, source)
+    roster, rule, hint = None, "", ""
+    try:
+        roster = roster_of(epsilons)
+    except PreferenceError as refused:
+        if source is None:
+            raise
+        rule, hint = refused.rule, f"{refused.hint}; or another column, if {source!r} does not hold preferences"
+    if roster is None:  # raised out here without the refusal, which quotes an epsilon that was read from a table
+        what = f"Column {source!r} holds an epsilon that is not allowed."
+        if np.isnan(epsilons).any():
+            what = f"Somebody has no preference in column {source!r}."
+        raise PreferenceError(what, rule=rule, suggest=hint)
     grants = np.array([PUBLIC_CODE if grant is None else grant for grant in roster.levels.grants], np.int64)
     plain = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
     return PreferenceTable(plain, grants[roster.codes], roster.levels.rounding_loss)
-
-
-def _roster_of_column(epsilons: NDArray[np.float64], source: str) -> Roster:
-    """As `roster_of`, whose refusals quote the epsilon that they are about; here it was read from a table."""
-    try:
-        return roster_of(epsilons)
-    except PreferenceError as refused:
-        rule, hint = refused.rule, refused.hint
-    what = f"Column {source!r} holds an epsilon that is not allowed."
-    if np.isnan(epsilons).any():
-        what = f"Somebody has no preference in column {source!r}."
-    hint = f"{hint}; or another column, if {source!r} does not hold preferences"
-    raise PreferenceError(what, rule=rule, suggest=hint)

@@ -12,7 +12,6 @@ the budgets since.
 from __future__ import annotations
 
 import json
-import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -59,9 +58,8 @@ class Spendable:
             rounded = sum(sizes[c] * (1 - rungs[c] / part) for c, part in allowance.nano.items()) / max(people, 1)
             nano |= rungs
         nano = {cohort: part for cohort, part in nano.items() if part != 0}
-        grants = sorted(set(nano.values()), key=_openness)
-        index = {grant: place for place, grant in enumerate(grants)}
-        place = {cohort: index[part] for cohort, part in nano.items()}
+        grants = sorted(set(nano.values()), key=to_epsilon)
+        place = {cohort: grants.index(part) for cohort, part in nano.items()}
         counts = [0] * len(grants)
         for cohort, level in place.items():
             counts[level] += sizes[cohort]
@@ -120,12 +118,7 @@ class Spendable:
         for cohort, granted in self.granted.items():
             charge = charges[self.place[cohort]] if cohort in self.place else 0
             most[granted] = None if granted is None else max(most.get(granted) or 0, charge or 0)
-        return Account(tuple([(grant, most[grant]) for grant in sorted(most, key=_openness)]), self.names)
-
-
-def _openness(grant: int | None) -> float:
-    """Strict people first, public ones last."""
-    return math.inf if grant is None else grant
+        return Account(tuple([(grant, most[grant]) for grant in sorted(most, key=to_epsilon)]), self.names)
 
 
 @dataclass(frozen=True)
@@ -188,11 +181,9 @@ def asked_of(text: str) -> str:
 
 def cannot_resume() -> LedgerError:
     """A stored plan that cannot be read."""
-    return LedgerError(
-        "A question that was charged cannot be taken up again.",
-        rule="Its plan is stored with the charge, by the release of epsilons that charged it.",
-        suggest=(Argument("fresh", True), " asks anew and pays"),
-    )
+    rule = "Its plan is stored with the charge, by the release of epsilons that charged it."
+    hint = (Argument("fresh", True), " asks anew and pays")
+    return LedgerError("A question that was charged cannot be taken up again.", rule=rule, suggest=hint)
 
 
 # Through the door ---------------------------------------------------------------------------------------------------
