@@ -188,18 +188,14 @@ def check_truth(option: str, given: Any) -> bool:
     return bool(given)
 
 
-def check_analyst(analyst: Any) -> str:
-    """Who asks, by a name."""
-    if not isinstance(analyst, str) or not analyst.strip():
-        raise refuse("analyst", analyst, "Analysts go by name.", Argument("analyst", "ann"))
-    return analyst
+def check_text(option: str, example: str, given: Any) -> str:
+    """A name that is not empty; which names there are is another room's affair."""
+    if not isinstance(given, str) or not given.strip():
+        raise refuse(option, given, "It is a name.", Argument(option, example))
+    return given
 
 
-def check_mechanism(mechanism: Any) -> str:
-    """A name; which names there are is the mechanisms' affair."""
-    if not isinstance(mechanism, str):
-        raise refuse("mechanism", mechanism, "Mechanisms go by name.", Argument("mechanism", "auto"))
-    return mechanism
+check_analyst, check_mechanism = partial(check_text, "analyst", "ann"), partial(check_text, "mechanism", "auto")
 
 
 def check_entropy(entropy: Any) -> Any:

@@ -38,30 +38,21 @@ class TableFacts:
         return ", ".join(facts) or "–"
 
 
-@dataclass(frozen=True)
-class Version:
-    """Which data a question was asked of: `label` goes into every question's digest; `shown` is for people.
+def label_version(given: Any, files: Sequence[str]) -> tuple[str, str]:
+    """Which data a question was asked of: (what goes into every question's digest, what people are shown).
 
     It is the steward's label, never anything read from the contents. Without one, the version of files is where they
     lie, how long they are and when they were written; of anything else it is this one object, so that nothing asked of
     one frame is ever answered from another.
     """
-
-    label: str
-    shown: str
-
-    @classmethod
-    def of(cls, given: Any, files: Sequence[str]) -> Version:
-        """The steward's label, or what stands in for it."""
-        if given is not None:
-            if not isinstance(given, str) or not given.strip() or len(given) > 200:
-                rule, hint = "It names the data's state.", Argument("version", "2026-11")
-                raise DataError("A version is a short label.", rule=rule, suggest=hint)
-            return cls(f"label:{given}", given)
-        if files:
-            facts = [[path, os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files]
-            return cls(f"files:{json.dumps(facts)}", "no label: path, size and time of the files stand in for it")
-        return cls(f"object:{system().bytes(16).hex()}", "no label: answers are kept for this object only")
+    if given is not None:
+        if not isinstance(given, str) or not given.strip() or len(given) > 200:
+            raise DataError("A version is a short label.", suggest=Argument("version", "2026-11"))
+        return f"label:{given}", given
+    if files:
+        facts = [[path, os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files]
+        return f"files:{json.dumps(facts)}", "no label: path, size and time of the files stand in for it"
+    return f"object:{system().bytes(16).hex()}", "no label: answers are kept for this object only"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Type checkers read `methods.pyi`, which `make signatures` writes from the same c
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from epsilons.arguments.options import BATCHES, TABLES
@@ -16,8 +16,10 @@ from epsilons.release import Release
 from epsilons.statistics.catalogue import CATALOGUE, find_statistic
 
 
-class Questions(ABC):
-    """The statistics of a dataset: each goes through the one door."""
+class Questions:
+    """The statistics of a dataset: each goes through the one door, by `_ask`."""
+
+    _plan: Callable[[Call], Plan]
 
     def plan(self, *given: Any, **named: Any) -> Plan:
         """What every mechanism would cost and how far it would err, with what everybody has left. Free.
@@ -33,21 +35,9 @@ class Questions(ABC):
     plan.__qualname__ = "Dataset.plan"
     plan.__signature__ = plan_signature(TABLES, Plan)  # type: ignore[attr-defined]
 
-    @abstractmethod
-    def _ask(self, call: Call) -> Release:
-        """The answer to a call that was read."""
 
-    @abstractmethod
-    def _plan(self, call: Call) -> Plan:
-        """Its plan."""
-
-
-class BatchQuestions(ABC):
-    """The statistics of a batch, without share and error: each is noted down."""
-
-    @abstractmethod
-    def _ask(self, call: Call) -> Any:
-        """A question noted down, to be asked with the others."""
+class BatchQuestions:
+    """The statistics of a batch, without share and error: each is noted down, by `_ask`."""
 
 
 for _entry in CATALOGUE.values():

@@ -22,9 +22,9 @@ from epsilons.dataset.answers import Answers
 from epsilons.dataset.applying import Applied, ApplyAttempt
 from epsilons.dataset.attempt import Attempt, NothingToPlanError, spendable_for
 from epsilons.dataset.batch import Batch
-from epsilons.dataset.facts import Description, TableFacts, Version
+from epsilons.dataset.facts import Description, TableFacts, label_version
 from epsilons.dataset.methods import Questions
-from epsilons.dataset.people import Preparation, renew
+from epsilons.dataset.people import renew
 from epsilons.dataset.question import TableQuestion, parse_question
 from epsilons.dataset.registry import Registry
 from epsilons.engines.base import NUMBER, TRUTH, open_table
@@ -95,7 +95,7 @@ class Dataset(Questions):
             raise DataError("Complete columns are given as a list.", suggest=Argument("complete", ["age"]))
         whole = frozenset(schema.find(name).name for name in complete)
         self._facts = TableFacts(schema, schema.find(person).name, neighbors, rows_per_person, whole, known)
-        self._version = Version.of(version, self._engine.files)
+        self._version, self._shown_version = label_version(version, self._engine.files)
         self._registry = Registry(self._engine, person, preferences, ledger)
         self.ledger.settle_terms(neighbors, rows_per_person, allow_individual)
         self._enrolled = self._registry.enroll()
@@ -141,7 +141,7 @@ class Dataset(Questions):
         options = replace(options, fresh=options.fresh or name is None)
         counted = Question(Count(), self._facts.neighbors), None, condition, None, (), options
         asked = Applied(*counted, recipe, listed, aim, name, threshold, private_under)
-        return self._retry_while_stale(lambda: ApplyAttempt(asked, *self._state()).release())
+        return self._answer(ApplyAttempt, asked)
 
     # Before spending ------------------------------------------------------------------------------------------------
 
@@ -193,7 +193,7 @@ class Dataset(Questions):
         """Columns, people per level, bounds known, the ledger's state. Public facts; no charge."""
         with self._lock:
             self._refresh()
-            return self._registry.describe(self._facts, self._version.shown, self._enrolled.pending, self._seconds)
+            return self._registry.describe(self._facts, self._shown_version, self._enrolled.pending, self._seconds)
 
     # The ledger -----------------------------------------------------------------------------------------------------
 
@@ -258,20 +258,16 @@ class Dataset(Questions):
 
     def _ask(self, call: Call, planned: Plan | None = None) -> Release:
         """Check a call against the table, and put it to the door; with a plan only if it still holds."""
-        asked = self._parse(call)
-        return self._retry_while_stale(lambda: Attempt(asked, *self._state(), planned).release())
+        return self._answer(Attempt, self._parse(call), planned)
 
-    def _state(self) -> tuple[TableFacts, str, Registry, Preparation]:
-        """What an attempt is made for: it changes when people change their minds."""
-        self._refresh()
-        return self._facts, self._version.label, self._registry, self._preparation
-
-    def _retry_while_stale(self, attempt: Callable[[], Release]) -> Release:
-        """Plan anew as often as others were charged meanwhile."""
+    def _answer(self, kind: type[Attempt], asked: TableQuestion, planned: Plan | None = None) -> Release:
+        """Plan anew as often as others were charged or people changed their minds meanwhile."""
         with self._lock:
             for _ in range(_TRIES):
+                self._refresh()
                 try:
-                    return attempt()
+                    attempt = kind(asked, self._facts, self._version, self._registry, self._preparation, planned)
+                    return attempt.release()
                 except StalePlanError:
                     continue
         what = "The budgets keep changing; nothing was charged."

@@ -12,6 +12,7 @@ the budgets since.
 from __future__ import annotations
 
 import json
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -58,7 +59,7 @@ class Spendable:
             rounded = sum(sizes[c] * (1 - rungs[c] / part) for c, part in allowance.nano.items()) / max(people, 1)
             nano |= rungs
         nano = {cohort: part for cohort, part in nano.items() if part != 0}
-        grants = sorted(set(nano.values()), key=to_epsilon)
+        grants = sorted(set(nano.values()), key=_openness)
         place = {cohort: grants.index(part) for cohort, part in nano.items()}
         counts = [0] * len(grants)
         for cohort, level in place.items():
@@ -118,7 +119,12 @@ class Spendable:
         for cohort, granted in self.granted.items():
             charge = charges[self.place[cohort]] if cohort in self.place else 0
             most[granted] = None if granted is None else max(most.get(granted) or 0, charge or 0)
-        return Account(tuple([(grant, most[grant]) for grant in sorted(most, key=to_epsilon)]), self.names)
+        return Account(tuple([(grant, most[grant]) for grant in sorted(most, key=_openness)]), self.names)
+
+
+def _openness(grant: int | None) -> float:
+    """Strict people first, public ones last."""
+    return math.inf if grant is None else grant
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def test_columns_that_cannot_be_asked_about_are_left_behind() -> None:
 
 def test_names_that_the_copy_needs_are_refused() -> None:
     for name in (PERSON, COHORT.upper()):
-        with pytest.raises(DataError, match="column is called"):
+        with pytest.raises(DataError, match="column has a reserved name"):
             dataset(wages().append_column(name, pa.array([0] * 60)))
 
 
