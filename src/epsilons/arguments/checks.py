@@ -41,9 +41,6 @@ def refuse(name: str, given: Any, rule: Text, suggest: Text) -> PlanError:
     return PlanError((Argument(name, given), " is not allowed."), rule=rule, suggest=suggest)
 
 
-# Numbers ------------------------------------------------------------------------------------------------------------
-
-
 def check_real(number: Any) -> float:
     """A public argument as a float; TypeError for whatever is not a real number (text, complex, True)."""
     if isinstance(number, (bool, np.bool_)) or not isinstance(number, NUMBERS):
@@ -167,9 +164,6 @@ def check_threshold(threshold: Any) -> float | str:
     except TypeError:
         rule = 'A threshold is one epsilon, or "max", "mean" or "best".'
         raise refuse("threshold", threshold, rule, Argument("threshold", "best")) from None
-
-
-# Other options ------------------------------------------------------------------------------------------------------
 
 
 def check_name(option: str, given: Any, allowed: Iterable[str]) -> str:

@@ -69,9 +69,8 @@ class Attempt:
         if statistic.scope is None:
             statistic.check_people(spendable.levels)
         if self.planned is not None and self.planned.levels != spendable.levels:
-            rule = "A row of a plan gives what it shows, or nothing; nothing was charged."
-            hint = "plan again, and ask then"
-            raise PlanError("What people have left has changed since this plan was made.", rule=rule, suggest=hint)
+            what = "What people have left has changed since this plan was made."
+            raise PlanError(what, rule="Nothing was charged.", suggest="plan again, and ask then")
         return _sketch(self.asked, spendable)
 
     def resume(self, text: str) -> Sketch:

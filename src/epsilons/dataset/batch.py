@@ -31,6 +31,7 @@ from epsilons.dataset.facts import Level, TableFacts
 from epsilons.dataset.methods import BatchQuestions
 from epsilons.display import html_table, show, show_count, text_table
 from epsilons.errors import Argument, PlanError, Text
+from epsilons.planner.choose import list_finite
 from epsilons.release import Release
 from epsilons.statistics.catalogue import CATALOGUE, find_statistic
 
@@ -120,16 +121,14 @@ class BatchPlan:
     @property
     def charges(self) -> dict[float, float]:
         """{granted epsilon: what all questions together charge at most}; nobody pays more than is left."""
-        found = {}
-        for level in self.levels:
-            asked = round(sum(row.charges.get(level.epsilon, 0.0) for row in self.rows), 9)
-            found[level.epsilon] = 0.0 if level.left is None else min(asked, level.left)
-        return found
+        asked = {one.epsilon: sum(row.charges.get(one.epsilon, 0.0) for row in self.rows) for one in self.levels}
+        left = {one.epsilon: one.left or 0.0 for one in self.levels}
+        return {epsilon: min(round(charge, 9), left[epsilon]) for epsilon, charge in asked.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON; public people pay nothing and are left out of the charges."""
-        rows = [{**vars(row), "charges": _list_finite(row.charges)} for row in self.rows]
-        return {"share": self.share, "rows": rows, "charges": _list_finite(self.charges)}
+        rows = [{**vars(row), "charges": list_finite(row.charges)} for row in self.rows]
+        return {"share": self.share, "rows": rows, "charges": list_finite(self.charges)}
 
     def _show(self) -> tuple[str, list[list[str]], list[str]]:
         """(title, cells, notes)."""
@@ -149,10 +148,6 @@ class BatchPlan:
     def _repr_html_(self) -> str:
         title, cells, notes = self._show()
         return html_table(title, _HEAD, cells, notes)
-
-
-def _list_finite(charges: Mapping[float, float]) -> list[list[float]]:
-    return [[granted, spent] for granted, spent in charges.items() if math.isfinite(granted)]
 
 
 class Batch(BatchQuestions):

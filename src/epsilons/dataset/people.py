@@ -182,9 +182,6 @@ def _text(text: str) -> exp.Expr:
     return exp.Literal.string(text)
 
 
-# What mechanisms see -------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class TablePeople:
     """What a question sees: a prepared table, a column, a condition, groups, and the level of each cohort.

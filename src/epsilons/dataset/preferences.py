@@ -62,9 +62,8 @@ def read_preferences(engine: Engine, person: Column, preferences: Preferences) -
     elif preferences.by_person is not None:
         ids, epsilons = read_mapping(preferences.by_person, person)
     else:
-        rule = "A table's rows have no order; preferences go by person."
         hint = "an epsilon for each id, or a column of epsilons or levels"
-        raise PreferenceError("These preferences are in the order of some array.", rule=rule, suggest=hint)
+        raise PreferenceError("These preferences are in the order of some array.", suggest=hint)
     everyone = _add_default(_check_ids(ids, person), epsilons, in_data, preferences.default, person)
     return _make_table(everyone, None if given is None else given.column)
 
@@ -83,9 +82,8 @@ def read_given(given: Any, person: Column, preferences: Preferences) -> tuple[pa
         return ids, np.array([PUBLIC_CODE if one is None else one for one in nano], np.int64)[codes]
     source = preferences.column
     if source is None:
-        rule = "A table of preferences has the columns that the dataset's preferences were read from."
-        hint = '{"ann": 0.1}, or preferences from a column'
-        raise PreferenceError("It is not known which column holds the preferences.", rule=rule, suggest=hint)
+        hint = '{"ann": 0.1}, or a dataset whose preferences come from a column'
+        raise PreferenceError("It is not known which column holds the preferences.", suggest=hint)
     ids, epsilons = _read_other(given, source.person or person.name, preferences)
     asked = _make_table((_check_ids(ids, person), epsilons), source.column)
     return asked.ids, asked.nano
@@ -96,8 +94,7 @@ def read_mapping(given: Mapping[Any, Any], person: Column, levels: Mapping[str, 
     asked = list(given.values())
     if levels is not None:
         for name in (one for one in asked if isinstance(one, str) and one not in levels):
-            hint = f"one of {', '.join(levels)}, or a number"
-            raise PreferenceError(f"Unknown privacy level {name!r}.", suggest=hint)
+            raise PreferenceError(f"Unknown privacy level {name!r}.", suggest=f"{', '.join(levels)}, or a number")
         asked = [levels[one] if isinstance(one, str) else one for one in asked]
     try:
         epsilons = np.array([math.nan if one is None else check_real(one) for one in asked], float)

@@ -72,6 +72,9 @@ class TableQuestion:
 def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     """Check a call against the table's columns and make it a question. Reads nothing."""
     entry, options = call.entry, call.options
+    if options.missing == "center" and (entry.model or entry.missing == "not counted"):
+        hint = ("leave ", Argument("missing"), " out")
+        raise PlanError(f"A {entry.name} has no centre.", rule=INCOMPLETE if entry.model else NOT_COUNTED, suggest=hint)
     where, by = None if options.where is None else parse(options.where, facts.schema), None
     column: str | None
     if entry.model:
@@ -106,7 +109,6 @@ def _treat_missing(call: Call, column: str | None, facts: TableFacts) -> tuple[s
     options = call.options
     everyone = options.where is None and options.by is None
     if call.entry.missing == "not counted":
-        _refuse_centre(call, NOT_COUNTED)
         return "count", NOT_COUNTED
     if options.missing == "center":
         if not everyone or facts.rows > 1:
@@ -119,19 +121,9 @@ def _treat_missing(call: Call, column: str | None, facts: TableFacts) -> tuple[s
     return "exclude", LEFT_OUT
 
 
-def _refuse_centre(call: Call, rule: str) -> None:
-    if call.options.missing == "center":
-        hint = ("leave ", Argument("missing"), " out")
-        raise PlanError(f"A {call.entry.name} has no centre.", rule=rule, suggest=hint)
-
-
-# Models -------------------------------------------------------------------------------------------------------------
-
-
 def _parse_model(call: Call, facts: TableFacts) -> tuple[Any, str, str]:
     """(statistic, target, note) of a model of a column by others: bounds of all of them are found by name."""
     own, schema = call.own, facts.schema
-    _refuse_centre(call, INCOMPLETE)
     features, given = own["features"], own["bounds"]
     if isinstance(features, (str, bytes)) or not isinstance(features, Sequence) or not features:
         raise PlanError("Features are given as a list of columns.", suggest=_FEATURES)

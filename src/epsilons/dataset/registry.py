@@ -52,8 +52,6 @@ class Registry:
         if self._own:
             self.ledger.close()
 
-    # Preferences become grants --------------------------------------------------------------------------------------
-
     def enroll(self) -> Enrolment:
         """Newcomers join, stricter preferences hold at once, looser ones wait."""
         asked, people = self._read()
@@ -97,8 +95,6 @@ class Registry:
         self._asked = asked, digests(asked.ids, self._salt)
         return self._asked
 
-    # Grants reach the rows ------------------------------------------------------------------------------------------
-
     def prepare(self, rows: int) -> Preparation:
         """Number the people, cap their rows, copy; what was read of the table's preferences is then let go."""
         assert self._asked is not None
@@ -139,6 +135,5 @@ def _as_preferences(given: Any) -> Preferences:
     try:
         return Preferences({}, default=check_real(given))
     except TypeError:
-        rule = "Everyone on the roster has a preference."
         hint = (Argument("preferences", {"ann": 0.1}), ", or a column of epsilons or levels")
-        raise PreferenceError("Preferences are missing or of an unknown kind.", rule=rule, suggest=hint) from None
+        raise PreferenceError("Preferences are missing or of an unknown kind.", suggest=hint) from None

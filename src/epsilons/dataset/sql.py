@@ -351,8 +351,7 @@ def _check_quotes(tokens: list[Token], schema: Schema) -> None:
             continue
         ends = place + 1 == len(tokens) or tokens[place + 1].token_type in _BEHIND_COLUMN
         if tokens[place - 1].token_type in _BEFORE_COLUMN and ends:
-            rule, hint = "Such a name stands in double quotes.", '"' + name + '"'
-            raise PlanError(f"The column {name!r} is called like a keyword of SQL.", rule=rule, suggest=hint)
+            raise PlanError(f"The column {name!r} is called like a keyword of SQL.", suggest=f'"{name}"')
 
 
 def _compared(tokens: list[Token], place: int) -> bool:

@@ -143,8 +143,6 @@ class Dataset(Questions):
         asked = Applied(*counted, recipe, listed, aim, name, threshold, private_under)
         return self._answer(ApplyAttempt, asked)
 
-    # Before spending ------------------------------------------------------------------------------------------------
-
     def key(self, column: str, word: str) -> Any:
         """A key written as text, in the type of its column: groups of a column of numbers are numbers."""
         kind = self._facts.schema.find(column)
@@ -194,8 +192,6 @@ class Dataset(Questions):
         with self._lock:
             self._refresh()
             return self._registry.describe(self._facts, self._shown_version, self._enrolled.pending, self._seconds)
-
-    # The ledger -----------------------------------------------------------------------------------------------------
 
     @property
     def ledger(self) -> Ledger:
@@ -253,8 +249,6 @@ class Dataset(Questions):
 
     def _repr_html_(self) -> str:
         return self.describe()._repr_html_()
-
-    # One question ---------------------------------------------------------------------------------------------------
 
     def _ask(self, call: Call, planned: Plan | None = None) -> Release:
         """Check a call against the table, and put it to the door; with a plan only if it still holds."""

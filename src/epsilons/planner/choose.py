@@ -80,13 +80,18 @@ class PlanRow:
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON; public people pay nothing and are left out of the charges."""
         names = ("mechanism", "error", "worst_error", "used", "charges", "options", "assumption", "reason")
-        finite = [[granted, spent] for granted, spent in self.charges.items() if math.isfinite(granted)]
-        return {**{name: getattr(self, name) for name in names}, "charges": finite, "options": dict(self.options)}
+        shown = {name: getattr(self, name) for name in names}
+        return {**shown, "charges": list_finite(self.charges), "options": dict(self.options)}
 
     def judged_by(self, assume: str) -> float:
         """The error that counts under an assumption; infinite where none can be predicted."""
         error = self.worst_error if assume == "nothing" else self.error
         return math.inf if error is None else error
+
+
+def list_finite(charges: Mapping[float, float]) -> list[list[float]]:
+    """Charges as JSON has them."""
+    return [[granted, spent] for granted, spent in charges.items() if math.isfinite(granted)]
 
 
 @lru_cache(maxsize=128)

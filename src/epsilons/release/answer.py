@@ -101,24 +101,21 @@ class Release:
     def from_dict(cls, data: Mapping[str, Any]) -> Release:
         """The inverse of `to_dict`."""
         try:
+            parts = {one.name: data[one.name] for one in fields(cls)}
+            value, models = parts["value"], parts["models"]
+            if isinstance(value, list):
+                parts["value"] = {_key(key): number for key, number in value}
+            elif isinstance(value, dict):
+                parts["value"] = value["list"]
+            parts |= {"guarantee": Guarantee.from_dict(parts["guarantee"]), "details": dict(parts["details"])}
+            for name in ("charges", "levels"):
+                parts[name] = {math.inf if granted is None else granted: one for granted, one in parts[name]}
+            parts["models"] = None if models is None else tuple(_BARS[kind].from_dict(bar) for kind, bar in models)
             if data["format"] == FORMAT:
-                return cls._from_dict({one.name: data[one.name] for one in fields(cls)})
+                return cls(**parts)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             pass
         raise PlanError(f"This is not a release in format {FORMAT}.", suggest="a dict made by release.to_dict()")
-
-    @classmethod
-    def _from_dict(cls, data: dict[str, Any]) -> Release:
-        value, models = data["value"], data["models"]
-        if isinstance(value, list):
-            data["value"] = {_key(key): number for key, number in value}
-        elif isinstance(value, dict):
-            data["value"] = value["list"]
-        data |= {"guarantee": Guarantee.from_dict(data["guarantee"]), "details": dict(data["details"])}
-        for name in ("charges", "levels"):
-            data[name] = {math.inf if granted is None else granted: one for granted, one in data[name]}
-        data["models"] = None if models is None else tuple(_BARS[kind].from_dict(bar) for kind, bar in models)
-        return cls(**data)
 
     def to_arrow(self) -> pyarrow.Table:
         """One row per key; a single number is one row without a key."""

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from epsilons.errors import Argument, LedgerError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import ACTIVE, Allowance, Cohort, Reservation, list_active, mark_text
+from epsilons.ledger.values import ACTIVE, Allowance, Cohort, list_active, mark_text
 from epsilons.mechanisms.base import Account, Mechanism, create
 from epsilons.preferences import LADDER, MAX_LEVELS, Levels, name_grant
 from epsilons.release.answer import EXACT, Release
@@ -192,9 +192,6 @@ def cannot_resume() -> LedgerError:
     return LedgerError("A question that was charged cannot be taken up again.", rule=rule, suggest=hint)
 
 
-# Through the door ---------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Request:
     """A question at the door: its digest, the roster's epoch, and a line for the journal."""
@@ -218,7 +215,18 @@ def pass_through(
 
     StalePlanError: others were charged meanwhile, or the roster changed; nothing was charged, plan again.
     """
-    held = ledger.find(request.key) or _reserve(ledger, request, plan())
+    held = ledger.find(request.key)
+    if held is None:
+        made = plan()
+        held = ledger.reserve(
+            request.key,
+            made.spendable.paid(made.charges),
+            epoch=request.epoch,
+            kind=request.kind,
+            description=made.to_text(request.asked),
+            individual=request.individual,
+            analyst=request.analyst,
+        )
     if held.answer is not None:
         return Release.from_dict(json.loads(held.answer))
     # Also what was just planned is taken from the ledger: a resumed question walks the same path as a fresh one.
@@ -232,15 +240,3 @@ def pass_through(
         release = replace(release, guarantee=replace(release.guarantee, caveats=caveats))
     content = json.dumps(release.to_dict(), separators=(",", ":"), allow_nan=False).encode()
     return Release.from_dict(json.loads(ledger.store(held.number, content)))
-
-
-def _reserve(ledger: Ledger, request: Request, sketch: Sketch) -> Reservation:
-    return ledger.reserve(
-        request.key,
-        sketch.spendable.paid(sketch.charges),
-        epoch=request.epoch,
-        kind=request.kind,
-        description=sketch.to_text(request.asked),
-        individual=request.individual,
-        analyst=request.analyst,
-    )
