@@ -31,6 +31,8 @@ _MECHANISM = annotation_of(options_of(ARRAYS)["mechanism"])
 _STATISTIC = Literal[tuple(CATALOGUE)] | str
 #: Long types that a stub names once.
 _NAMED = {_MECHANISM: "Mechanism", _STATISTIC: "Statistic", Bounds: "Bounds"}
+#: Types that the methods of tables repeat: their stub names them at its top.
+_REPEATED = {float | None: "Step", collections.abc.Mapping[str, tuple[float, float]] | None: "ColumnBounds"}
 #: Lines are as long as the formatter leaves them.
 _WIDTH = 120
 
@@ -63,7 +65,14 @@ def quoted(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-def stub(name: str, signature: inspect.Signature, shared: Iterable[str], rest: str, indent: str = "") -> str:
+def stub(
+    name: str,
+    signature: inspect.Signature,
+    shared: Iterable[str],
+    rest: str,
+    indent: str = "",
+    named: collections.abc.Mapping[Any, str] = types.MappingProxyType({}),
+) -> str:
     """One function: its own arguments spelled out, the shared ones as keywords of the type `rest`."""
     listed, by_name = [], False
     for parameter in signature.parameters.values():
@@ -74,7 +83,7 @@ def stub(name: str, signature: inspect.Signature, shared: Iterable[str], rest: s
             by_name = True
         text = parameter.name
         if parameter.annotation is not inspect.Parameter.empty:
-            text += f": {annotation(parameter.annotation)}"
+            text += f": {named.get(parameter.annotation) or annotation(parameter.annotation)}"
         if parameter.default is not inspect.Parameter.empty:
             text += f" = {quoted(parameter.default)}"
         listed.append(text)
@@ -96,7 +105,8 @@ def typed_dict(name: str, base: str, doc: str, arguments: Iterable[Parameter]) -
         + ("\n" if argument.required else f"  # {quoted(argument.default)}\n")
         for argument in arguments
     )
-    return f'class {name}({base}, total=False):\n    """{doc}"""\n\n{fields}\n'
+    about = f'    """{doc}"""\n\n' if doc else ""
+    return f"class {name}({base}, total=False):\n{about}{fields}\n"
 
 
 def own_arguments(front: str) -> Iterator[Parameter]:
@@ -151,10 +161,11 @@ def method_stubs() -> str:
             "from epsilons.arrays.functions import SharedOptions, Statistic\n",
             "from epsilons.dataset.batch import Pending\nfrom epsilons.planner.plan import Plan\n",
             "from epsilons.release import Release\nfrom epsilons.statistics.entry import Bounds\n\n",
-            typed_dict("TableOptions", "SharedOptions", "Options of every question to a table.", common),
-            typed_dict("Options", "TableOptions", "Options of a question by itself.", own),
-            typed_dict("BatchOptions", "TableOptions", "Options of a question of a batch.", [NAME]),
-            typed_dict("PlanOptions", "Options", "Plans take what their statistic takes.", own_arguments(TABLES)),
+            "".join(f"{name} = {annotation(kind)}\n" for kind, name in _REPEATED.items()) + "\n",
+            typed_dict("TableOptions", "SharedOptions", "", common),
+            typed_dict("Options", "TableOptions", "", own),
+            typed_dict("BatchOptions", "TableOptions", "", [NAME]),
+            typed_dict("PlanOptions", "Options", "", own_arguments(TABLES)),
             "class Questions:\n",
             *(_method(Questions, name, known, "Options") for name in CATALOGUE),
             _method(Questions, "plan", known, "PlanOptions"),
@@ -165,7 +176,7 @@ def method_stubs() -> str:
 
 
 def _method(kind: type, name: str, shared: Iterable[str], rest: str) -> str:
-    return stub(name, inspect.signature(getattr(kind, name)), shared, rest, "    ")
+    return stub(name, inspect.signature(getattr(kind, name)), shared, rest, "    ", _REPEATED)
 
 
 def written() -> Iterator[tuple[Path, str]]:

@@ -25,9 +25,6 @@ from epsilons.planner.plan import Plan, find_share
 from epsilons.release.answer import EVERYONE_PUBLIC, Release, exact_release, make_release
 from epsilons.release.door import Request, Sketch, Spendable, pass_through
 
-#: No share is smaller than what leaves an open person a nano-epsilon.
-_LEAST_SHARE = Fraction(1, 10**15)
-
 
 class TooSmallShareError(PlanError):
     """It would charge nothing."""
@@ -131,5 +128,6 @@ def _reach_error(asked: TableQuestion, cohorts: Sequence[Cohort], names: Mapping
 
     _spendable_at(Fraction(1), cohorts, names)
     assert asked.options.error is not None
-    # What is left differs from grant to grant, so shares are small more often than large.
-    return find_share(asked.options.error, asked.question, predict, _LEAST_SHARE, 16)
+    # What is left differs from grant to grant, so shares are small more often than large. The least share leaves an
+    # open person a nano-epsilon.
+    return find_share(asked.options.error, asked.question, predict, Fraction(1, 10**15), 16)

@@ -9,9 +9,10 @@ from epsilons.planner.plan import Plan
 from epsilons.release import Release
 from epsilons.statistics.entry import Bounds
 
-class TableOptions(SharedOptions, total=False):
-    """Options of every question to a table."""
+Step = float | None
+ColumnBounds = Mapping[str, tuple[float, float]] | None
 
+class TableOptions(SharedOptions, total=False):
     where: str | None  # None
     by: Mapping[str, Sequence[Hashable]] | None  # None
     missing: Literal["exclude", "center"] | None  # None
@@ -19,19 +20,13 @@ class TableOptions(SharedOptions, total=False):
     analyst: str | None  # None
 
 class Options(TableOptions, total=False):
-    """Options of a question by itself."""
-
     share: float | None  # 0.1
     error: float | None  # None
 
 class BatchOptions(TableOptions, total=False):
-    """Options of a question of a batch."""
-
     name: str | None  # None
 
 class PlanOptions(Options, total=False):
-    """Plans take what their statistic takes."""
-
     of: Literal["people", "rows"] | None  # None
     bounds: tuple[float, float] | Mapping[str, tuple[float, float]] | None  # None
     step: float | None  # None
@@ -51,19 +46,15 @@ class Questions:
     def mean(self, column: str, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release: ...
     def variance(self, column: str, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release: ...
     def median(
-        self, column: str, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
+        self, column: str, *, bounds: Bounds = None, step: Step = None, **options: Unpack[Options]
     ) -> Release: ...
     def quantile(
-        self, column: str, q: float, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
+        self, column: str, q: float, *, bounds: Bounds = None, step: Step = None, **options: Unpack[Options]
     ) -> Release: ...
-    def min(
-        self, column: str, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
-    ) -> Release: ...
-    def max(
-        self, column: str, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
-    ) -> Release: ...
+    def min(self, column: str, *, bounds: Bounds = None, step: Step = None, **options: Unpack[Options]) -> Release: ...
+    def max(self, column: str, *, bounds: Bounds = None, step: Step = None, **options: Unpack[Options]) -> Release: ...
     def kth_largest(
-        self, column: str, k: int = 2, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
+        self, column: str, k: int = 2, *, bounds: Bounds = None, step: Step = None, **options: Unpack[Options]
     ) -> Release: ...
     def histogram(
         self,
@@ -75,12 +66,7 @@ class Questions:
         **options: Unpack[Options],
     ) -> Release: ...
     def linear_regression(
-        self,
-        target: str,
-        features: Sequence[str],
-        *,
-        bounds: Mapping[str, tuple[float, float]] | None = None,
-        **options: Unpack[Options],
+        self, target: str, features: Sequence[str], *, bounds: ColumnBounds = None, **options: Unpack[Options]
     ) -> Release: ...
     def logistic_regression(
         self,
@@ -88,7 +74,7 @@ class Questions:
         features: Sequence[str],
         *,
         classes: Sequence[Any] = (0, 1),
-        bounds: Mapping[str, tuple[float, float]] | None = None,
+        bounds: ColumnBounds = None,
         **options: Unpack[Options],
     ) -> Release: ...
     def plan(self, statistic: Statistic, column: str | None = None, **options: Unpack[PlanOptions]) -> Plan: ...
@@ -101,31 +87,19 @@ class BatchQuestions:
     def mean(self, column: str, *, bounds: Bounds = None, **options: Unpack[BatchOptions]) -> Pending: ...
     def variance(self, column: str, *, bounds: Bounds = None, **options: Unpack[BatchOptions]) -> Pending: ...
     def median(
-        self, column: str, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[BatchOptions]
+        self, column: str, *, bounds: Bounds = None, step: Step = None, **options: Unpack[BatchOptions]
     ) -> Pending: ...
     def quantile(
-        self,
-        column: str,
-        q: float,
-        *,
-        bounds: Bounds = None,
-        step: float | None = None,
-        **options: Unpack[BatchOptions],
+        self, column: str, q: float, *, bounds: Bounds = None, step: Step = None, **options: Unpack[BatchOptions]
     ) -> Pending: ...
     def min(
-        self, column: str, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[BatchOptions]
+        self, column: str, *, bounds: Bounds = None, step: Step = None, **options: Unpack[BatchOptions]
     ) -> Pending: ...
     def max(
-        self, column: str, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[BatchOptions]
+        self, column: str, *, bounds: Bounds = None, step: Step = None, **options: Unpack[BatchOptions]
     ) -> Pending: ...
     def kth_largest(
-        self,
-        column: str,
-        k: int = 2,
-        *,
-        bounds: Bounds = None,
-        step: float | None = None,
-        **options: Unpack[BatchOptions],
+        self, column: str, k: int = 2, *, bounds: Bounds = None, step: Step = None, **options: Unpack[BatchOptions]
     ) -> Pending: ...
     def histogram(
         self,
@@ -137,12 +111,7 @@ class BatchQuestions:
         **options: Unpack[BatchOptions],
     ) -> Pending: ...
     def linear_regression(
-        self,
-        target: str,
-        features: Sequence[str],
-        *,
-        bounds: Mapping[str, tuple[float, float]] | None = None,
-        **options: Unpack[BatchOptions],
+        self, target: str, features: Sequence[str], *, bounds: ColumnBounds = None, **options: Unpack[BatchOptions]
     ) -> Pending: ...
     def logistic_regression(
         self,
@@ -150,6 +119,6 @@ class BatchQuestions:
         features: Sequence[str],
         *,
         classes: Sequence[Any] = (0, 1),
-        bounds: Mapping[str, tuple[float, float]] | None = None,
+        bounds: ColumnBounds = None,
         **options: Unpack[BatchOptions],
     ) -> Pending: ...

@@ -21,9 +21,6 @@ from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import ACTIVE, WITHDRAWN, Digests, Enrolment
 from epsilons.preferences import Preferences, name_grant
 
-#: People looked up one by one before all of them are.
-_LOOKED_UP_FIRST = 8
-
 
 class Registry:
     """Who is on the roster of a table, by the ledger."""
@@ -63,7 +60,7 @@ class Registry:
         if not any(cohort.people for cohort in self.ledger.cohorts()):
             return
         # A quick look at a few of them, before all are compared.
-        for digest in people[:_LOOKED_UP_FIRST]:
+        for digest in people[:8]:
             try:
                 self.ledger.statement(digest.tobytes())
             except LedgerError:
