@@ -56,11 +56,9 @@ class Files:
             return exp.Table(this=exp.to_identifier(self.table, quoted=True), db=exp.to_identifier(attached))
         arguments: list[exp.Expr] = [exp.Array(expressions=[exp.Literal.string(path) for path in self.paths])]
         if self.kind != "parquet":
-            fields = [
-                exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=exp.Literal.string("VARCHAR"))
-                for name in self.names
-            ]
-            arguments.append(exp.EQ(this=exp.column("columns"), expression=exp.Struct(expressions=fields)))
+            text, names = exp.Literal.string("VARCHAR"), [exp.to_identifier(name, quoted=True) for name in self.names]
+            fields = exp.Struct(expressions=[exp.PropertyEQ(this=name, expression=text.copy()) for name in names])
+            arguments.append(exp.EQ(this=exp.column("columns"), expression=fields))
         for option, value in _READER_OPTIONS[self.kind].items():
             given = exp.Boolean(this=value) if isinstance(value, bool) else exp.Literal.string(value)
             arguments.append(exp.EQ(this=exp.column(option), expression=given))
@@ -107,9 +105,6 @@ def _check_declared(declared: Mapping[str, str], names: Iterable[str]) -> None:
     for unknown in sorted(set(declared) - set(names)):
         rule = (Argument("types"), " names columns of the table.")
         raise DataError(f"There is no column {unknown!r} to declare.", rule=rule)
-
-
-# Files --------------------------------------------------------------------------------------------------------------
 
 
 def _files(source: Any, declared: dict[str, str], table: str | None) -> Files:
@@ -187,9 +182,6 @@ def _read_names(path: str, kind: str) -> tuple[str, ...]:
     return tuple(first) if kind == "csv" or isinstance(first, dict) else ()
 
 
-# Frames -------------------------------------------------------------------------------------------------------------
-
-
 def _read_frame(source: Any, declared: dict[str, str]) -> Frame:
     if isinstance(source, (pa.Table, pa.RecordBatch)):
         table = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
@@ -202,11 +194,8 @@ def _read_frame(source: Any, declared: dict[str, str]) -> Frame:
         frame = source.collect() if name == "LazyFrame" else source
         unusable = tuple(c for c, kind in frame.schema.items() if str(kind).startswith(("Object", "Unknown")))
         return _from_arrow(frame.drop(unusable).to_arrow(), declared, unusable)
-    raise DataError(
-        f"A table cannot be read from {name!r}.",
-        rule="A path or paths, pandas, polars, Arrow, or a DuckDB relation.",
-        suggest=_FILES,
-    )
+    rule = "A path or paths, pandas, polars, Arrow, or a DuckDB relation."
+    raise DataError(f"A table cannot be read from {name!r}.", rule=rule, suggest=_FILES)
 
 
 def _from_arrow(table: pa.Table, declared: dict[str, str], unusable: tuple[str, ...]) -> Frame:
