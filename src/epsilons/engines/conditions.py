@@ -236,9 +236,8 @@ def _compare_units(kind: Column, sign: str, units: Fraction) -> Predicate:
 def _among(kind: Column, nodes: list[Any], negated: bool) -> Predicate:
     _require(bool(nodes))
     parts = [_compare(kind, "=", _value(node, kind)) for node in nodes]
-    values: tuple[Canonical, ...] = tuple(
-        sorted({v for part in parts if isinstance(part, Comparison) for v in part.values})
-    )
+    distinct = {value for part in parts if isinstance(part, Comparison) for value in part.values}
+    values: tuple[Canonical, ...] = tuple(sorted(distinct))
     if not values:
         return Comparison(kind, "IS NOT NULL") if negated else Never(frozenset({kind.name}))
     if len(values) > 1:

@@ -185,9 +185,9 @@ class DuckDB:
             for each, count in zip(floats, counts, strict=True):
                 columns[each] += " USING COMPRESSION uncompressed" if count > rows / 2 else ""
             self._connection.execute(f"CREATE TABLE {new} ({', '.join(map(' '.join, columns.items()))})")
-            self._kept.add(name)
             self._connection.execute(f"INSERT INTO {new} {text}")
             self._connection.execute(f"CHECKPOINT {_COPIES}")
+            self._kept.add(name)
             return self._columns(name)
 
         return _hide_errors(pack)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ _ENDINGS = {
     ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".ndjson": "json", ".jsonl": "json",
     ".duckdb": "duckdb", ".ddb": "duckdb", ".db": "duckdb",
 }  # fmt: skip
+_unlike = partial(DataError, "Files have different columns.", rule="The files of one table have one schema.")
 _FILES = "a .parquet, .csv, .ndjson or .duckdb file"
 #: Given in full, so that the reader looks at no row to find out.
 _READER_OPTIONS: dict[str, dict[str, bool | str]] = {
@@ -169,10 +171,6 @@ def _check_alike(paths: tuple[str, ...]) -> None:
     if any(not schema.equals(schemas[0]) for schema in schemas):
         raise _unlike()
     check_names(schemas[0].names)
-
-
-def _unlike() -> DataError:
-    return DataError("Files have different columns.", rule="The files of one table have one schema.")
 
 
 def _read_names(path: str, kind: str) -> tuple[str, ...]:

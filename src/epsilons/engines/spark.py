@@ -131,10 +131,9 @@ class Spark:
             # Files know the columns by their place: a name may hold signs that some format refuses.
             placed = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
             placed.write.parquet(path)
-            reader = self._session.read.schema(placed.schema).options(
-                ignoreMissingFiles=False, ignoreCorruptFiles=False
-            )
-            return self._name(name, reader.parquet(path).toDF(*frame.columns), path)
+            reader = self._session.read.schema(placed.schema)
+            stored = reader.options(ignoreMissingFiles=False, ignoreCorruptFiles=False).parquet(path)
+            return self._name(name, stored.toDF(*frame.columns), path)
 
         return _hide_errors(work)
 
@@ -191,11 +190,9 @@ def _find_frame(source: Any) -> DataFrame:
         )
     paths = [source] if isinstance(source, (str, os.PathLike)) else source
     if not isinstance(paths, (list, tuple)) or not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
-        raise DataError(
-            f"Spark cannot read a table from {type(source).__name__!r}.",
-            rule="A Spark DataFrame, the name of a table, or paths of Parquet files.",
-            suggest=('"wages" with ', Argument("engine", "spark")),
-        )
+        rule, named = "A Spark DataFrame, the name of a table, or paths of Parquet files.", Argument("engine", "spark")
+        unread = f"Spark cannot read a table from {type(source).__name__!r}."
+        raise DataError(unread, rule=rule, suggest=('"wages" with ', named))
     session = _find_session()
     if isinstance(source, str) and not ("/" in source or source.endswith((".parquet", ".pq"))):
         return _look_up(

@@ -74,11 +74,8 @@ def check_grants(given: Grants, people: int) -> NDArray[np.int64]:
     if good and array.shape != (people,):
         raise PreferenceError("There must be one grant for each person.", suggest="two arrays of the same length")
     if not good or ((array != PUBLIC_CODE) & ((array < 1) | (array > LARGEST_GRANT))).any():
-        raise PreferenceError(
-            "A grant cannot be used.",
-            rule=f"A grant is a whole number of nano-epsilon from 1 to {LARGEST_GRANT}, or public (-1 or None).",
-            suggest="epsilons.preferences.to_nano",
-        )
+        rule = f"A grant is a whole number of nano-epsilon from 1 to {LARGEST_GRANT}, or public (-1 or None)."
+        raise PreferenceError("A grant cannot be used.", rule=rule, suggest="epsilons.preferences.to_nano")
     return array
 
 
@@ -90,11 +87,8 @@ def is_whole(value: Any, least: int, most: int) -> bool:
 def check_charges(given: Mapping[int, int]) -> dict[int, int]:
     """Charges by cohort: positive whole numbers of nano-epsilon. Who pays nothing is not mentioned."""
     if not all(is_whole(c, 1, 2**63 - 1) and is_whole(nano, 1, LARGEST_GRANT) for c, nano in given.items()):
-        raise LedgerError(
-            "A charge cannot be used.",
-            rule=f"A charge is a whole number of nano-epsilon from 1 to {LARGEST_GRANT}.",
-            suggest="leave out cohorts that are not used",
-        )
+        rule = f"A charge is a whole number of nano-epsilon from 1 to {LARGEST_GRANT}."
+        raise LedgerError("A charge cannot be used.", rule=rule, suggest="leave out cohorts that are not used")
     return {int(cohort): int(nano) for cohort, nano in sorted(given.items())}
 
 

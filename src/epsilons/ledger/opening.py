@@ -139,13 +139,11 @@ def _create(database: Database, at: str, anchor: Place) -> None:
 
 
 def _find_head(database: Database, anchor: Place, name: str) -> Anchor | None:
+    """Usually in the user's state directory: it outlives a restart and is no document (freedesktop.org)."""
     if anchor is False or (anchor is None and not database.lasting):
         return None
-    return Anchor(_usual_anchor(name) if anchor is None else anchor)
-
-
-def _usual_anchor(ledger: str) -> Path:
-    """By the ledger's id in the user's state directory: it outlives a restart and is no document (freedesktop.org)."""
+    if anchor is not None:
+        return Anchor(anchor)
     state = Path(os.environ.get("XDG_STATE_HOME", ""))
     if not state.is_absolute():
         try:
@@ -154,7 +152,7 @@ def _usual_anchor(ledger: str) -> Path:
             missing = "This user has no home directory to keep the ledger's head in."
             raise LedgerError(missing, suggest=Argument("anchor")) from None
         state = home / ("Library/Application Support" if sys.platform == "darwin" else ".local/state")
-    return state / "epsilons" / "ledgers" / f"{ledger}.json"
+    return Anchor(state / "epsilons" / "ledgers" / f"{name}.json")
 
 
 def _accept_loss(database: Database, at: str, head: Anchor | None, name: str) -> None:
@@ -193,11 +191,9 @@ def _bring_up_to_date(database: Database, at: str, check: Callable[[Connection],
 def _read_format(connection: Connection) -> int:
     found = int(connection.execute(select(tables.ledger.c.format)).scalar_one())
     if not 1 <= found <= tables.FORMAT:
-        raise LedgerError(
-            "This ledger was written by a newer release of epsilons.",
-            rule=f"This release reads formats 1 to {tables.FORMAT}.",
-            suggest="pip install --upgrade epsilons",
-        )
+        newer = "This ledger was written by a newer release of epsilons."
+        rule = f"This release reads formats 1 to {tables.FORMAT}."
+        raise LedgerError(newer, rule=rule, suggest="pip install --upgrade epsilons")
     return found
 
 

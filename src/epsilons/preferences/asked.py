@@ -107,9 +107,10 @@ class Preferences:
         missing = np.array([name is None or name != name for name in column], dtype=bool)
         unknown = sorted({str(name) for name in column[np.isnan(epsilons) & ~missing]})
         if unknown:
+            rule, named = "Every level that people chose needs an epsilon.", ", ".join(unknown[:5])
             raise PreferenceError(
-                f"Unknown privacy levels: {', '.join(unknown[:5])}.",
-                rule="Every level that people chose needs an epsilon.",
+                f"Unknown privacy levels: {named}.",
+                rule=rule,
                 suggest=f"one of {', '.join(known)}, or add the missing level",
             )
         preferences = cls(epsilons, standard)

@@ -70,7 +70,10 @@ def test_what_was_spent_moves_along(ledger: Ledger, ask: Ask) -> None:
     assert balance(ledger, ANN) == (nano("2"), nano("0.5"), 0)
     assert balance(ledger, BOB) == (nano("1"), nano("0.5"), 0)
     ask("two", Fraction(1, 2))
-    assert ledger.statement(ANN).releases == ((1, "count", nano("0.5")), (2, "count", nano("1")))
+    assert [(use.number, use.kind, use.charge) for use in ledger.statement(ANN).uses] == [
+        (1, "count", nano("0.5")),
+        (2, "count", nano("1")),
+    ]
     ledger.set_grants([ANN], [nano("1")])
     assert ledger.statement(ANN).left == 0
     assert balance(ledger, ANN) == (nano("1"), nano("1.5"), 0)
@@ -93,7 +96,9 @@ def test_open_reservations_move_along_and_come_back_exactly(ledger: Ledger) -> N
     assert balance(ledger, ANN) == (nano("0.3"), nano("0.25"), 0)
     assert balance(ledger, BOB) == (nano("1"), nano("0.25"), 0)
     assert balance(ledger, CY) == (nano("1"), 0, 0)
-    assert ledger.statement(ANN).releases == ((second, "mean", nano("0.25")),)
+    assert [(use.number, use.kind, use.charge) for use in ledger.statement(ANN).uses] == [
+        (second, "mean", nano("0.25")),
+    ]
     assert ledger.history()[1].epsilons == {1.0: 0.25}
     ledger.verify()
 
@@ -115,7 +120,7 @@ def test_whoever_withdrew_is_not_used_and_comes_back_by_their_own_word(ledger: L
     assert ledger.enroll(*column) == Enrolment(epoch=2, pending=1, unchanged=1)
     assert ledger.sync(*column) == Enrolment(epoch=2, pending=1, unchanged=1)
     ask("two")
-    assert ledger.statement(ANN).used == 1
+    assert len(ledger.statement(ANN).uses) == 1
     assert ledger.set_grants([ANN], [nano("1")]).loosened == 1
     assert balance(ledger, ANN) == (nano("1"), nano("0.1"), 0)
     ledger.withdraw([CY])
@@ -132,7 +137,10 @@ def test_public_and_back_keeps_what_was_spent(ledger: Ledger, ask: Ask) -> None:
     assert (told.granted, told.left, told.spent, told.when_public) == (None, None, nano("0.1"), (2,))
     ledger.set_grants([ANN], [nano("1")])
     ask("three")
-    assert ledger.statement(ANN).releases == ((1, "count", nano("0.1")), (3, "count", nano("0.1")))
+    assert [(use.number, use.kind, use.charge) for use in ledger.statement(ANN).uses] == [
+        (1, "count", nano("0.1")),
+        (3, "count", nano("0.1")),
+    ]
     assert balance(ledger, ANN) == (nano("1"), nano("0.2"), 0)
     ledger.verify()
 
