@@ -11,7 +11,7 @@ and `takes`, which looks at a source's type alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -71,12 +71,21 @@ class Column:
         return self.family in (NUMBER, TRUTH)
 
 
-class Schema(dict[str, Column]):
+class Schema(Mapping[str, Column]):
     """The columns of a table, in order."""
 
     def __init__(self, columns: list[Column]) -> None:
-        super().__init__((column.name, column) for column in columns)
+        self._columns = {column.name: column for column in columns}
         check_names([column.name for column in columns])
+
+    def __getitem__(self, name: str) -> Column:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
 
     def __repr__(self) -> str:
         return f"Schema({', '.join(f'{c.name}: {c.family}' for c in self.values())})"
@@ -115,7 +124,7 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def make_column(name: str, kind: str, plain: Mapping[str, str], other: str) -> Column:
-    """By the engine's name of its type; `plain` has the families of types that are no numbers, `other` names the rest."""
+    """By the engine's name of its type; `plain` has the families of types that are no numbers, `other` a last name."""
     upper = kind.upper()
     if upper in _WHOLE:
         return Column(name, NUMBER, *_WHOLE[upper])
@@ -130,13 +139,10 @@ def make_column(name: str, kind: str, plain: Mapping[str, str], other: str) -> C
 
 def unaskable(column: Column) -> DataError:
     """What to say about a column of a type that no question can be about."""
-    of_type = f" of type {column.type}" if column.type else ""
+    what = f"Column {column.name!r}{f' of type {column.type}' if column.type else ''} cannot be asked about."
+    rule = "Questions are about numbers, text, truths, dates, and times without a zone."
     plain = _PLAINER.get(column.type.upper(), "STRING")
-    return DataError(
-        f"Column {column.name!r}{of_type} cannot be asked about.",
-        rule="Questions are about numbers, text, truths, dates, and times without a zone.",
-        suggest=f"CAST({column.name} AS {plain}) in the table that you open",
-    )
+    return DataError(what, rule=rule, suggest=f"CAST({column.name} AS {plain}) in the table that you open")
 
 
 class Engine(Protocol):
@@ -237,8 +243,5 @@ def hide_engine_errors(work: Callable[[], _T], engine: str) -> _T:
         raise
     except Exception:
         pass
-    raise DataError(
-        "The table could not be read.",
-        rule="Reasons are not shown, since they may quote what the table holds.",
-        suggest=f"the same table in {engine} itself, as its steward",
-    )
+    rule = "Reasons are not shown, since they may quote what the table holds."
+    raise DataError("The table could not be read.", rule=rule, suggest=f"the table in {engine} itself, as its steward")

@@ -250,11 +250,9 @@ def _check_running(session: SparkSession) -> None:
     except Exception:  # the process that Spark ran in is gone
         running = False
     if not running:
-        raise DataError(
-            "The Spark session of this table was stopped.",
-            rule="Nothing is charged for a table that cannot be read.",
-            suggest="a new session, and the dataset opened again with the same ledger",
-        )
+        hint = "a new session, and the dataset opened again with the same ledger"
+        rule = "Nothing is charged for a table that cannot be read."
+        raise DataError("The Spark session of this table was stopped.", rule=rule, suggest=hint)
 
 
 def _own_session(theirs: SparkSession) -> SparkSession:

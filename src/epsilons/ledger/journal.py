@@ -140,11 +140,9 @@ class Anchor:
     def refuse_if_known(self) -> None:
         """A new ledger must not take the place of one whose head is kept here: budgets would start anew."""
         if self.read() is not None:
-            raise LedgerError(
-                "The ledger whose head is kept here is gone.",
-                rule="A new ledger in its place would let everyone's budget start anew.",
-                suggest="the newest copy of that ledger, or another anchor for a new one",
-            )
+            rule = "A new ledger in its place would let everyone's budget start anew."
+            hint = "the newest copy of that ledger, or another anchor for a new one"
+            raise LedgerError("The ledger whose head is kept here is gone.", rule=rule, suggest=hint)
 
     def adopt(self, connection: Connection, ledger: str) -> None:
         """Take the chain as it is where no head is known. A head that is known is never overruled."""

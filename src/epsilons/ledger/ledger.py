@@ -23,13 +23,6 @@ from epsilons.ledger.checks import Grants, People
 from epsilons.ledger.journal import Anchor, Clock, write_time
 from epsilons.storage.base import Database, reach
 
-#: Where a test may end the process (see `reach`). "...ing" is inside the transaction, before it commits; the other form
-#: just after it is durable.
-PLACES = (
-    "enrolling", "enrolled", "reserving", "reserved", "touching", "touched", "refunding", "refunded", "storing",
-    "stored", "anchoring",
-)  # fmt: skip
-
 # Numbers of releases and sizes only: never a digest, a key, a description or an answer.
 _log = logging.getLogger("epsilons.ledger")
 
@@ -55,7 +48,10 @@ class Ledger:
 
     @contextmanager
     def _writing(self, inside: str, after: str) -> Iterator[Connection]:
-        """One change: committed, then the head synced, then and only then known to the caller."""
+        """One change: committed, then the head synced, then and only then known to the caller.
+
+        A test may end the process (see `reach`) `inside` the transaction, or just `after` it is durable.
+        """
         with self._database.write() as connection:
             if self._anchor is not None:
                 self._anchor.check(connection, self.id)
@@ -92,12 +88,10 @@ class Ledger:
                 connection.execute(update(tables.ledger).values(**row))
                 journal.append(connection, "terms", write_time(self._clock), row)
             elif held != asked:
+                rule = "Neighbours, rows per person and individual privacy are fixed for the life of a ledger."
                 first, *others = (Argument(name, value) for name, value in asdict(held).items())
-                raise LedgerError(
-                    "This ledger was created under other terms.",
-                    rule="Neighbours, rows per person and individual privacy are fixed for the life of a ledger.",
-                    suggest=(first, *(part for other in others for part in (", ", other))),
-                )
+                settled = (first, *(part for other in others for part in (", ", other)))
+                raise LedgerError("This ledger was created under other terms.", rule=rule, suggest=settled)
         return asked
 
     def enroll(self, people: People, grants: Grants) -> values.Enrolment:
@@ -194,11 +188,9 @@ class Ledger:
             if terms is None:
                 raise LedgerError("This ledger's terms are not settled.", suggest="ledger.settle_terms(...)")
             if individual and not terms.allow_individual:
-                raise LedgerError(
-                    "This ledger does not allow individual privacy.",
-                    rule="It is not DP, and one such release marks everything that follows.",
-                    suggest=("a new ledger with ", Argument("allow_individual", True)),
-                )
+                rule = "It is not DP, and one such release marks everything that follows."
+                anew = ("a new ledger with ", Argument("allow_individual", True))
+                raise LedgerError("This ledger does not allow individual privacy.", rule=rule, suggest=anew)
             if statements.read_epoch(connection) != epoch:
                 raise values.stale_plan()
             number = (connection.execute(_LAST_NUMBER).scalar_one() or 0) + 1

@@ -107,12 +107,9 @@ class Preferences:
         missing = np.array([name is None or name != name for name in column], dtype=bool)
         unknown = sorted({str(name) for name in column[np.isnan(epsilons) & ~missing]})
         if unknown:
-            rule, named = "Every level that people chose needs an epsilon.", ", ".join(unknown[:5])
-            raise PreferenceError(
-                f"Unknown privacy levels: {named}.",
-                rule=rule,
-                suggest=f"one of {', '.join(known)}, or add the missing level",
-            )
+            what = f"Unknown privacy levels: {', '.join(unknown[:5])}."
+            hint = f"one of {', '.join(known)}, or add the missing level"
+            raise PreferenceError(what, rule="Every level that people chose needs an epsilon.", suggest=hint)
         preferences = cls(epsilons, standard)
         preferences._name_levels(known)
         return preferences
