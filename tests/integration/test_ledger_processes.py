@@ -20,12 +20,18 @@ import pytest
 import epsilons.ledger
 from epsilons.guarantee import NANO
 from epsilons.ledger import Recount, StalePlanError
-from epsilons.ledger.ledger import PLACES, Ledger
+from epsilons.ledger.ledger import Ledger
 from support.ledger_clients import digest, run
 from support.ledger_recount import balances
 from support.ledger_servers import fresh
 
 Told = list[list[dict[str, Any]]]
+
+# "...ing" is inside the transaction, before it commits; the other form just after it is durable.
+PLACES = (
+    "enrolling", "enrolled", "reserving", "reserved", "touching", "touched", "refunding", "refunded", "storing",
+    "stored", "anchoring",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

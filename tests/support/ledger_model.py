@@ -176,7 +176,7 @@ class Model:
             who = sorted(self.accounts)[self.asked % len(self.accounts)]
             told = self.ledger.statement(who)
             assert told.written_off == self.accounts[who].written_off
-            assert sum(nano for _, _, nano in told.releases) + told.written_off == told.spent + told.reserved
+            assert sum(use.charge for use in told.uses) + told.written_off == told.spent + told.reserved
 
     def lose(self) -> None:
         """Everybody's grant counts as spent, and whatever was under way is over."""

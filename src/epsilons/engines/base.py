@@ -92,9 +92,8 @@ class Schema(Mapping[str, Column]):
 
     def find(self, name: Any) -> Column:
         """The column of this name; upper and lower case may differ."""
-        found = self.get(name) if isinstance(name, str) else None
-        if found is None and isinstance(name, str):
-            found = next((c for c in self.values() if c.name.casefold() == name.casefold()), None)
+        known = (self.get(name), *self.values()) if isinstance(name, str) else ()
+        found = next((c for c in known if c is not None and c.name.casefold() == name.casefold()), None)
         if found is None:
             names = ", ".join([*list(self)[:8], *["..."] * (len(self) > 8)]) or "a table with columns"
             raise DataError(f"There is no column {name!r}.", rule="Columns are named as in the table.", suggest=names)
@@ -111,29 +110,21 @@ class Schema(Mapping[str, Column]):
         """A column of numbers (or truths)."""
         column = self.askable(name)
         if not column.numeric():
-            raise DataError(
-                f"Column {column.name!r} holds {column.family}, not numbers.",
-                rule="This statistic works on numbers.",
-                suggest=("a histogram with categories for text; ", Argument("types"), " for numbers in a CSV file"),
-            )
+            unfit = f"Column {column.name!r} holds {column.family}, not numbers."
+            hint = ("a histogram with categories for text; ", Argument("types"), " for numbers in a CSV file")
+            raise DataError(unfit, rule="This statistic works on numbers.", suggest=hint)
         return column
 
 
 def check_names(names: Sequence[str]) -> None:
     """Engines take names that differ only in case for one, and would rename a column."""
     if len({name.casefold() for name in names}) < len(names):
-        raise DataError(
-            "Two columns have the same name.",
-            rule="Names of columns differ by more than upper and lower case.",
-            suggest="rename a column",
-        )
+        rule = "Names of columns differ by more than upper and lower case."
+        raise DataError("Two columns have the same name.", rule=rule, suggest="rename a column")
 
 
 def make_column(name: str, kind: str, plain: Mapping[str, str], other: str) -> Column:
-    """A column by the engine's name of its type; `plain` has the family of every type that is no number.
-
-    `other` is what to call a type that cannot be asked about.
-    """
+    """By the engine's name of its type; `plain` has the families of types that are no numbers, `other` a last name."""
     upper = kind.upper()
     if upper in _WHOLE:
         return Column(name, NUMBER, *_WHOLE[upper])
@@ -148,13 +139,10 @@ def make_column(name: str, kind: str, plain: Mapping[str, str], other: str) -> C
 
 def unaskable(column: Column) -> DataError:
     """What to say about a column of a type that no question can be about."""
-    of_type = f" of type {column.type}" if column.type else ""
+    what = f"Column {column.name!r}{f' of type {column.type}' if column.type else ''} cannot be asked about."
+    rule = "Questions are about numbers, text, truths, dates, and times without a zone."
     plain = _PLAINER.get(column.type.upper(), "STRING")
-    return DataError(
-        f"Column {column.name!r}{of_type} cannot be asked about.",
-        rule="Questions are about numbers, text, truths, dates, and times without a zone.",
-        suggest=f"CAST({column.name} AS {plain}) in the table that you open",
-    )
+    return DataError(what, rule=rule, suggest=f"CAST({column.name} AS {plain}) in the table that you open")
 
 
 class Engine(Protocol):
@@ -229,11 +217,9 @@ def open_table(source: Any, engine: str | None = None, **options: Any) -> Engine
     if engine is None:
         engine = next((name for name, kind in known.items() if kind.takes(source)), None)
         if engine is None:
-            raise DataError(
-                f"A table cannot be read from {type(source).__name__!r}.",
-                rule="A path or paths, a frame of pandas, polars, Arrow or Spark, or a DuckDB relation.",
-                suggest="a .parquet, .csv, .ndjson or .duckdb file",
-            )
+            unread = f"A table cannot be read from {type(source).__name__!r}."
+            rule = "A path or paths, a frame of pandas, polars, Arrow or Spark, or a DuckDB relation."
+            raise DataError(unread, rule=rule, suggest="a .parquet, .csv, .ndjson or .duckdb file")
     if not isinstance(engine, str) or engine not in known:
         raise DataError(f"Unknown engine {engine!r}.", suggest=", ".join(sorted(known)))
     kind = known[engine]
@@ -257,8 +243,5 @@ def hide_engine_errors(work: Callable[[], _T], engine: str) -> _T:
         raise
     except Exception:
         pass
-    raise DataError(
-        "The table could not be read.",
-        rule="Reasons are not shown, since they may quote what the table holds.",
-        suggest=f"the same table in {engine} itself, as its steward",
-    )
+    rule = "Reasons are not shown, since they may quote what the table holds."
+    raise DataError("The table could not be read.", rule=rule, suggest=f"the table in {engine} itself, as its steward")

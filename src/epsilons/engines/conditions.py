@@ -28,19 +28,7 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from epsilons.engines.base import NUMBER, OTHER, TEXT, TRUTH, Column, Schema, unaskable
-from epsilons.engines.trees import (
-    All,
-    Among,
-    Any_,
-    Canonical,
-    Compare,
-    Like,
-    Missing,
-    Never,
-    Predicate,
-    canonical,
-    check_storable,
-)
+from epsilons.engines.trees import Canonical, Comparison, Never, Predicate, Several, canonical, check_storable
 from epsilons.errors import PlanError
 
 LONGEST_CONDITION = 20_000
@@ -62,6 +50,11 @@ class _RefusedError(Exception):
 
     def __init__(self, unusable: Column | None = None) -> None:
         self.unusable = unusable
+
+
+def _require(allowed: bool) -> None:
+    if not allowed:
+        raise _RefusedError
 
 
 def parse(text: Any, schema: Schema) -> Predicate:
@@ -91,18 +84,15 @@ def parse(text: Any, schema: Schema) -> Predicate:
 
 
 def _parse(text: Any, schema: Schema) -> Predicate:
-    if not isinstance(text, str) or len(text) > LONGEST_CONDITION:
-        raise _RefusedError
+    _require(isinstance(text, str) and len(text) <= LONGEST_CONDITION)
     half = LONGEST_CONDITION // 2
     check_storable(text[:half]), check_storable(text[half:])
     names = {name.casefold() for name in schema}
     tokens = [_as_name(token, names) for token in tokenize(text)]
-    if not tokens or len(tokens) > MOST_TOKENS or any(token.comments or token.text == ";" for token in tokens):
-        raise _RefusedError
+    _require(0 < len(tokens) <= MOST_TOKENS and not any(token.comments or token.text == ";" for token in tokens))
     depths = accumulate((token.text == "(") - (token.text == ")") for token in tokens)
     negations = sum(token.text.upper() == "NOT" for token in tokens)
-    if max(depths) > DEEPEST or negations > 4 * DEEPEST:
-        raise _RefusedError
+    _require(max(depths) <= DEEPEST and negations <= 4 * DEEPEST)
     (tree,) = Parser().parse_into(exp.Condition, tokens, text)
     return _condition(tree, schema, False)
 
@@ -116,8 +106,8 @@ def _as_name(token: Token, names: set[str]) -> Token:
 
 def _only(node: exp.Expr, *names: str) -> None:
     """Every argument of a node is one that is known here; a newer parser may add others, such as a negation."""
-    if node.comments or any(value not in (None, False, []) for name, value in node.args.items() if name not in names):
-        raise _RefusedError
+    others = [value for name, value in node.args.items() if name not in names]
+    _require(not node.comments and all(value in (None, False, []) for value in others))
 
 
 def _condition(node: Any, schema: Schema, negated: bool) -> Predicate:
@@ -143,13 +133,15 @@ def _condition(node: Any, schema: Schema, negated: bool) -> Predicate:
         return _among(_column(node.this, schema), node.expressions, negated)
     if kind is exp.Like:
         _only(node, "this", "expression", "negate")
-        return _like(_column(node.this, schema), node.expression, negated ^ bool(node.args.get("negate")))
-    if kind is exp.Is:
-        _only(node, "this", "expression")
-        if type(node.expression) is not exp.Null:
-            raise _RefusedError
-        return Missing(_column(node.this, schema), negated)
-    raise _RefusedError
+        column = _column(node.this, schema)
+        pattern = _value(node.expression, column)
+        # A backslash escapes in one engine and not in another.
+        _require(column.family == TEXT and isinstance(pattern, str) and "\\" not in pattern)
+        sign = "NOT LIKE" if negated ^ bool(node.args.get("negate")) else "LIKE"
+        return Comparison(column, sign, (check_storable(str(pattern)),))
+    _require(kind is exp.Is and type(node.expression) is exp.Null)
+    _only(node, "this", "expression")
+    return Comparison(_column(node.this, schema), "IS NOT NULL" if negated else "IS NULL")
 
 
 def _unchain(node: Any, kind: type[exp.Connector]) -> list[Any]:
@@ -163,23 +155,20 @@ def _unchain(node: Any, kind: type[exp.Connector]) -> list[Any]:
 
 
 def _join(parts: list[Predicate], every: bool) -> Predicate:
-    same = All if every else Any_
-    flat = [inner for part in parts for inner in (part.parts if isinstance(part, same) else (part,))]
+    nested = [part.parts if isinstance(part, Several) and part.every == every else (part,) for part in parts]
+    flat = [part for inner in nested for part in inner]
     kept = {part.text: part for part in flat if not isinstance(part, Never)}
     if not kept or (every and any(isinstance(part, Never) for part in flat)):
         return Never(frozenset[str]().union(*(part.columns for part in flat)))
     ordered = tuple(kept[text] for text in sorted(kept))
-    return ordered[0] if len(ordered) == 1 else same(ordered)
+    return ordered[0] if len(ordered) == 1 else Several(ordered, every)
 
 
 def _column(node: Any, schema: Schema) -> Column:
-    if type(node) is not exp.Column or type(node.this) is not exp.Identifier:
-        raise _RefusedError
+    _require(type(node) is exp.Column and type(node.this) is exp.Identifier)
     _only(node, "this")
     _only(node.this, "this", "quoted")
-    found = schema.get(node.this.this) if node.this.args.get("quoted") else schema.find(node.this.this)
-    if found is None:
-        raise _RefusedError
+    found = schema[node.this.this] if node.this.args.get("quoted") else schema.find(node.this.this)
     if found.family == OTHER:
         raise _RefusedError(found)
     return found
@@ -196,16 +185,13 @@ def _value(node: Any, kind: Column) -> Fraction | str | bool:
     if type(node) is exp.Neg:
         _only(node, "this")
         sign, node = -1, node.this
-    if type(node) is not exp.Literal:
-        raise _RefusedError
+    _require(type(node) is exp.Literal)
     _only(node, "this", "is_string")
-    if not node.is_string:
-        if kind.family != NUMBER or not _DIGITS.fullmatch(node.this):
-            raise _RefusedError
-        return sign * Fraction(node.this)
-    if sign < 0 or kind.family in (NUMBER, TRUTH):
-        raise _RefusedError
-    return str(node.this)
+    if node.is_string:
+        _require(sign > 0 and kind.family not in (NUMBER, TRUTH))
+        return str(node.this)
+    _require(kind.family == NUMBER and _DIGITS.fullmatch(node.this) is not None)
+    return sign * Fraction(node.this)
 
 
 def _comparison(left: Any, sign: str, right: Any, schema: Schema, negated: bool) -> Predicate:
@@ -220,51 +206,42 @@ def _compare(kind: Column, sign: str, value: Fraction | str | bool) -> Predicate
         assert isinstance(value, Fraction)
         return _compare_units(kind, sign, value * 10**kind.scale)
     if kind.family == TRUTH:
-        if sign not in ("=", "<>"):
-            raise _RefusedError
-        return Compare(kind, "=", bool(value) == (sign == "="))
+        _require(sign in ("=", "<>"))
+        return Comparison(kind, "=", (bool(value) == (sign == "="),))
     known = canonical(value, kind)
     assert known is not None
-    return Compare(kind, sign, known)
+    return Comparison(kind, sign, (known,))
 
 
 def _compare_units(kind: Column, sign: str, units: Fraction) -> Predicate:
     """In whole units of the column: only =, <>, <= and >= with a number of the column's range remain."""
     assert kind.low is not None
     assert kind.high is not None
-    never, always = Never(frozenset({kind.name})), Missing(kind, negated=True)
+    never, always = Never(frozenset({kind.name})), Comparison(kind, "IS NOT NULL")
     if sign in ("=", "<>"):
         if units.denominator == 1 and kind.low <= units <= kind.high:
-            return Compare(kind, sign, int(units))
+            return Comparison(kind, sign, (int(units),))
         return never if sign == "=" else always
     if sign in ("<", "<="):
         most = math.floor(units) if sign == "<=" else math.ceil(units) - 1
         if kind.low <= most < kind.high:
-            return Compare(kind, "<=", most)
+            return Comparison(kind, "<=", (most,))
         return never if most < kind.low else always
     least = math.ceil(units) if sign == ">=" else math.floor(units) + 1
     if kind.low < least <= kind.high:
-        return Compare(kind, ">=", least)
+        return Comparison(kind, ">=", (least,))
     return never if least > kind.high else always
 
 
 def _among(kind: Column, nodes: list[Any], negated: bool) -> Predicate:
-    if not nodes:
-        raise _RefusedError
+    _require(bool(nodes))
     parts = [_compare(kind, "=", _value(node, kind)) for node in nodes]
-    values: tuple[Canonical, ...] = tuple(sorted({part.value for part in parts if isinstance(part, Compare)}))
+    distinct = {value for part in parts if isinstance(part, Comparison) for value in part.values}
+    values: tuple[Canonical, ...] = tuple(sorted(distinct))
     if not values:
-        return Missing(kind, negated=True) if negated else Never(frozenset({kind.name}))
+        return Comparison(kind, "IS NOT NULL") if negated else Never(frozenset({kind.name}))
     if len(values) > 1:
-        return Among(kind, values, negated)
+        return Comparison(kind, "NOT IN" if negated else "IN", values)
     if kind.family == TRUTH:
-        return Compare(kind, "=", bool(values[0]) != negated)
-    return Compare(kind, "<>" if negated else "=", values[0])
-
-
-def _like(kind: Column, node: Any, negated: bool) -> Predicate:
-    pattern = _value(node, kind)
-    # A backslash escapes in one engine and not in another.
-    if kind.family != TEXT or not isinstance(pattern, str) or "\\" in pattern:
-        raise _RefusedError
-    return Like(kind, check_storable(pattern), negated)
+        return Comparison(kind, "=", (bool(values[0]) != negated,))
+    return Comparison(kind, "<>" if negated else "=", values)

@@ -30,10 +30,7 @@ from epsilons.errors import Argument, DataError
 _T = TypeVar("_T")
 
 _HOMES = ("pyarrow", "pandas", "polars", "duckdb", "_duckdb")
-_RAW = "raw"
-_ATTACHED = "attached"
-_COPIES = "copies"
-_AS_IT_IS = " USING COMPRESSION uncompressed"
+_RAW, _ATTACHED, _COPIES = "raw", "attached", "copies"
 _A_FEW = 1 << 16
 #: Counts per (grid point, level) then stand in an array instead of a hash table: up to 4 million of them.
 _ARRAY_BITS = 22
@@ -67,10 +64,10 @@ class DuckDB:
         memory: str | None = None,
     ) -> None:
         self._relation: Any = source if isinstance(source, duckdb.DuckDBPyRelation) else None
-        located = None if self._relation is not None else locate(source, types, table)
         if self._relation is not None and (types or table):
             unfit = ("leave ", Argument("types"), " and ", Argument("table"), " out")
             raise DataError("A DuckDB relation has its own types.", suggest=unfit)
+        located = None if self._relation is not None else locate(source, types, table)
         self._kept: set[str] = set()
         self.files = located.paths if isinstance(located, Files) else ()
         # A user's relation lives on its own connection, where nothing of ours is known.
@@ -79,8 +76,6 @@ class DuckDB:
         self._connection: Any = _hide_errors(lambda: self._open(located, threads, memory))
         self._closing = weakref.finalize(self, _close, self._connection, self._spill)
         self.schema: Schema = _hide_errors(lambda: self._view(located))
-
-    # Opening and locking --------------------------------------------------------------------------------------------
 
     def _open(self, located: Files | Frame | None, threads: int | None, memory: str | None) -> Any:
         settings: dict[str, Any] = {
@@ -119,16 +114,15 @@ class DuckDB:
             origin = located.scan(_ATTACHED)
         found = self._describe(exp.select("*").from_(origin.copy()))
         types = dict(located.types)
-        columns = []
+        columns: list[exp.Expr] = []
         for name, kind in found:
+            view: exp.Expr = column(name)
             if name in types:
-                columns.append(exp.alias_(cast_text(column(name), types[name]), name, quoted=True))
+                view = cast_text(view, types[name])
             elif _VIEWED.fullmatch(kind):
                 plain = "TIMESTAMP" if kind.startswith("TIMESTAMP") else "VARCHAR"
-                view = exp.TryCast(this=column(name), to=exp.DataType.build(plain))
-                columns.append(exp.alias_(view, name, quoted=True))
-            else:
-                columns.append(column(name))
+                view = exp.TryCast(this=view, to=exp.DataType.build(plain))
+            columns.append(exp.alias_(view, name, quoted=True))
         query = exp.select(*columns).from_(origin)
         self._connection.execute(exp.Create(this=table(SOURCE), kind="VIEW", expression=query).sql("duckdb"))
         unusable = [Column(name, base.OTHER) for name in getattr(located, "unusable", ())]
@@ -140,8 +134,6 @@ class DuckDB:
 
     def _columns(self, name: str) -> Schema:
         return _make_schema(self._describe(exp.select("*").from_(table(name))))
-
-    # What every engine does -----------------------------------------------------------------------------------------
 
     def check_ready(self) -> None:
         """Always: questions go to copies on a connection of our own, also if the user has closed theirs."""
@@ -180,28 +172,25 @@ class DuckDB:
         self._closing()
 
     def _store(self, name: str, tree: exp.Query) -> Schema:
-        _hide_errors(lambda: self._pack(table(name).sql("duckdb"), tree))
-        self._kept.add(name)
-        return _hide_errors(lambda: self._columns(name))
-
-    def _pack(self, name: str, tree: exp.Query) -> None:
         """Floats that hardly repeat stay as they are: unpacking them would take longer than adding them."""
-        text = tree.sql("duckdb")
-        columns = [(column(each).sql("duckdb"), kind) for each, kind in self._describe(tree)]
-        rough = self._find_rough([each for each, kind in columns if kind in ("FLOAT", "DOUBLE")], text)
-        typed = [f"{each} {kind}{_AS_IT_IS if each in rough else ''}" for each, kind in columns]
-        self._connection.execute(f"CREATE TABLE {name} ({', '.join(typed)})")
-        self._connection.execute(f"INSERT INTO {name} {text}")
-        self._connection.execute(f"CHECKPOINT {_COPIES}")
 
-    def _find_rough(self, floats: list[str], text: str) -> list[str]:
-        """Columns in which hardly a value occurs twice, by a look at a few rows; it decides on speed alone."""
-        if not floats:
-            return []
-        distinct = ", ".join(f"approx_count_distinct({each})" for each in floats)
-        query = f"SELECT COUNT(*), {distinct} FROM (SELECT * FROM ({text}) LIMIT {_A_FEW})"
-        ((rows, *counts),) = self._connection.execute(query).fetchall()
-        return [each for each, count in zip(floats, counts, strict=True) if count > rows / 2]
+        def pack() -> Schema:
+            new, text = table(name).sql("duckdb"), tree.sql("duckdb")
+            columns = {column(each).sql("duckdb"): kind for each, kind in self._describe(tree)}
+            floats = [each for each, kind in columns.items() if kind in ("FLOAT", "DOUBLE")]
+            # A look at a few rows, which decides on speed alone.
+            distinct = "".join(f", approx_count_distinct({each})" for each in floats)
+            query = f"SELECT COUNT(*){distinct} FROM (SELECT * FROM ({text}) LIMIT {_A_FEW})"
+            ((rows, *counts),) = self._connection.execute(query).fetchall() if floats else [(0,)]
+            for each, count in zip(floats, counts, strict=True):
+                columns[each] += " USING COMPRESSION uncompressed" if count > rows / 2 else ""
+            self._connection.execute(f"CREATE TABLE {new} ({', '.join(map(' '.join, columns.items()))})")
+            self._connection.execute(f"INSERT INTO {new} {text}")
+            self._connection.execute(f"CHECKPOINT {_COPIES}")
+            self._kept.add(name)
+            return self._columns(name)
+
+        return _hide_errors(pack)
 
 
 def _reads_source(tree: exp.Query) -> bool:

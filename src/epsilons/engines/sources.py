@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ _ENDINGS = {
     ".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".ndjson": "json", ".jsonl": "json",
     ".duckdb": "duckdb", ".ddb": "duckdb", ".db": "duckdb",
 }  # fmt: skip
+_unlike = partial(DataError, "Files have different columns.", rule="The files of one table have one schema.")
 _FILES = "a .parquet, .csv, .ndjson or .duckdb file"
 #: Given in full, so that the reader looks at no row to find out.
 _READER_OPTIONS: dict[str, dict[str, bool | str]] = {
@@ -56,11 +58,9 @@ class Files:
             return exp.Table(this=exp.to_identifier(self.table, quoted=True), db=exp.to_identifier(attached))
         arguments: list[exp.Expr] = [exp.Array(expressions=[exp.Literal.string(path) for path in self.paths])]
         if self.kind != "parquet":
-            fields = [
-                exp.PropertyEQ(this=exp.to_identifier(name, quoted=True), expression=exp.Literal.string("VARCHAR"))
-                for name in self.names
-            ]
-            arguments.append(exp.EQ(this=exp.column("columns"), expression=exp.Struct(expressions=fields)))
+            text, names = exp.Literal.string("VARCHAR"), [exp.to_identifier(name, quoted=True) for name in self.names]
+            fields = exp.Struct(expressions=[exp.PropertyEQ(this=name, expression=text.copy()) for name in names])
+            arguments.append(exp.EQ(this=exp.column("columns"), expression=fields))
         for option, value in _READER_OPTIONS[self.kind].items():
             given = exp.Boolean(this=value) if isinstance(value, bool) else exp.Literal.string(value)
             arguments.append(exp.EQ(this=exp.column(option), expression=given))
@@ -107,9 +107,6 @@ def _check_declared(declared: Mapping[str, str], names: Iterable[str]) -> None:
     for unknown in sorted(set(declared) - set(names)):
         rule = (Argument("types"), " names columns of the table.")
         raise DataError(f"There is no column {unknown!r} to declare.", rule=rule)
-
-
-# Files --------------------------------------------------------------------------------------------------------------
 
 
 def _files(source: Any, declared: dict[str, str], table: str | None) -> Files:
@@ -176,18 +173,11 @@ def _check_alike(paths: tuple[str, ...]) -> None:
     check_names(schemas[0].names)
 
 
-def _unlike() -> DataError:
-    return DataError("Files have different columns.", rule="The files of one table have one schema.")
-
-
 def _read_names(path: str, kind: str) -> tuple[str, ...]:
     """The header of a CSV file; of a JSON file the keys of the first object, in the first line."""
     with open(path, newline="" if kind == "csv" else None, encoding="utf-8-sig") as file:
         first = next(csv.reader(file), ()) if kind == "csv" else json.loads(file.readline())
     return tuple(first) if kind == "csv" or isinstance(first, dict) else ()
-
-
-# Frames -------------------------------------------------------------------------------------------------------------
 
 
 def _read_frame(source: Any, declared: dict[str, str]) -> Frame:
@@ -202,11 +192,8 @@ def _read_frame(source: Any, declared: dict[str, str]) -> Frame:
         frame = source.collect() if name == "LazyFrame" else source
         unusable = tuple(c for c, kind in frame.schema.items() if str(kind).startswith(("Object", "Unknown")))
         return _from_arrow(frame.drop(unusable).to_arrow(), declared, unusable)
-    raise DataError(
-        f"A table cannot be read from {name!r}.",
-        rule="A path or paths, pandas, polars, Arrow, or a DuckDB relation.",
-        suggest=_FILES,
-    )
+    rule = "A path or paths, pandas, polars, Arrow, or a DuckDB relation."
+    raise DataError(f"A table cannot be read from {name!r}.", rule=rule, suggest=_FILES)
 
 
 def _from_arrow(table: pa.Table, declared: dict[str, str], unusable: tuple[str, ...]) -> Frame:

@@ -18,15 +18,14 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
 
 from epsilons.engines import base
-from epsilons.engines.base import SOURCE, Column, Schema, make_column, register
+from epsilons.engines.base import SOURCE, Schema, make_column, register
 from epsilons.engines.trees import table
 from epsilons.errors import Argument, DataError
 from epsilons.noise.entropy import system
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _PLAIN = {"string": base.TEXT, "boolean": base.TRUTH, "date": base.DATE, "timestamp_ntz": base.TIME}
-_SIZED_TEXT = re.compile(r"(var)?char\(\d+\)")
 _COLLATED = "string collate "
+_TEXT = re.compile(rf"{_COLLATED}|(var)?char\(\d+\)$")
 #: Spark has no whole numbers without a sign.
 _SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20)}
 
@@ -102,16 +101,12 @@ class Spark:
             one = functions.col(_quote(field.name))
             collated = field.dataType.simpleString().startswith(_COLLATED)
             columns.append(functions.collate(one, "UTF8_BINARY").alias(field.name) if collated else one)
-        schema = _make_schema(found)
-        self._name(SOURCE, found.select(columns))
-        return schema
+        return self._name(SOURCE, found.select(columns))
 
     def _name(self, name: str, frame: DataFrame, path: str | None = None) -> Schema:
         frame.createOrReplaceTempView(_quote(name))
         self._known[name] = path
         return _make_schema(frame)
-
-    # What every engine does -----------------------------------------------------------------------------------------
 
     def check_ready(self) -> None:
         """As every engine: the session lives in the user's cluster, which they may have stopped."""
@@ -121,8 +116,7 @@ class Spark:
         """As every engine: one Spark job, since nothing is planned anew in the middle of it."""
 
         def work() -> pa.Table:
-            most = min(int(self._usual[1]), max(self._session.sparkContext.defaultParallelism, 1))
-            self._set("false", str(most))
+            self._set("false", str(min(int(self._usual[1]), max(self._session.sparkContext.defaultParallelism, 1))))
             return self._session.sql(tree.sql("spark")).toArrow()
 
         return _hide_errors(work)
@@ -138,22 +132,34 @@ class Spark:
             placed = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
             placed.write.parquet(path)
             reader = self._session.read.schema(placed.schema)
-            stored = reader.option("ignoreMissingFiles", False).option("ignoreCorruptFiles", False).parquet(path)
+            stored = reader.options(ignoreMissingFiles=False, ignoreCorruptFiles=False).parquet(path)
             return self._name(name, stored.toDF(*frame.columns), path)
 
         return _hide_errors(work)
 
     def add(self, name: str, table: pa.Table) -> Schema:
         def work() -> Schema:
+            from pyspark.sql import SparkSession
+
             signed = table.cast(pa.schema([(f.name, _SIGNED.get(f.type, f.type)) for f in table.schema]))
-            with _keep_active():
-                frame = self._session.createDataFrame(signed)
-            return self._name(name, frame)
+            before = SparkSession.getActiveSession()
+            try:
+                return self._name(name, self._session.createDataFrame(signed))
+            finally:
+                # Making a frame makes its session the active one; an empty one makes the user's active again.
+                if before is not None:
+                    before.createDataFrame([], "nothing int")
 
         return _hide_errors(work)
 
     def drop(self, name: str) -> None:
-        _hide_errors(lambda: _forget(self._session, name, self._known.pop(name)))
+        def work() -> None:
+            path = self._known.pop(name)
+            self._session.catalog.dropTempView(name)  # by the name itself, unlike when a view is made
+            if path is not None:
+                _remove(self._session, path)
+
+        _hide_errors(work)
 
     def close(self) -> None:
         self._closing()
@@ -161,9 +167,6 @@ class Spark:
     def _set(self, adaptive: str, partitions: str) -> None:
         self._session.conf.set(_ADAPTIVE, adaptive)
         self._session.conf.set(_PARTITIONS, partitions)
-
-
-# Opening and closing ------------------------------------------------------------------------------------------------
 
 
 def _find_frame(source: Any) -> DataFrame:
@@ -187,11 +190,9 @@ def _find_frame(source: Any) -> DataFrame:
         )
     paths = [source] if isinstance(source, (str, os.PathLike)) else source
     if not isinstance(paths, (list, tuple)) or not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
-        raise DataError(
-            f"Spark cannot read a table from {type(source).__name__!r}.",
-            rule="A Spark DataFrame, the name of a table, or paths of Parquet files.",
-            suggest=('"wages" with ', Argument("engine", "spark")),
-        )
+        rule, named = "A Spark DataFrame, the name of a table, or paths of Parquet files.", Argument("engine", "spark")
+        unread = f"Spark cannot read a table from {type(source).__name__!r}."
+        raise DataError(unread, rule=rule, suggest=('"wages" with ', named))
     session = _find_session()
     if isinstance(source, str) and not ("/" in source or source.endswith((".parquet", ".pq"))):
         return _look_up(
@@ -249,11 +250,9 @@ def _check_running(session: SparkSession) -> None:
     except Exception:  # the process that Spark ran in is gone
         running = False
     if not running:
-        raise DataError(
-            "The Spark session of this table was stopped.",
-            rule="Nothing is charged for a table that cannot be read.",
-            suggest="a new session, and the dataset opened again with the same ledger",
-        )
+        hint = "a new session, and the dataset opened again with the same ledger"
+        rule = "Nothing is charged for a table that cannot be read."
+        raise DataError("The Spark session of this table was stopped.", rule=rule, suggest=hint)
 
 
 def _own_session(theirs: SparkSession) -> SparkSession:
@@ -308,11 +307,9 @@ def _hadoop(session: SparkSession, place: str) -> tuple[Any, Any]:
     return path.getFileSystem(session.sparkContext._jsc.hadoopConfiguration()), path
 
 
-def _forget(session: SparkSession, name: str, path: str | None) -> None:
-    session.catalog.dropTempView(name)  # by the name itself, unlike when a view is made
-    if path is not None:
-        files, place = _hadoop(session, path)
-        files.delete(place, True)
+def _remove(session: SparkSession, place: str) -> None:
+    files, path = _hadoop(session, place)
+    files.delete(path, True)
 
 
 def _close(session: SparkSession, home: str, known: dict[str, str | None]) -> None:
@@ -321,38 +318,17 @@ def _close(session: SparkSession, home: str, known: dict[str, str | None]) -> No
     try:
         if session.sparkContext._jsc is not None:
             for name in known:
-                _forget(session, name, None)
-            files, place = _hadoop(session, home)
-            files.delete(place, True)
+                session.catalog.dropTempView(name)
+            _remove(session, home)
     except Exception:
         pass
     known.clear()
 
 
-@contextmanager
-def _keep_active() -> Iterator[None]:
-    """Making a frame makes its session the active one; making an empty one makes the user's active again."""
-    from pyspark.sql import SparkSession
-
-    before = SparkSession.getActiveSession()
-    try:
-        yield
-    finally:
-        if before is not None:
-            before.createDataFrame([], "nothing int")
-
-
-# Names and types ----------------------------------------------------------------------------------------------------
-
-
 def _make_schema(frame: DataFrame) -> Schema:
-    return Schema([_make_column(field.name, field.dataType.simpleString()) for field in frame.schema.fields])
-
-
-def _make_column(name: str, kind: str) -> Column:
-    if kind.startswith(_COLLATED) or _SIZED_TEXT.fullmatch(kind):
-        return Column(name, base.TEXT)
-    return make_column(name, kind, _PLAIN, re.split(r"[<(]", kind)[0])
+    kinds = [(field.name, field.dataType.simpleString()) for field in frame.schema.fields]
+    plain = [(name, "string" if _TEXT.match(kind) else kind) for name, kind in kinds]
+    return Schema([make_column(name, kind, _PLAIN, re.split(r"[<(]", kind)[0]) for name, kind in plain])
 
 
 def _quote(name: str) -> str:
@@ -364,13 +340,7 @@ def _token() -> str:
 
 
 def _hide_errors(work: Callable[[], _T]) -> _T:
-    with _mute_spark_logs():
-        return base.hide_engine_errors(work, "Spark")
-
-
-@contextmanager
-def _mute_spark_logs() -> Iterator[None]:
-    """pyspark logs errors as it makes them, with the values they are about; other threads still log."""
+    """pyspark logs errors as it makes them, with the values they are about: not in this thread, meanwhile."""
     from pyspark.logger import PySparkLogger
 
     here = threading.get_ident()
@@ -382,7 +352,7 @@ def _mute_spark_logs() -> Iterator[None]:
     for logger in loggers:
         logger.addFilter(elsewhere)
     try:
-        yield
+        return base.hide_engine_errors(work, "Spark")
     finally:
         for logger in loggers:
             logger.removeFilter(elsewhere)

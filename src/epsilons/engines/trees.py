@@ -32,15 +32,12 @@ LONGEST_TEXT = 10_000
 _CONTEXT = Context(prec=60)
 
 _NODES: dict[str, type[exp.Binary]] = {
-    "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
+    "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE, "LIKE": exp.Like,
 }  # fmt: skip
 
 
 class MismatchError(Exception):
     """A value of another family than the column's; the caller turns it into a fixed text."""
-
-
-# Nodes of a tree ------------------------------------------------------------------------------------------------------
 
 
 def column(name: str) -> exp.Column:
@@ -99,9 +96,6 @@ def _and_a_number(tree: exp.Expr, kind: Column) -> exp.Expr:
     return both(tree, exp.Not(this=exp.IsNan(this=column(kind.name)))) if kind.floating else tree
 
 
-# Values as a column holds them ----------------------------------------------------------------------------------------
-
-
 def canonical(value: Any, kind: Column) -> Canonical | None:
     """The value in the form of the column's own; None if the column's type cannot hold it. Raises `MismatchError`."""
     if isinstance(value, np.generic):
@@ -112,11 +106,9 @@ def canonical(value: Any, kind: Column) -> Canonical | None:
         return check_storable(value)
     if kind.family == NUMBER:
         return _number(value, kind)
-    if kind.family == DATE:
-        return _date(value)
-    if kind.family == TIME:
-        return _time(value)
-    raise MismatchError
+    if kind.family not in (DATE, TIME):
+        raise MismatchError
+    return _date(value) if kind.family == DATE else _time(value)
 
 
 def literal(value: Canonical, kind: Column) -> exp.Expr:
@@ -206,9 +198,6 @@ def _time(value: Any) -> datetime:
     return value
 
 
-# Conditions -----------------------------------------------------------------------------------------------------------
-
-
 class Predicate(ABC):
     """A condition in normal form."""
 
@@ -228,10 +217,15 @@ class Predicate(ABC):
 
 
 @dataclass(frozen=True)
-class _OfColumn(Predicate):
-    """A condition on one column."""
+class Comparison(Predicate):
+    """A column against literals: one for a comparison, two or more, sorted, for IN, a pattern for LIKE, none for NULL.
+
+    In a pattern % is any text and _ any character; there is no escape. Null and NaN are alike.
+    """
 
     column: Column
+    sign: str
+    values: tuple[Canonical, ...] = ()
 
     @property
     def columns(self) -> frozenset[str]:
@@ -239,12 +233,9 @@ class _OfColumn(Predicate):
 
     @cached_property
     def text(self) -> str:
+        written = ", ".join(map(self._write, self.values))
         name = self.column.name.replace('"', '""')
-        return f'"{name}" {self._rest()}'
-
-    @abstractmethod
-    def _rest(self) -> str:
-        """What follows the column's name in the text."""
+        return f'"{name}" {self.sign} {f"({written})" if self.sign in ("IN", "NOT IN") else written}'.rstrip()
 
     def _write(self, value: Canonical) -> str:
         if isinstance(value, bool):
@@ -253,65 +244,16 @@ class _OfColumn(Predicate):
             return repr(value) if self.column.floating else write_units(int(value), self.column.scale)
         return "'" + str(value).replace("'", "''") + "'"
 
-
-@dataclass(frozen=True)
-class Compare(_OfColumn):
-    """A column against one literal."""
-
-    sign: str
-    value: Canonical
-
-    def _rest(self) -> str:
-        return f"{self.sign} {self._write(self.value)}"
-
     def tree(self) -> exp.Expr:
-        tree = _NODES[self.sign](this=column(self.column.name), expression=literal(self.value, self.column))
+        if not self.values:
+            return missing(self.column) if self.sign == "IS NULL" else present(self.column)
+        this, values = column(self.column.name), [literal(value, self.column) for value in self.values]
+        sign = self.sign.removeprefix("NOT ")
+        among = exp.In(this=this, expressions=values)
+        plain = among if sign == "IN" else _NODES[sign](this=this, expression=values[0])
+        tree = plain if sign == self.sign else exp.Not(this=plain)
         # Engines hold NaN for larger than every number; here it is missing.
-        return _and_a_number(tree, self.column) if self.sign in (">", ">=", "<>") else tree
-
-
-@dataclass(frozen=True)
-class Among(_OfColumn):
-    """A column against two or more literals, sorted."""
-
-    values: tuple[Canonical, ...]
-    negated: bool
-
-    def _rest(self) -> str:
-        return f"{'NOT IN' if self.negated else 'IN'} ({', '.join(map(self._write, self.values))})"
-
-    def tree(self) -> exp.Expr:
-        values = [literal(value, self.column) for value in self.values]
-        tree = exp.In(this=column(self.column.name), expressions=values)
-        return _and_a_number(exp.Not(this=tree), self.column) if self.negated else tree
-
-
-@dataclass(frozen=True)
-class Like(_OfColumn):
-    """Text against a pattern: % is any text, _ any character; there is no escape."""
-
-    pattern: str
-    negated: bool
-
-    def _rest(self) -> str:
-        return f"{'NOT LIKE' if self.negated else 'LIKE'} {self._write(self.pattern)}"
-
-    def tree(self) -> exp.Expr:
-        tree = exp.Like(this=column(self.column.name), expression=exp.Literal.string(self.pattern))
-        return exp.Not(this=tree) if self.negated else tree
-
-
-@dataclass(frozen=True)
-class Missing(_OfColumn):
-    """Whether there is a value at all; null and NaN are alike."""
-
-    negated: bool
-
-    def _rest(self) -> str:
-        return "IS NOT NULL" if self.negated else "IS NULL"
-
-    def tree(self) -> exp.Expr:
-        return present(self.column) if self.negated else missing(self.column)
+        return _and_a_number(tree, self.column) if self.sign in (">", ">=", "<>", "NOT IN") else tree
 
 
 @dataclass(frozen=True)
@@ -326,31 +268,19 @@ class Never(Predicate):
 
 
 @dataclass(frozen=True)
-class _Several(Predicate):
-    """Two or more conditions."""
+class Several(Predicate):
+    """Two or more conditions: all of them (`every`), or at least one."""
 
     parts: tuple[Predicate, ...]
-    _node: ClassVar[type[exp.Connector]]
+    every: bool
 
     @cached_property
     def text(self) -> str:
-        return f"({f' {self._node.__name__.upper()} '.join(part.text for part in self.parts)})"
+        return f"({(' AND ' if self.every else ' OR ').join(part.text for part in self.parts)})"
 
     @property
     def columns(self) -> frozenset[str]:
         return frozenset[str]().union(*(part.columns for part in self.parts))
 
     def tree(self) -> exp.Expr:
-        return exp.Paren(this=_balance(self._node, [part.tree() for part in self.parts]))
-
-
-class All(_Several):
-    """Every one of the conditions."""
-
-    _node = exp.And
-
-
-class Any_(_Several):  # noqa: N801 - Any is taken by typing
-    """At least one of the conditions."""
-
-    _node = exp.Or
+        return exp.Paren(this=_balance(exp.And if self.every else exp.Or, [part.tree() for part in self.parts]))

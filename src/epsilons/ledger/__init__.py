@@ -100,7 +100,7 @@ def open(
     try:
         at = write_time(clock)
         opened = open_ledger(database, at, anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss)
-        return Ledger(database, opened, clock)
+        return Ledger(database, clock, *opened)
     except BaseException:
         database.close()
         raise

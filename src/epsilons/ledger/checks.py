@@ -69,32 +69,26 @@ def check_grants(given: Grants, people: int) -> NDArray[np.int64]:
         array = given.astype(np.int64) if good else np.empty(0, np.int64)
     else:
         listed = [PUBLIC_CODE if grant is None else grant for grant in given]
-        good = all(_is_whole(grant, PUBLIC_CODE, LARGEST_GRANT) for grant in listed)
+        good = all(is_whole(grant, PUBLIC_CODE, LARGEST_GRANT) for grant in listed)
         array = np.array(listed if good else [], dtype=np.int64)
     if good and array.shape != (people,):
         raise PreferenceError("There must be one grant for each person.", suggest="two arrays of the same length")
     if not good or ((array != PUBLIC_CODE) & ((array < 1) | (array > LARGEST_GRANT))).any():
-        raise PreferenceError(
-            "A grant cannot be used.",
-            rule=f"A grant is a whole number of nano-epsilon from 1 to {LARGEST_GRANT}, or public (-1 or None).",
-            suggest="epsilons.preferences.to_nano",
-        )
+        rule = f"A grant is a whole number of nano-epsilon from 1 to {LARGEST_GRANT}, or public (-1 or None)."
+        raise PreferenceError("A grant cannot be used.", rule=rule, suggest="epsilons.preferences.to_nano")
     return array
 
 
-def _is_whole(value: Any, least: int, most: int) -> bool:
+def is_whole(value: Any, least: int, most: int) -> bool:
     """Whether this is a whole number in that range; True and False are not, and neither is any float."""
     return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)) and least <= int(value) <= most
 
 
 def check_charges(given: Mapping[int, int]) -> dict[int, int]:
     """Charges by cohort: positive whole numbers of nano-epsilon. Who pays nothing is not mentioned."""
-    if not all(_is_whole(c, 1, 2**63 - 1) and _is_whole(nano, 1, LARGEST_GRANT) for c, nano in given.items()):
-        raise LedgerError(
-            "A charge cannot be used.",
-            rule=f"A charge is a whole number of nano-epsilon from 1 to {LARGEST_GRANT}.",
-            suggest="leave out cohorts that are not used",
-        )
+    if not all(is_whole(c, 1, 2**63 - 1) and is_whole(nano, 1, LARGEST_GRANT) for c, nano in given.items()):
+        rule = f"A charge is a whole number of nano-epsilon from 1 to {LARGEST_GRANT}."
+        raise LedgerError("A charge cannot be used.", rule=rule, suggest="leave out cohorts that are not used")
     return {int(cohort): int(nano) for cohort, nano in sorted(given.items())}
 
 
@@ -120,7 +114,7 @@ def check_analyst_name(given: str) -> str:
 
 def check_quota(given: int | None) -> int | None:
     """A whole number from 0, or None for no quota."""
-    if given is not None and not _is_whole(given, 0, LARGEST_QUOTA):
+    if given is not None and not is_whole(given, 0, LARGEST_QUOTA):
         raise LedgerError("This quota cannot be kept.", rule="A quota is a whole number from 0, or None.")
     return None if given is None else int(given)
 
@@ -131,18 +125,11 @@ def check_answer(given: bytes) -> bytes:
     return given
 
 
-def check_release_number(given: int) -> int:
-    if not _is_whole(given, 1, 2**63 - 1):
-        raise LedgerError("There is no release of this number.", suggest="ledger.history()")
-    return int(given)
-
-
 def check_exact_share(given: Fraction) -> Fraction:
     """A share of everyone's grant: above 0, at most 1, and exact."""
     if not isinstance(given, Fraction) or not 0 < given <= 1:
-        raise PlanError(
-            "This share is not allowed.", rule="A share is larger than 0 and at most 1.", suggest=Argument("share", 0.1)
-        )
+        rule = "A share is larger than 0 and at most 1."
+        raise PlanError("This share is not allowed.", rule=rule, suggest=Argument("share", 0.1))
     return given
 
 
@@ -150,7 +137,7 @@ def check_terms(neighbors: str, rows_per_person: int, allow_individual: bool) ->
     if neighbors not in NEIGHBORS:
         either = (Argument("neighbors", "absent"), " or ", Argument("neighbors", "replace"))
         raise LedgerError("Unknown neighbours.", suggest=either)
-    if not _is_whole(rows_per_person, 1, 2**31 - 1):
+    if not is_whole(rows_per_person, 1, 2**31 - 1):
         raise LedgerError("This number of rows per person is not allowed.", suggest=Argument("rows_per_person", 1))
     if not isinstance(allow_individual, bool):
         given = (Argument("allow_individual"), " is either True or False.")

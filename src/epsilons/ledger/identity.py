@@ -39,11 +39,8 @@ def encode_id(person: object) -> bytes:
         return _NUMBER + b"%x" % int(person)
     if isinstance(person, bytes):
         return _BYTES + person
-    raise DataError(
-        "A person's id cannot be used.",
-        rule="An id is a whole number, a text or bytes, and never missing.",
-        suggest="a column of whole numbers or of text",
-    )
+    rule = "An id is a whole number, a text or bytes, and never missing."
+    raise DataError("A person's id cannot be used.", rule=rule, suggest="a column of whole numbers or of text")
 
 
 def digests(ids: NDArray[Any] | Sequence[Id] | pa.Array | pa.ChunkedArray, salt: bytes) -> Digests:

@@ -31,16 +31,13 @@ Clock = Callable[[], datetime.datetime]
 START = "0" * 64
 
 _NEWEST = select(tables.journal.c.seq, tables.journal.c.hash).order_by(tables.journal.c.seq.desc()).limit(1)
-_ADD = insert(tables.journal)
 
 
 def now() -> datetime.datetime:
-    """The current time."""
     return datetime.datetime.now(datetime.UTC)
 
 
 def write_time(clock: Clock) -> str:
-    """The time as the journal has it."""
     return clock().astimezone(datetime.UTC).isoformat(timespec="microseconds")
 
 
@@ -70,11 +67,8 @@ def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) 
     seq, previous = head(connection)
     text = to_json(body)
     digest = chain(previous, seq + 1, kind, at, text)
-    connection.execute(_ADD, {"seq": seq + 1, "kind": kind, "at": at, "body": text, "hash": digest})
+    connection.execute(insert(tables.journal), {"seq": seq + 1, "kind": kind, "at": at, "body": text, "hash": digest})
     return seq + 1, digest
-
-
-# The head, kept outside ---------------------------------------------------------------------------------------------
 
 
 class Head(NamedTuple):
@@ -109,11 +103,8 @@ class Anchor:
         if known is not None and known.ledger != ledger:
             raise LedgerError("The head that is kept here is another ledger's.", suggest="the ledger's own anchor")
         if known is not None and self._is_ancestor(connection, ledger, known):
-            raise LedgerError(
-                "This ledger stands at its head or ahead of it: nothing was lost.",
-                rule="Accepting a loss spends everybody's grant.",
-                suggest="open it as usual",
-            )
+            stands = "This ledger stands at its head or ahead of it: nothing was lost."
+            raise LedgerError(stands, rule="Accepting a loss spends everybody's grant.", suggest="open it as usual")
         return known
 
     @staticmethod
@@ -149,11 +140,9 @@ class Anchor:
     def refuse_if_known(self) -> None:
         """A new ledger must not take the place of one whose head is kept here: budgets would start anew."""
         if self.read() is not None:
-            raise LedgerError(
-                "The ledger whose head is kept here is gone.",
-                rule="A new ledger in its place would let everyone's budget start anew.",
-                suggest="the newest copy of that ledger, or another anchor for a new one",
-            )
+            rule = "A new ledger in its place would let everyone's budget start anew."
+            hint = "the newest copy of that ledger, or another anchor for a new one"
+            raise LedgerError("The ledger whose head is kept here is gone.", rule=rule, suggest=hint)
 
     def adopt(self, connection: Connection, ledger: str) -> None:
         """Take the chain as it is where no head is known. A head that is known is never overruled."""
@@ -167,7 +156,6 @@ class Anchor:
             self._write(Head(ledger, *head(connection)))
 
     def read(self) -> Head | None:
-        """What the file says, if there is one."""
         try:
             content = json.loads(self._path.read_text())
             return Head(str(content["ledger"]), int(content["seq"]), str(content["hash"]))

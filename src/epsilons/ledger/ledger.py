@@ -18,44 +18,15 @@ import numpy as np
 from sqlalchemy import Connection, func, insert, select, update
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger import checks, journal, recount, roster, statements, tables
+from epsilons.ledger import checks, journal, recount, roster, statements, tables, values
 from epsilons.ledger.checks import Grants, People
-from epsilons.ledger.journal import Clock, write_time
-from epsilons.ledger.opening import Opened
-from epsilons.ledger.values import (
-    DIGEST_BYTES,
-    LOST,
-    REFUNDED,
-    RESERVED,
-    TOUCHED,
-    Allowance,
-    Cohort,
-    Enrolment,
-    Members,
-    Past,
-    Quota,
-    Recount,
-    Remaining,
-    Reservation,
-    Statement,
-    Terms,
-    allowance,
-    stale_plan,
-)
+from epsilons.ledger.journal import Anchor, Clock, write_time
 from epsilons.storage.base import Database, reach
-
-#: Where a test may end the process (see `reach`). "...ing" is inside the transaction, before it commits; the other form
-#: just after it is durable.
-PLACES = (
-    "enrolling", "enrolled", "reserving", "reserved", "touching", "touched", "refunding", "refunded", "storing",
-    "stored", "anchoring",
-)  # fmt: skip
 
 # Numbers of releases and sizes only: never a digest, a key, a description or an answer.
 _log = logging.getLogger("epsilons.ledger")
 
 _LAST_NUMBER = select(func.max(tables.reservations.c.number))
-_ADD_RESERVATION = insert(tables.reservations)
 _PAGE = 1000
 _T = TypeVar("_T")
 
@@ -63,14 +34,12 @@ _T = TypeVar("_T")
 class Ledger:
     """Budgets of people in one database; safe for threads, and for processes where the database is shared."""
 
-    def __init__(self, database: Database, opened: Opened, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
+    def __init__(self, database: Database, clock: Clock, id: str, salt: bytes, anchor: Anchor | None) -> None:
+        self._database, self._clock, self._anchor = database, clock, anchor
         #: Names the ledger for good.
-        self.id = opened.id
+        self.id = id
         #: The key of the digests of its people: see `identity`.
-        self.salt = opened.salt
-        self._anchor = opened.anchor
+        self.salt = salt
 
     @property
     def lasting(self) -> bool:
@@ -79,7 +48,10 @@ class Ledger:
 
     @contextmanager
     def _writing(self, inside: str, after: str) -> Iterator[Connection]:
-        """One change: committed, then the head synced, then and only then known to the caller."""
+        """One change: committed, then the head synced, then and only then known to the caller.
+
+        A test may end the process (see `reach`) `inside` the transaction, or just `after` it is durable.
+        """
         with self._database.write() as connection:
             if self._anchor is not None:
                 self._anchor.check(connection, self.id)
@@ -100,13 +72,11 @@ class Ledger:
         """Let go of the database; a ledger in memory is gone then."""
         self._database.close()
 
-    # What is fixed --------------------------------------------------------------------------------------------------
-
-    def terms(self) -> Terms | None:
+    def terms(self) -> values.Terms | None:
         """What was settled, or None."""
         return self._read(statements.read_terms)
 
-    def settle_terms(self, neighbors: str, rows_per_person: int, allow_individual: bool = False) -> Terms:
+    def settle_terms(self, neighbors: str, rows_per_person: int, allow_individual: bool = False) -> values.Terms:
         """Fix the terms for the life of the ledger; the same ones again are fine, others are refused."""
         asked = checks.check_terms(neighbors, rows_per_person, allow_individual)
         if self.terms() == asked:
@@ -114,43 +84,39 @@ class Ledger:
         with self._writing("enrolling", "enrolled") as connection:
             held = statements.read_terms(connection)
             if held is None:
-                values = {**asdict(asked), "allow_individual": int(asked.allow_individual)}
-                connection.execute(update(tables.ledger).values(**values))
-                journal.append(connection, "terms", write_time(self._clock), values)
+                row = {**asdict(asked), "allow_individual": int(asked.allow_individual)}
+                connection.execute(update(tables.ledger).values(**row))
+                journal.append(connection, "terms", write_time(self._clock), row)
             elif held != asked:
+                rule = "Neighbours, rows per person and individual privacy are fixed for the life of a ledger."
                 first, *others = (Argument(name, value) for name, value in asdict(held).items())
-                raise LedgerError(
-                    "This ledger was created under other terms.",
-                    rule="Neighbours, rows per person and individual privacy are fixed for the life of a ledger.",
-                    suggest=(first, *(part for other in others for part in (", ", other))),
-                )
+                settled = (first, *(part for other in others for part in (", ", other)))
+                raise LedgerError("This ledger was created under other terms.", rule=rule, suggest=settled)
         return asked
 
-    # Who is there ---------------------------------------------------------------------------------------------------
-
-    def enroll(self, people: People, grants: Grants) -> Enrolment:
+    def enroll(self, people: People, grants: Grants) -> values.Enrolment:
         """Take a table's preferences: newcomers join, stricter ones hold at once, looser ones wait for `sync`.
 
         A person listed several times has the strictest of their preferences. Enrolling a list again changes nothing.
         """
         return self._change(people, grants, roster.only_tighten)
 
-    def sync(self, people: People, grants: Grants) -> Enrolment:
+    def sync(self, people: People, grants: Grants) -> values.Enrolment:
         """Take a table's preferences in both directions. Who withdrew stays away until they grant again themselves."""
         return self._change(people, grants, roster.follow_column)
 
-    def set_grants(self, people: People, grants: Grants) -> Enrolment:
+    def set_grants(self, people: People, grants: Grants) -> values.Enrolment:
         """What people said themselves: stricter, looser, public, or back again after withdrawing."""
         return self._change(people, grants, roster.follow_person)
 
-    def withdraw(self, people: People) -> Enrolment:
+    def withdraw(self, people: People) -> values.Enrolment:
         """These people are not used any more; their accounts stay.
 
         Those not on the roster are noted as withdrawn, should they join one day, and reported as `unknown`.
         """
         return self._change(people, None, roster.follow_person)
 
-    def _change(self, people: People, grants: Grants | None, policy: roster.Policy) -> Enrolment:
+    def _change(self, people: People, grants: Grants | None, policy: roster.Policy) -> values.Enrolment:
         listed = checks.check_digests(people)
         withdrawn = np.full(len(listed), roster.WITHDRAW_CODE, dtype=np.int64)
         codes = withdrawn if grants is None else checks.check_grants(grants, len(listed))
@@ -164,27 +130,25 @@ class Ledger:
         """How often the roster changed: part of what makes a question the same."""
         return self._read(statements.read_epoch)
 
-    def cohorts(self) -> tuple[Cohort, ...]:
+    def cohorts(self) -> tuple[values.Cohort, ...]:
         """All cohorts, in the order they were made, empty ones included."""
         return self._read(statements.read_cohorts)
 
-    def members(self) -> Members:
+    def members(self) -> values.Members:
         """Who is in which cohort, sorted by digest."""
         query = select(tables.people.c.digest, tables.people.c.cohort).order_by(tables.people.c.digest)
         with self._database.read() as connection:
             digests, cohorts = roster.read_members(self._database, connection, query)
             epoch = statements.read_epoch(connection)
-        return Members(epoch, digests.view(np.uint8).reshape(-1, DIGEST_BYTES), cohorts)
+        return values.Members(epoch, digests.view(np.uint8).reshape(-1, values.DIGEST_BYTES), cohorts)
 
-    # Charging -------------------------------------------------------------------------------------------------------
-
-    def allowance(self, share: Fraction) -> Allowance:
+    def allowance(self, share: Fraction) -> values.Allowance:
         """What a question may charge each cohort; BudgetExceeded when nobody with a finite epsilon has any left."""
         part = checks.check_exact_share(share)
         with self._database.read() as connection:
-            return allowance(statements.read_cohorts(connection), part, statements.read_epoch(connection))
+            return values.allowance(statements.read_cohorts(connection), part, statements.read_epoch(connection))
 
-    def find(self, key: bytes) -> Reservation | None:
+    def find(self, key: bytes) -> values.Reservation | None:
         """The reservation of a question that was asked before, with its answer if it has one. Free."""
         with self._database.read() as connection:
             return statements.find_reservation(connection, checks.check_question_key(key))
@@ -199,7 +163,7 @@ class Ledger:
         description: str = "",
         individual: bool = False,
         analyst: str | None = None,
-    ) -> Reservation:
+    ) -> values.Reservation:
         """Charge a question, durably, all cohorts or none; asked again, it resumes at no further charge.
 
         `epoch` is the one of the allowance the charges were planned with, and of the members that will be read; it
@@ -215,7 +179,7 @@ class Ledger:
             if before is not None:
                 return before
             if not statements.fits(connection, paid, epoch):
-                raise stale_plan()
+                raise values.stale_plan()
         with self._writing("reserving", "reserved") as connection:
             before = statements.find_reservation(connection, question)
             if before is not None:
@@ -224,13 +188,11 @@ class Ledger:
             if terms is None:
                 raise LedgerError("This ledger's terms are not settled.", suggest="ledger.settle_terms(...)")
             if individual and not terms.allow_individual:
-                raise LedgerError(
-                    "This ledger does not allow individual privacy.",
-                    rule="It is not DP, and one such release marks everything that follows.",
-                    suggest=("a new ledger with ", Argument("allow_individual", True)),
-                )
+                rule = "It is not DP, and one such release marks everything that follows."
+                anew = ("a new ledger with ", Argument("allow_individual", True))
+                raise LedgerError("This ledger does not allow individual privacy.", rule=rule, suggest=anew)
             if statements.read_epoch(connection) != epoch:
-                raise stale_plan()
+                raise values.stale_plan()
             number = (connection.execute(_LAST_NUMBER).scalar_one() or 0) + 1
             about = {
                 "number": number, "kind": kind, "individual": int(individual), "epoch": epoch,
@@ -242,54 +204,52 @@ class Ledger:
             at = write_time(self._clock)
             line = {**about, "key": question.hex(), "charges": sorted(paid.items())}
             seq, _ = journal.append(connection, "reserve", at, line)
-            row = {**about, "key": question, "state": RESERVED, "seq": seq, "at": at}
-            connection.execute(_ADD_RESERVATION, row)
+            row = {**about, "key": question, "state": values.RESERVED, "seq": seq, "at": at}
+            connection.execute(insert(tables.reservations), row)
         _log.info("release %d: charged to %d cohorts", number, len(paid))
-        return Reservation(number, RESERVED, epoch, paid, description)
+        return values.Reservation(number, values.RESERVED, epoch, paid, description)
 
-    def mark_read(self, number: int) -> Reservation:
+    def mark_read(self, number: int) -> values.Reservation:
         """Say that data is about to be read. From here on the charge is spent, whatever happens."""
-        which = checks.check_release_number(number)
         with self._writing("touching", "touched") as connection:
-            held = statements.get_reservation(connection, which)
-            if held.state == REFUNDED:
+            held = statements.get_reservation(connection, number)
+            if held.state == values.REFUNDED:
                 raise LedgerError("This charge was given back.", rule="No charge, no data.", suggest="reserve again")
-            if held.state == LOST:
+            if held.state == values.LOST:
                 raise _was_lost()
-            if held.state == RESERVED:
-                statements.spend(connection, which)
-                journal.append(connection, "touch", write_time(self._clock), {"number": which})
-                return replace(held, state=TOUCHED)
+            if held.state == values.RESERVED:
+                statements.spend(connection, held.number)
+                journal.append(connection, "touch", write_time(self._clock), {"number": held.number})
+                return replace(held, state=values.TOUCHED)
             return held
 
     def refund(self, number: int) -> None:
         """Give a charge back before any data was read for it; afterwards that is refused."""
-        which = checks.check_release_number(number)
         with self._writing("refunding", "refunded") as connection:
-            state = statements.get_reservation(connection, which).state
-            if state == REFUNDED:
+            held = statements.get_reservation(connection, number)
+            if held.state == values.REFUNDED:
                 return
-            if state != RESERVED:
+            if held.state != values.RESERVED:
                 raise LedgerError("This charge stands.", rule="Nothing is given back once data was read.")
-            statements.give_back(connection, which)
-            journal.append(connection, "refund", write_time(self._clock), {"number": which})
-        _log.info("release %d: given back", which)
+            statements.give_back(connection, held.number)
+            journal.append(connection, "refund", write_time(self._clock), {"number": held.number})
+        _log.info("release %d: given back", held.number)
 
     def store(self, number: int, answer: bytes) -> bytes:
         """Keep the answer; returns the bytes that may leave, which are those that were stored first."""
-        which, content = checks.check_release_number(number), checks.check_answer(answer)
+        content = checks.check_answer(answer)
         with self._writing("storing", "stored") as connection:
-            held = statements.get_reservation(connection, which)
+            held = statements.get_reservation(connection, number)
             if held.answer is not None:
                 return held.answer
-            if held.state == LOST:
+            if held.state == values.LOST:
                 raise _was_lost()
-            if held.state != TOUCHED:
+            if held.state != values.TOUCHED:
                 raise LedgerError("No data was read for this question.", rule="reserve, mark_read, then store.")
-            statements.store(connection, which, content)
+            statements.store(connection, held.number, content)
             digest = hashlib.sha256(content).hexdigest()
-            journal.append(connection, "store", write_time(self._clock), {"number": which, "answer": digest})
-        _log.info("release %d: stored", which)
+            journal.append(connection, "store", write_time(self._clock), {"number": held.number, "answer": digest})
+        _log.info("release %d: stored", held.number)
         return content
 
     def set_quota(self, analyst: str, *, nano: int | None = None, questions: int | None = None) -> None:
@@ -303,21 +263,19 @@ class Ledger:
             line = {"analyst": who, "nano": most, "questions": often}
             journal.append(connection, "quota", write_time(self._clock), line)
 
-    def quotas(self) -> tuple[Quota, ...]:
+    def quotas(self) -> tuple[values.Quota, ...]:
         """What every analyst may use and has used, by name. For fairness only."""
         return self._read(statements.list_quotas)
 
-    # What the ledger says -------------------------------------------------------------------------------------------
-
-    def remaining(self) -> Remaining:
+    def remaining(self) -> values.Remaining:
         """What is left: the least at every granted level, each cohort, and in questions like the last one."""
         return self._read(statements.read_remaining)
 
-    def history(self) -> tuple[Past, ...]:
+    def history(self) -> tuple[values.Past, ...]:
         """Every question that was ever charged, with the grants in force then."""
         return self._read(statements.read_history)
 
-    def statement(self, person: bytes) -> Statement:
+    def statement(self, person: bytes) -> values.Statement:
         """One person's account."""
         digest = checks.check_digest(person)
         return self._read(lambda connection: statements.read_statement(connection, digest))
@@ -339,8 +297,8 @@ class Ledger:
                 return
             last = lines[-1]["seq"]
 
-    def verify(self) -> Recount:
-        """Recount everything from the journal; raises LedgerError when anything differs."""
+    def verify(self) -> values.Recount:
+        """values.Recount everything from the journal; raises LedgerError when anything differs."""
         with self._database.read() as connection:
             if self._anchor is not None:
                 self._anchor.check(connection, self.id)

@@ -18,9 +18,9 @@ import uuid
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
-from sqlalchemy import Connection, Table, case, insert, inspect, select, text, update
+from sqlalchemy import Connection, case, insert, inspect, select, text, update
 
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import journal, tables
@@ -86,16 +86,10 @@ def find_database(url: str | None, *, create: bool) -> Database:
     return open_database(url, OWNER)
 
 
-class Opened(NamedTuple):
-    """What a ledger knows about itself once it is open."""
-
-    id: str
-    salt: bytes
-    anchor: Anchor | None
-
-
-def open_ledger(database: Database, at: str, *, anchor: Place, create: bool, adopt: bool, accept_loss: bool) -> Opened:
-    """Open the ledger in this database."""
+def open_ledger(
+    database: Database, at: str, *, anchor: Place, create: bool, adopt: bool, accept_loss: bool
+) -> tuple[str, bytes, Anchor | None]:
+    """Open the ledger in this database: its id, its salt, and where its head is kept."""
     with database.read() as connection:
         there = _is_there(database, connection)
     if not there:
@@ -120,7 +114,7 @@ def open_ledger(database: Database, at: str, *, anchor: Place, create: bool, ado
         if head is not None:
             head.advance(connection, name)
         salt = bytes(connection.execute(select(tables.ledger.c.salt)).scalar_one())
-    return Opened(name, salt, head)
+    return name, salt, head
 
 
 def _is_there(database: Database, connection: Connection) -> bool:
@@ -144,17 +138,12 @@ def _create(database: Database, at: str, anchor: Place) -> None:
             head.adopt(connection, name)
 
 
-# The head -----------------------------------------------------------------------------------------------------------
-
-
 def _find_head(database: Database, anchor: Place, name: str) -> Anchor | None:
+    """Usually in the user's state directory: it outlives a restart and is no document (freedesktop.org)."""
     if anchor is False or (anchor is None and not database.lasting):
         return None
-    return Anchor(_usual_anchor(name) if anchor is None else anchor)
-
-
-def _usual_anchor(ledger: str) -> Path:
-    """By the ledger's id in the user's state directory: it outlives a restart and is no document (freedesktop.org)."""
+    if anchor is not None:
+        return Anchor(anchor)
     state = Path(os.environ.get("XDG_STATE_HOME", ""))
     if not state.is_absolute():
         try:
@@ -163,14 +152,13 @@ def _usual_anchor(ledger: str) -> Path:
             missing = "This user has no home directory to keep the ledger's head in."
             raise LedgerError(missing, suggest=Argument("anchor")) from None
         state = home / ("Library/Application Support" if sys.platform == "darwin" else ".local/state")
-    return state / "epsilons" / "ledgers" / f"{ledger}.json"
+    return Anchor(state / "epsilons" / "ledgers" / f"{name}.json")
 
 
 def _accept_loss(database: Database, at: str, head: Anchor | None, name: str) -> None:
     if head is None:
-        raise LedgerError(
-            "It is unknown whether this ledger has lost anything.", rule="It has no head.", suggest=Argument("anchor")
-        )
+        unknown = "It is unknown whether this ledger has lost anything."
+        raise LedgerError(unknown, rule="It has no head.", suggest=Argument("anchor"))
     _bring_up_to_date(database, at, lambda _: None)
     cohorts, past = tables.cohorts, tables.reservations
     gone = cohorts.c.spent + cohorts.c.reserved
@@ -185,9 +173,6 @@ def _accept_loss(database: Database, at: str, head: Anchor | None, name: str) ->
         journal.append(connection, "loss", at, {"losses": losses, "head": about})
     with database.read() as connection:
         head.overrule(connection, name)
-
-
-# Older formats ------------------------------------------------------------------------------------------------------
 
 
 def _bring_up_to_date(database: Database, at: str, check: Callable[[Connection], None]) -> None:
@@ -206,23 +191,16 @@ def _bring_up_to_date(database: Database, at: str, check: Callable[[Connection],
 def _read_format(connection: Connection) -> int:
     found = int(connection.execute(select(tables.ledger.c.format)).scalar_one())
     if not 1 <= found <= tables.FORMAT:
-        raise LedgerError(
-            "This ledger was written by a newer release of epsilons.",
-            rule=f"This release reads formats 1 to {tables.FORMAT}.",
-            suggest="pip install --upgrade epsilons",
-        )
+        newer = "This ledger was written by a newer release of epsilons."
+        rule = f"This release reads formats 1 to {tables.FORMAT}."
+        raise LedgerError(newer, rule=rule, suggest="pip install --upgrade epsilons")
     return found
 
 
 def _add_salt_losses_quotas(connection: Connection, schema: str | None) -> dict[str, Any]:
     """Format 2: a salt for people's digests, accepted losses, analysts and their quotas."""
     prefix = "" if schema is None else f'"{schema}".'
-    added: list[tuple[Table, str]] = [
-        (tables.ledger, "salt"),
-        (tables.ledger, "losses"),
-        (tables.reservations, "analyst"),
-    ]
-    for table, name in added:
+    for table, name in ((tables.ledger, "salt"), (tables.ledger, "losses"), (tables.reservations, "analyst")):
         if name not in {column["name"] for column in inspect(connection).get_columns(table.name, schema=schema)}:
             kind = table.c[name].type.compile(connection.dialect)
             connection.execute(text(f"ALTER TABLE {prefix}{table.name} ADD COLUMN {name} {kind}"))

@@ -21,7 +21,6 @@ from epsilons.ledger.values import DIGEST_BYTES, LOST, REFUNDED, RESERVED, STORE
 
 
 def does_not_add_up(what: str) -> LedgerError:
-    """An error that says where the ledger does not add up."""
     return LedgerError(
         f"The ledger's history does not add up: {what}.",
         rule="Every change is a line of the journal, chained to the one before it.",
@@ -45,7 +44,6 @@ class Replay:
     quotas: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def line(self, seq: int, kind: str, at: str, body: dict[str, Any]) -> None:
-        """Take one line into account."""
         match kind:
             case "open":
                 self.about = {
@@ -227,10 +225,8 @@ def _compare_reservations(connection: Connection, replay: Replay) -> None:
 def _compare_people(connection: Connection, replay: Replay) -> int:
     """Everyone is where the journal's groups put them, followed move by move."""
     people, moves = tables.people, tables.moves
-    rows = connection.execute(select(people.c.digest, people.c.cohort, people.c.joined).order_by(people.c.digest)).all()
-    steps = connection.execute(
-        select(moves.c.digest, moves.c.seq, moves.c.origin, moves.c.target).order_by(moves.c.digest, moves.c.seq)
-    ).all()
+    rows = connection.execute(select(people).order_by(people.c.digest)).all()
+    steps = connection.execute(select(moves).order_by(moves.c.digest, moves.c.seq)).all()
     first: dict[bytes, int] = {}
     last: dict[bytes, tuple[int, int]] = {}
     for digest, seq, origin, target in steps:
@@ -251,7 +247,6 @@ def _compare_people(connection: Connection, replay: Replay) -> int:
 
 
 def _hash_groups(marked: Iterable[tuple[bytes, tuple[int, ...]]]) -> dict[Any, tuple[int, str]]:
-    """Size and digest of each set of people with the same mark."""
     sets: dict[tuple[int, ...], list[bytes]] = {}
     for digest, mark in marked:
         if len(digest) != DIGEST_BYTES:

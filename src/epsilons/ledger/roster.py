@@ -25,15 +25,14 @@ from epsilons.storage.base import Database
 #: How a withdrawal is written beside grants; no grant is 0.
 WITHDRAW_CODE = 0
 
+Group = dict[str, Any]
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 #: Which of the known people move: (what is in force, what they ask for) -> mask.
 Policy = Callable[[Codes, Codes], Mask]
 
-# Up to so many people are looked up one by one; for more, one pass over everybody is faster.
-_FEW = 500
-# Rows that are objects at one time.
-_PART = 1 << 14
+# Up to so many people are looked up one by one; for more, one pass over everybody is faster, in parts of so many rows.
+_FEW, _PART = 500, 1 << 14
 
 
 def rank_openness(codes: Codes) -> Codes:
@@ -70,9 +69,8 @@ class _Cohorts:
     def of(cls, connection: Connection) -> _Cohorts:
         rows = {row["id"]: dict(row) for row in connection.execute(select(tables.cohorts)).mappings()}
         charges, live = tables.charges, tables.reservations
-        pending = select(charges.c.cohort, charges.c.number, charges.c.nano).join(
-            live, (live.c.number == charges.c.number) & (live.c.state == RESERVED)
-        )
+        pending = select(charges.c.cohort, charges.c.number, charges.c.nano)
+        pending = pending.join(live, (live.c.number == charges.c.number) & (live.c.state == RESERVED))
         held: dict[int, set[tuple[int, int]]] = {}
         for cohort, number, nano in connection.execute(pending):
             held.setdefault(cohort, set()).add((number, nano))
@@ -84,7 +82,6 @@ class _Cohorts:
         return cohorts
 
     def code(self, cohort: int) -> int:
-        """A cohort's grant as a code."""
         row = self.rows[cohort]
         if row["state"] == WITHDRAWN:
             return WITHDRAW_CODE
@@ -201,9 +198,7 @@ def read_members(database: Database, connection: Connection, query: Any) -> tupl
     return np.frombuffer(digests, dtype=f"S{DIGEST_BYTES}"), np.concatenate(numbers)
 
 
-def _group_people(
-    people: Sorted, origins: Codes | None, codes: Codes, cohorts: _Cohorts
-) -> tuple[list[dict[str, Any]], Codes]:
+def _group_people(people: Sorted, origins: Codes | None, codes: Codes, cohorts: _Cohorts) -> tuple[list[Group], Codes]:
     """People who come from one cohort (newcomers: none) and ask alike go together; also where each of them goes."""
     targets = np.empty(len(people), dtype=np.int64)
     groups = []
@@ -222,11 +217,7 @@ def _group_people(
 
 
 def _write_cohorts(
-    database: Database,
-    connection: Connection,
-    cohorts: _Cohorts,
-    joined: list[dict[str, Any]],
-    moved: list[dict[str, Any]],
+    database: Database, connection: Connection, cohorts: _Cohorts, joined: list[Group], moved: list[Group]
 ) -> list[list[int]]:
     """New cohorts with the open charges they carry, and everybody's new size; says what was carried."""
     columns = [column.name for column in tables.cohorts.columns]

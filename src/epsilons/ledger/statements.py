@@ -18,49 +18,28 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger import tables
-from epsilons.ledger.values import (
-    ACTIVE,
-    LOST,
-    REFUNDED,
-    STORED,
-    TOUCHED,
-    WITHDRAWN,
-    Cohort,
-    Past,
-    Quota,
-    QuotaError,
-    Remaining,
-    Reservation,
-    Statement,
-    Terms,
-    Use,
-    least_left,
-    questions_left,
-    stale_plan,
-)
+from epsilons.ledger import checks, tables, values
+from epsilons.ledger.values import LOST, REFUNDED, STORED, TOUCHED, Cohort, Past, Quota, Reservation, Statement
 
 _past, _paid, _groups, _quotas = tables.reservations, tables.charges, tables.cohorts, tables.quotas
 #: Data may have been read for these.
 _SPENT = _past.c.state.in_((TOUCHED, STORED, LOST))
 
-_TERMS = select(tables.ledger)
 _COHORTS = select(*(_groups.c[each.name] for each in fields(Cohort))).order_by(_groups.c.id)
-_EPOCH = select(tables.ledger.c.epoch)
+_LEDGER = select(tables.ledger)
 _FIRST_INDIVIDUAL = select(func.min(_past.c.number)).where(_past.c.individual == 1, _SPENT)
 _LIVE = select(_past).where(_past.c.key == bindparam("question"), _past.c.state.not_in((REFUNDED, LOST)))
 _NUMBERED = select(_past).where(_past.c.number == bindparam("which"))
 _mine = _paid.c.number == bindparam("which")
 _OWN_CHARGES = select(_paid.c.cohort, _paid.c.nano).where(_mine, _paid.c.carried == 0).order_by(_paid.c.cohort)
 
-_ADD_CHARGES = insert(_paid)
 _concerned = _groups.c.id.in_(select(_paid.c.cohort).where(_mine))
 _nano = select(_paid.c.nano).where(_mine, _paid.c.cohort == _groups.c.id).scalar_subquery()
 _CHARGE_ALL_THAT_FITS = (
     update(_groups)
     .where(
         _concerned,
-        _groups.c.state == ACTIVE,
+        _groups.c.state == values.ACTIVE,
         _groups.c.granted.is_not(None),
         _groups.c.spent + _groups.c.reserved + _nano <= _groups.c.granted,
     )
@@ -72,14 +51,11 @@ _SET_STATE = update(_past).where(_past.c.number == bindparam("which")).values(st
 _STORE = _SET_STATE.values(answer=bindparam("content"))
 
 
-# What the tables say --------------------------------------------------------------------------------------------------
-
-
-def read_terms(connection: Connection) -> Terms | None:
-    about = connection.execute(_TERMS).one()
+def read_terms(connection: Connection) -> values.Terms | None:
+    about = connection.execute(_LEDGER).one()
     if about.neighbors is None:
         return None
-    return Terms(about.neighbors, about.rows_per_person, bool(about.allow_individual))
+    return values.Terms(about.neighbors, about.rows_per_person, bool(about.allow_individual))
 
 
 def read_cohorts(connection: Connection) -> tuple[Cohort, ...]:
@@ -87,7 +63,7 @@ def read_cohorts(connection: Connection) -> tuple[Cohort, ...]:
 
 
 def read_epoch(connection: Connection) -> int:
-    return int(connection.execute(_EPOCH).scalar_one())
+    return int(connection.execute(_LEDGER).one().epoch)
 
 
 def find_first_individual(connection: Connection) -> int | None:
@@ -98,7 +74,7 @@ def find_first_individual(connection: Connection) -> int | None:
 
 def fits(connection: Connection, paid: Mapping[int, int], epoch: int) -> bool:
     """Whether a charge looks possible at this moment; only the guard in `charge` decides."""
-    left = {c.id: c.left for c in read_cohorts(connection) if c.state == ACTIVE and c.left is not None}
+    left = {c.id: c.left for c in read_cohorts(connection) if c.state == values.ACTIVE and c.left is not None}
     return read_epoch(connection) == epoch and all(nano <= left.get(cohort, 0) for cohort, nano in paid.items())
 
 
@@ -109,7 +85,8 @@ def find_reservation(connection: Connection, key: bytes) -> Reservation | None:
 
 
 def get_reservation(connection: Connection, number: int) -> Reservation:
-    row = connection.execute(_NUMBERED, {"which": number}).one_or_none()
+    known = checks.is_whole(number, 1, 2**63 - 1)
+    row = connection.execute(_NUMBERED, {"which": int(number)}).one_or_none() if known else None
     if row is None:
         raise LedgerError("There is no release of this number.", suggest="ledger.history()")
     return _resume(connection, row)
@@ -122,7 +99,6 @@ def _resume(connection: Connection, row: Any) -> Reservation:
 
 
 def read_history(connection: Connection) -> tuple[Past, ...]:
-    """Every question that was ever charged, in order."""
     paid: dict[int, list[tuple[int, int, int]]] = {}
     query = select(_paid.c.number, _paid.c.cohort, _groups.c.granted, _paid.c.nano)
     joined = query.join(_groups, _groups.c.id == _paid.c.cohort).where(_paid.c.carried == 0)
@@ -146,16 +122,15 @@ def _read_past(row: Any, paid: list[tuple[int, int, int]], mark: int | None) -> 
     )
 
 
-def read_remaining(connection: Connection) -> Remaining:
-    """What is left at every level; questions are counted in what the last one charged."""
+def read_remaining(connection: Connection) -> values.Remaining:
     here = read_cohorts(connection)
-    least = least_left(here)
+    least = values.least_left(here)
     charged = select(func.max(_past.c.number)).join(_paid, _paid.c.number == _past.c.number)
     last = connection.execute(charged.where(_past.c.state != REFUNDED)).scalar_one()
     query = select(_groups.c.granted, func.max(_paid.c.nano)).join(_paid, _paid.c.cohort == _groups.c.id)
     by_grant = query.where(_paid.c.number == last, _paid.c.carried == 0).group_by(_groups.c.granted)
     price = {granted: int(nano) for granted, nano in connection.execute(by_grant)} if last is not None else {}
-    return Remaining(least, here, questions_left(least, price), find_first_individual(connection))
+    return values.Remaining(least, here, values.questions_left(least, price), find_first_individual(connection))
 
 
 def read_statement(connection: Connection, digest: bytes) -> Statement:
@@ -168,7 +143,7 @@ def read_statement(connection: Connection, digest: bytes) -> Statement:
     starts = [person.joined, *(change.seq for change in changes)]
     places = [change.origin for change in changes] + [person.cohort]
     ends: list[int | None] = [*starts[1:], None]
-    uses: list[Use] = []
+    uses: list[values.Use] = []
     when_public: list[int] = []
     by_id = {cohort.id: cohort for cohort in read_cohorts(connection)}
     for start, end, place in zip(starts, ends, places, strict=True):
@@ -183,10 +158,10 @@ def read_statement(connection: Connection, digest: bytes) -> Statement:
             .join(_paid, (_paid.c.number == _past.c.number) & (_paid.c.cohort == place))
             .where(during, _past.c.state != REFUNDED)
         )
-        uses += [Use(*row, granted) for row in connection.execute(paid.order_by(_past.c.number))]
+        uses += [values.Use(*row, granted) for row in connection.execute(paid.order_by(_past.c.number))]
     here = by_id[person.cohort]
     return Statement(
-        granted=None if here.state == WITHDRAWN else here.granted,
+        granted=None if here.state == values.WITHDRAWN else here.granted,
         state=here.state,
         spent=here.spent,
         reserved=here.reserved,
@@ -198,17 +173,14 @@ def read_statement(connection: Connection, digest: bytes) -> Statement:
     )
 
 
-# Charges --------------------------------------------------------------------------------------------------------------
-
-
 def charge(connection: Connection, number: int, paid: Mapping[int, int]) -> None:
     """All charges or none. The guard stands in the UPDATE itself, so it holds whatever else is going on."""
     if not paid:
         return
     rows = [{"number": number, "cohort": cohort, "nano": nano, "carried": 0} for cohort, nano in paid.items()]
-    connection.execute(_ADD_CHARGES, rows)
+    connection.execute(insert(_paid), rows)
     if connection.execute(_CHARGE_ALL_THAT_FITS, {"which": number}).rowcount != len(paid):
-        raise stale_plan()
+        raise values.stale_plan()
 
 
 def spend(connection: Connection, number: int) -> None:
@@ -233,11 +205,7 @@ def store(connection: Connection, number: int, answer: bytes) -> None:
     connection.execute(_STORE, {"which": number, "now": STORED, "content": answer})
 
 
-# Quotas -------------------------------------------------------------------------------------------------------------
-
-
 def list_quotas(connection: Connection) -> tuple[Quota, ...]:
-    """Everyone who ever asked under a name or has a quota, by name."""
     return tuple(Quota(*row) for row in connection.execute(select(_quotas).order_by(_quotas.c.analyst)))
 
 
@@ -258,7 +226,7 @@ def use_quota(connection: Connection, analyst: str, paid: Mapping[int, int]) -> 
     )
     use = within.values(used_nano=_quotas.c.used_nano + price, used_questions=_quotas.c.used_questions + 1)
     if connection.execute(use).rowcount != 1:
-        raise QuotaError(
+        raise values.QuotaError(
             "This analyst's quota does not reach for this question; nothing was charged.",
             rule="It is no privacy budget: those are kept per person, over all analysts.",
             suggest=("a smaller ", Argument("share"), ", a question that was asked before, or a larger quota"),

@@ -24,33 +24,31 @@ def _table(name: str, *parts: Column[Any] | CheckConstraint, **options: Any) -> 
     return Table(name, metadata, *parts, sqlite_strict=True, **options)
 
 
+def _required(**types: Any) -> list[Column[Any]]:
+    return [Column(name, kind, nullable=False) for name, kind in types.items()]
+
+
+def _optional(**types: Any) -> list[Column[Any]]:
+    return [Column(name, kind) for name, kind in types.items()]
+
+
+def _number(name: str, *checks: CheckConstraint) -> Column[Any]:
+    return Column(name, Whole, *checks, primary_key=True, autoincrement=False)
+
+
 ledger = _table(
     "ledger",
-    Column("one", Whole, CheckConstraint("one = 1"), primary_key=True, autoincrement=False),
-    Column("id", Text, nullable=False),
-    Column("format", Whole, nullable=False),
-    Column("epoch", Whole, nullable=False),
-    Column("neighbors", Text),
-    Column("rows_per_person", Whole),
-    Column("allow_individual", Whole),
-    Column("salt", LargeBinary),
-    Column("losses", Whole),
+    _number("one", CheckConstraint("one = 1")),
+    *_required(id=Text, format=Whole, epoch=Whole),
+    *_optional(neighbors=Text, rows_per_person=Whole, allow_individual=Whole, salt=LargeBinary, losses=Whole),
 )
-
-journal = _table(
-    "journal",
-    Column("seq", Whole, primary_key=True, autoincrement=False),
-    Column("kind", Text, nullable=False),
-    Column("at", Text, nullable=False),
-    Column("body", Text, nullable=False),
-    Column("hash", Text, nullable=False),
-)
+journal = _table("journal", _number("seq"), *_required(kind=Text, at=Text, body=Text, hash=Text))
 
 # `ceiling` is the larger of the grant and what was gone when the cohort was made: a grant tightened below what was
 # spent stands as it is, and nothing can ever be added to it.
 cohorts = _table(
     "cohorts",
-    Column("id", Whole, primary_key=True, autoincrement=False),
+    _number("id"),
     Column("granted", Whole, CheckConstraint("granted >= 0")),
     Column("spent", Whole, CheckConstraint("spent >= 0"), nullable=False),
     Column("reserved", Whole, CheckConstraint("reserved >= 0"), nullable=False),
@@ -63,33 +61,23 @@ cohorts = _table(
 people = _table(
     "people",
     Column("digest", LargeBinary, primary_key=True),
-    Column("cohort", Whole, nullable=False),
-    Column("joined", Whole, nullable=False),
+    *_required(cohort=Whole, joined=Whole),
     sqlite_with_rowid=False,
 )
-
 moves = _table(
     "moves",
     Column("digest", LargeBinary, primary_key=True),
-    Column("seq", Whole, primary_key=True, autoincrement=False),
-    Column("origin", Whole, nullable=False),
-    Column("target", Whole, nullable=False),
+    _number("seq"),
+    *_required(origin=Whole, target=Whole),
     sqlite_with_rowid=False,
 )
-
 reservations = _table(
     "reservations",
-    Column("number", Whole, primary_key=True, autoincrement=False),
-    Column("key", LargeBinary, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("seq", Whole, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("individual", Whole, nullable=False),
-    Column("epoch", Whole, nullable=False),
-    Column("at", Text, nullable=False),
-    Column("description", Text, nullable=False),
-    Column("answer", LargeBinary),
-    Column("analyst", Text),
+    _number("number"),
+    *_required(
+        key=LargeBinary, state=Text, seq=Whole, kind=Text, individual=Whole, epoch=Whole, at=Text, description=Text
+    ),
+    *_optional(answer=LargeBinary, analyst=Text),
     CheckConstraint("(state = 'stored') = (answer IS NOT NULL)", name="stored_has_answer"),
 )
 
@@ -102,8 +90,8 @@ Index("individual", reservations.c.number, sqlite_where=_marking, postgresql_whe
 # `carried`: the charge came along with people who moved while the reservation was open.
 charges = _table(
     "charges",
-    Column("number", Whole, primary_key=True, autoincrement=False),
-    Column("cohort", Whole, primary_key=True, autoincrement=False),
+    _number("number"),
+    _number("cohort"),
     Column("nano", Whole, CheckConstraint("nano > 0"), nullable=False),
     Column("carried", Whole, nullable=False),
 )
@@ -112,8 +100,6 @@ charges = _table(
 quotas = _table(
     "quotas",
     Column("analyst", Text, primary_key=True),
-    Column("nano", Whole),
-    Column("questions", Whole),
-    Column("used_nano", Whole, nullable=False),
-    Column("used_questions", Whole, nullable=False),
+    *_optional(nano=Whole, questions=Whole),
+    *_required(used_nano=Whole, used_questions=Whole),
 )

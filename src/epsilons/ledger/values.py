@@ -130,13 +130,10 @@ class Reservation:
 
 
 class _Marked:
-    """What carries the permanent mark of individual privacy."""
-
     not_dp_since: int | None
 
     @property
     def caveat(self) -> str:
-        """The mark as a sentence, or nothing."""
         return mark_text(self.not_dp_since)
 
 
@@ -233,19 +230,12 @@ class Statement(_Marked):
     written_off: int = 0
 
     @property
-    def releases(self) -> tuple[tuple[int, str, int], ...]:
-        """(number, kind, charge) of every question that charged this person."""
-        return tuple((use.number, use.kind, use.charge) for use in self.uses)
-
-    @property
-    def used(self) -> int:
-        """How many questions used this person's data at a charge."""
-        return len(self.uses)
-
-    @property
     def sentences(self) -> tuple[str, ...]:
         """The account in plain language."""
-        parts = [self._tell_uses(), self._tell_balance()]
+        parts = [self._tell_uses(), "Withdrawn: not used any more."]
+        if self.state != WITHDRAWN:
+            left = f"Left: {to_epsilon(self.left):.6g}." if self.left else "Left: 0, so not used any more."
+            parts[1] = "Public now: nothing is promised." if self.granted is None else left
         if self.when_public:
             which = ", ".join(map(str, self.when_public))
             plural = "s" if len(self.when_public) > 1 else ""
@@ -258,7 +248,7 @@ class Statement(_Marked):
         return " ".join(self.sentences)
 
     def _tell_uses(self) -> str:
-        told = f"Used in {self.used} question{'' if self.used == 1 else 's'}"
+        told = f"Used in {len(self.uses)} question{'' if len(self.uses) == 1 else 's'}"
         kinds = sorted(Counter(use.kind for use in self.uses).items())
         if kinds:
             told += f" ({', '.join(f'{times} × {kind}' for kind, times in kinds)})"
@@ -269,20 +259,10 @@ class Statement(_Marked):
         percent = float(Fraction(100 * gone, self.granted))
         return f"{told} of {to_epsilon(self.granted):.6g} granted ({percent:.3g}%)."
 
-    def _tell_balance(self) -> str:
-        if self.state == WITHDRAWN:
-            return "Withdrawn: not used any more."
-        if self.granted is None:
-            return "Public now: nothing is promised."
-        return f"Left: {to_epsilon(self.left):.6g}." if self.left else "Left: 0, so not used any more."
-
 
 def mark_text(number: int | None) -> str:
     """The permanent mark as a sentence, as `guarantee.compose_all` has it."""
     return "" if number is None else f"Not DP since release {number}."
-
-
-# What is left -------------------------------------------------------------------------------------------------------
 
 
 def list_active(cohorts: Iterable[Cohort]) -> tuple[Cohort, ...]:

@@ -120,9 +120,6 @@ def low_masks(bounds: NDArray[np.int64]) -> NDArray[np.int64]:
     return masks
 
 
-# Exact chances ------------------------------------------------------------------------------------------------------
-
-
 @contextmanager
 def working_precision(bits: int) -> Iterator[None]:
     """Set flint's precision for the `with` block and put it back, whatever happens inside. Nests."""

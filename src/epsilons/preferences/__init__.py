@@ -1,6 +1,6 @@
 """Who asked for what: a person's epsilon, the levels these form, and how many stand at each."""
 
-from epsilons.preferences.asked import PreferenceColumn, Preferences
+from epsilons.preferences.asked import Preferences
 from epsilons.preferences.roster import (
     LADDER,
     LARGEST_EPSILON,
@@ -21,7 +21,6 @@ __all__ = [
     "MAX_LEVELS",
     "PUBLIC",
     "Levels",
-    "PreferenceColumn",
     "Preferences",
     "Roster",
     "aligned_roster",

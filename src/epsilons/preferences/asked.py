@@ -107,11 +107,9 @@ class Preferences:
         missing = np.array([name is None or name != name for name in column], dtype=bool)
         unknown = sorted({str(name) for name in column[np.isnan(epsilons) & ~missing]})
         if unknown:
-            raise PreferenceError(
-                f"Unknown privacy levels: {', '.join(unknown[:5])}.",
-                rule="Every level that people chose needs an epsilon.",
-                suggest=f"one of {', '.join(known)}, or add the missing level",
-            )
+            what = f"Unknown privacy levels: {', '.join(unknown[:5])}."
+            hint = f"one of {', '.join(known)}, or add the missing level"
+            raise PreferenceError(what, rule="Every level that people chose needs an epsilon.", suggest=hint)
         preferences = cls(epsilons, standard)
         preferences._name_levels(known)
         return preferences

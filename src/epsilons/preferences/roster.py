@@ -123,7 +123,6 @@ class Levels:
         return Levels(grants, tuple(merged[grant] for grant in grants), {}, self.rounding_loss, left_out)
 
     def name(self, grant: int | None) -> str:
-        """What to call a level: its given name, or its epsilon."""
         return name_grant(grant, self.names)
 
 
@@ -150,11 +149,8 @@ def to_nano(epsilon: float) -> int | None:
     """
     rule, suggest = "", "leave these people out"
     if math.isnan(epsilon):
-        raise PreferenceError(
-            "A person has no preference (NaN or missing).",
-            rule="A default applies only if you give one.",
-            suggest=("preferences with ", Argument("default", 0.05)),
-        )
+        absent, given = "A person has no preference (NaN or missing).", ("preferences with ", Argument("default", 0.05))
+        raise PreferenceError(absent, rule="A default applies only if you give one.", suggest=given)
     if epsilon <= 0:
         rule = "An epsilon is larger than zero; people who grant nothing are not on the roster."
     elif LARGEST_EPSILON < epsilon < math.inf:
@@ -172,8 +168,6 @@ def to_nano(epsilon: float) -> int | None:
         raise PreferenceError(nothing, rule="The smallest epsilon is a billionth.", suggest=suggest)
     return nano
 
-
-# From an array of epsilons -------------------------------------------------------------------------------------------
 
 _CHUNK = 1 << 18
 

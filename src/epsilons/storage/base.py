@@ -24,8 +24,6 @@ from epsilons.errors import EpsilonsError
 FAULT = "EPSILONS_FAULT"
 
 Refusal = Callable[[], EpsilonsError]
-# The two kinds of transactions, as places in pairs.
-_WRITE, _READ = 0, 1
 
 
 @dataclass(frozen=True)
@@ -88,14 +86,15 @@ class Database(ABC):
 
     def write(self) -> AbstractContextManager[Connection]:
         """One durable transaction with no other writer beside it; an exception takes all of it back."""
-        return self._transact(_WRITE)
+        return self._transact(0)
 
     def read(self) -> AbstractContextManager[Connection]:
         """One consistent view."""
-        return self._transact(_READ)
+        return self._transact(1)
 
     @contextmanager
     def _transact(self, kind: int) -> Iterator[Connection]:
+        """`kind` is the place in the pairs above: 0 to write, 1 to read."""
         self._check_process()
         engine = self._engine.execution_options(**self._options[kind])
         with self._turns[kind], self.hide_database_errors(), engine.begin() as connection:

@@ -261,7 +261,7 @@ def test_a_person_reads_their_statement(ledger: Ledger, ask: Ask) -> None:
     ask("one")
     ask("two")
     told = ledger.statement(person("bob"))
-    assert told.releases == ((1, "count", nano("0.1")), (2, "count", nano("0.1")))
+    assert [(use.number, use.kind, use.charge) for use in told.uses] == [(n, "count", nano("0.1")) for n in (1, 2)]
     assert str(told) == "Used in 2 questions (2 × count), at a loss of at most 0.2 of 1 granted (20%). Left: 0.8."
     assert ledger.statement(person("cy")).sentences == (
         "Used in 0 questions, at a loss of at most 0.",
