@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,10 +38,7 @@ class Thresholded(Weighing):
 
     def at(self, question: Question, levels: Levels) -> int:
         """The threshold in nano-epsilon."""
-
-        def best() -> int:
-            return remember(levels, ("threshold", self, question), lambda: self._best(question, levels))
-
+        best = partial(remember, levels, ("threshold", self, question), lambda: self._best(question, levels))
         return resolve_threshold(self.threshold, levels, best)
 
     @property
@@ -74,10 +72,8 @@ def resolve_threshold(threshold: Any, levels: Levels, best: Callable[[], int]) -
     threshold = float(check_threshold(threshold))
     low, high = to_epsilon(levels.smallest), to_epsilon(levels.largest)
     if not low <= threshold <= high:
-        raise PlanError(
-            f"A threshold of {threshold:g} lies outside the preferences.",
-            rule=f"It must lie between the strictest and the most open finite epsilon, {low:g} and {high:g}.",
-        )
+        rule = f"It must lie between the strictest and the most open finite epsilon, {low:g} and {high:g}."
+        raise PlanError(f"A threshold of {threshold:g} lies outside the preferences.", rule=rule)
     nano = to_nano(threshold)
     assert nano is not None
     return nano
@@ -106,7 +102,6 @@ class Sample(Thresholded):
     coins: ClassVar[bool] = True
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
-        """Everyone kept counts in full, at the threshold."""
         t = self.at(question, levels)
         return Weighting((1,) * len(levels.grants), 1, Fraction(t), self.rest, Coins(levels.grants, t))
 
@@ -119,5 +114,4 @@ class Sample(Thresholded):
         return tuple(None if g is None else min(g, t) for g in levels.grants)
 
     def explain(self, question: Question, levels: Levels) -> str:
-        t = to_epsilon(self.at(question, levels))
-        return f"a random sample, likelier the more was granted, at {t:.4g}"
+        return f"a random sample, likelier the more was granted, at {to_epsilon(self.at(question, levels)):.4g}"

@@ -103,11 +103,10 @@ class SmoothSensitivity(Mechanism):
         check_name("inside", self.inside, INSIDE)
         object.__setattr__(self, "gamma", check_gamma(self.gamma))
         if self.scale == "paper" and paper_loss(self.gamma) > 1 - _ROOM:
-            paper, tight = Argument("scale", "paper"), Argument("scale", "tight")
+            what = (Argument("scale", "paper"), " is not proved private at ", Argument("gamma", self.gamma), ".")
+            rule = f"There its loss is bounded by {float(paper_loss(self.gamma)):.3f} epsilon only."
             raise PlanError(
-                (paper, " is not proved private at ", Argument("gamma", self.gamma), "."),
-                rule=f"There its loss is bounded by {float(paper_loss(self.gamma)):.3f} epsilon only.",
-                suggest=(Argument("gamma"), " from 2 to 6, or ", tight),
+                what, rule=rule, suggest=(Argument("gamma"), " from 2 to 6, or ", Argument("scale", "tight"))
             )
 
     def epsilon(self, question: Question, levels: Levels) -> int:
@@ -193,10 +192,8 @@ class SmoothSensitivity(Mechanism):
         return _log_probabilities(centre, scale, self.gamma, _order(question).points)
 
     def options(self, question: Question, levels: Levels) -> dict[str, Any]:
-        options: dict[str, Any] = {"scale": self.scale, "gamma": self.gamma, "inside": self.inside}
-        if self.inside != "minimum":
-            options["threshold"] = to_epsilon(self.epsilon(question, levels))
-        return options
+        at = {} if self.inside == "minimum" else {"threshold": to_epsilon(self.epsilon(question, levels))}
+        return {"scale": self.scale, "gamma": self.gamma, "inside": self.inside, **at}
 
     def explain(self, question: Question, levels: Levels) -> str:
         t = to_epsilon(self.epsilon(question, levels))

@@ -41,8 +41,7 @@ class Threshold(Thresholded):
 
     def weigh_many(self, levels: Levels, thresholds: Floats) -> Weightings:
         granted = np.array([np.inf if grant is None else grant / NANO for grant in levels.grants])
-        kept = (granted >= thresholds[:, None] / NANO).astype(float)
-        return Weightings(kept, thresholds, 1, self.rest)
+        return Weightings((granted >= thresholds[:, None] / NANO).astype(float), thresholds, 1, self.rest)
 
     def explain(self, question: Question, levels: Levels) -> str:
         t = to_epsilon(self.at(question, levels))
