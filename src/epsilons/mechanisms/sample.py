@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from epsilons.accuracy import FAMILIES
-from epsilons.arguments.checks import check_threshold
+from epsilons.arguments.checks import THRESHOLDS, check_threshold
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Charges, Weighing, register, remember
@@ -64,11 +64,15 @@ class Thresholded(Weighing):
         return ordered[int(errors.argmin())]
 
 
-def resolve_threshold(threshold: Any, levels: Levels, best: Callable[[], int]) -> int:
-    """A threshold in nano-epsilon, from the roster and other public facts alone, within the finite preferences."""
-    ways = {"max": lambda: levels.largest, "mean": lambda: levels.mean, "best": best}
-    if isinstance(threshold, str) and threshold in ways:
-        return ways[threshold]()
+def resolve_threshold(threshold: Any, levels: Levels, best: Callable[[], int] | None = None) -> int:
+    """A threshold in nano-epsilon, from public facts, within the finite preferences; "best" is the largest by itself.
+
+    Where no error can be predicted the largest threshold keeps the noise least.
+    """
+    if isinstance(threshold, str) and threshold in THRESHOLDS:
+        if threshold == "best" and best is not None:
+            return best()
+        return levels.mean if threshold == "mean" else levels.largest
     threshold = float(check_threshold(threshold))
     low, high = to_epsilon(levels.smallest), to_epsilon(levels.largest)
     if not low <= threshold <= high:

@@ -110,13 +110,8 @@ class SmoothSensitivity(Mechanism):
             )
 
     def epsilon(self, question: Question, levels: Levels) -> int:
-        """The one epsilon at which the noise is drawn, in nano-epsilon.
-
-        No error can be predicted, so the best threshold is the largest, which keeps the noise least.
-        """
-        if self.inside == "minimum":
-            return levels.smallest
-        return resolve_threshold(self.threshold, levels, lambda: levels.largest)
+        """The one epsilon at which the noise is drawn, in nano-epsilon; no error can be predicted."""
+        return levels.smallest if self.inside == "minimum" else resolve_threshold(self.threshold, levels)
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         t, cut = self.epsilon(question, levels), self.inside == "threshold"
