@@ -136,15 +136,13 @@ def enumerate_losses(
         for person, epsilon in enumerate(epsilons):
             if math.isinf(epsilon):
                 continue
-            allowed = epsilon * (1 + tolerance) + tolerance
             for value in substitutes:
                 if value == data[person] or (math.isnan(value) and math.isnan(data[person])):
                     continue
-                neighbour = (*data[:person], value, *data[person + 1 :])
+                neighbour, pairs = (*data[:person], value, *data[person + 1 :]), pairs + 1
                 loss, place = _largest_loss(law(data), law(neighbour))
-                pairs += 1
                 # Ranked by the share of what is allowed, so that the worst pair alone decides for all.
-                if (share := _divide(loss, allowed)) > worst_share:
+                if (share := _divide(loss, epsilon * (1 + tolerance) + tolerance)) > worst_share:
                     outcome = next(itertools.islice(index, place, None))
                     worst, worst_share = PersonLoss(person, epsilon, loss, data, neighbour, outcome), share
     if not seen:

@@ -87,6 +87,5 @@ def _numbers(compute: Callable[[], Any], people: int) -> Any:
     except Exception:
         fine = False
     if not fine:
-        what = "The sensitivity did not give finite numbers from 0 on, one for all or one per person."
-        raise DataError(what, rule=_HIDDEN)
+        raise DataError("The sensitivity did not give finite numbers from 0, one or one per person.", rule=_HIDDEN)
     return np.minimum(reach, 2 * LARGEST_NUMBER)  # no two answers are farther apart

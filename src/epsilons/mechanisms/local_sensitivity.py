@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
 from epsilons.guarantee import INDIVIDUAL, NANO, to_epsilon
-from epsilons.mechanisms.base import Charges, Mechanism, register
+from epsilons.mechanisms.base import Mechanism, register
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.preferences import Levels
@@ -59,8 +59,6 @@ class LocalSensitivity(Mechanism):
     def options(self, question: Question, levels: Levels) -> dict[str, Any]:
         return {"group_epsilons": [to_epsilon(g) for g in question.groups]} if question.groups else {}
 
-    # How far people could move the answer ----------------------------------------------------------------------------
-
     def reach(self, question: Question, people: People) -> tuple[int, ...]:
         """The largest local sensitivity at each level, in steps of the answer."""
         return self.here(question, people).reach
@@ -71,15 +69,10 @@ class LocalSensitivity(Mechanism):
 
     def rate(self, question: Question, people: People) -> Fraction | None:
         """1/b(D) per step of the answer; None where nobody can move it. Private: it must never leave this room."""
-        grants: Charges = question.groups or people.levels.grants
-        if question.groups:
-            reaches = tuple(self.group_reach(question, people, size) for size in range(1, len(grants) + 1))
-        else:
-            reaches = self.reach(question, people)
-        pairs = zip(grants, reaches, strict=True)
+        by_group = tuple(self.group_reach(question, people, size + 1) for size in range(len(question.groups)))
+        reaches = by_group or self.reach(question, people)
+        pairs = zip(question.groups or people.levels.grants, reaches, strict=True)
         return min((Fraction(g, NANO * reach) for g, reach in pairs if g is not None and reach > 0), default=None)
-
-    # Many draws, and exact distributions ---------------------------------------------------------------------------
 
     def here(self, question: Question, people: People) -> Local:
         """The answer in steps, where single numbers are simulated and listed."""
@@ -178,7 +171,6 @@ class LocalTotal(_LocalSum):
         return sensitivity.group_sum_reach(self._steps(question, people), size)
 
     def _steps(self, question: Question, people: People) -> NDArray[np.int64]:
-        """Everybody's place on the centred grid."""
         return centred_steps(as_numbers(array_people(people).values), cast(Bounded, question.statistic).bounds)
 
 

@@ -241,9 +241,8 @@ class MixedQuantile(Mixed):
                 found.append((None, int(own.cells(rank, rank + 1)[0]) if own.people else statistic.default_cell))
                 continue
             weights = tuple(grant if level == code else 0 for level in range(len(grants)))
-            cost = WeightCost(weights, own.totals, statistic.q)
-            unit = Fraction(1, 2 * NANO * statistic.q.denominator)
-            found.append((SegmentSampler(outward(statistic.points, own, cost), unit), 0))
+            blocks = outward(statistic.points, own, WeightCost(weights, own.totals, statistic.q))
+            found.append((SegmentSampler(blocks, Fraction(1, 2 * NANO * statistic.q.denominator)), 0))
         return found
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -65,10 +65,7 @@ class Thresholded(Weighing):
 
 
 def resolve_threshold(threshold: Any, levels: Levels, best: Callable[[], int] | None = None) -> int:
-    """A threshold in nano-epsilon, from public facts, within the finite preferences; "best" is the largest by itself.
-
-    Where no error can be predicted the largest threshold keeps the noise least.
-    """
+    """A threshold in nano-epsilon, from public facts; the "best" is the largest, of least noise, without `best`."""
     if isinstance(threshold, str) and threshold in THRESHOLDS:
         if threshold == "best" and best is not None:
             return best()
@@ -78,9 +75,7 @@ def resolve_threshold(threshold: Any, levels: Levels, best: Callable[[], int] | 
     if not low <= threshold <= high:
         rule = f"It must lie between the strictest and the most open finite epsilon, {low:g} and {high:g}."
         raise PlanError(f"A threshold of {threshold:g} lies outside the preferences.", rule=rule)
-    nano = to_nano(threshold)
-    assert nano is not None
-    return nano
+    return cast(int, to_nano(threshold))
 
 
 @register

@@ -123,8 +123,6 @@ class SmoothSensitivity(Mechanism):
         pairs = zip(self._chances(question, levels), levels.sizes, strict=True)
         return float(Fraction(sum(c * n for c, n in pairs), ALWAYS * levels.size))
 
-    # Draws -------------------------------------------------------------------------------------------------------
-
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
         statistic = _order(question)
         if self.inside == "sample":
@@ -170,8 +168,6 @@ class SmoothSensitivity(Mechanism):
     def _chances(self, question: Question, levels: Levels) -> tuple[int, ...]:
         return Coins(levels.grants, self.epsilon(question, levels)).chances
 
-    # Exact distributions, for small inputs -----------------------------------------------------------------------
-
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         """On the whole grid; inside a sample a mixture over every sample that can be drawn: 2^n of them."""
         statistic = _order(question)
@@ -191,13 +187,10 @@ class SmoothSensitivity(Mechanism):
         return {"scale": self.scale, "gamma": self.gamma, "inside": self.inside, **at}
 
     def explain(self, question: Question, levels: Levels) -> str:
-        t = to_epsilon(self.epsilon(question, levels))
-        who = {
-            "minimum": f"everyone at {t:.4g}",
-            "threshold": f"only people who granted at least {t:.4g}, at {t:.4g}",
-            "sample": f"a random sample at {t:.4g}",
-        }[self.inside]
-        return f"{self.gist}, {who}"
+        t = f"{to_epsilon(self.epsilon(question, levels)):.4g}"
+        kept = f"only people who granted at least {t}"
+        who = {"minimum": "everyone", "threshold": f"{kept},", "sample": "a random sample"}[self.inside]
+        return f"{self.gist}, {who} at {t}"
 
 
 def _order(question: Question) -> Order:
