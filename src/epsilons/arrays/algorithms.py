@@ -183,9 +183,6 @@ def _leak_warnings() -> tuple[type[Warning], ...]:
     return (leak,) if isinstance(leak, type) else ()
 
 
-# Looking at what was given -------------------------------------------------------------------------------------------
-
-
 def _origin(given: Any) -> tuple[str, str]:
     """(the package that something comes from, its name), without importing it."""
     given = given.func if isinstance(given, functools.partial) else given

@@ -61,8 +61,13 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
         raise PlanError("There is nothing to plan.", rule="Everyone is public (or nobody is there): answers are exact.")
 
     def ask_row(row: PlanRow, mechanism: str, data: Sequence[Any], named: Mapping[str, Any]) -> Release:
-        """The row as it was shown, with the values of the people it was planned for."""
-        values, own = _values(entry, _read_data(entry, data, named), call.own)
+        """The row as it was shown, with the values of the people it was planned for, or a model's X and y."""
+        wanted = ("X", "y") if entry.model else ("values",)
+        hint = f"plan.ask({', '.join(wanted)})"
+        found = take_places("plan.ask", wanted, wanted, data, named, hint)
+        for name in (name for name in found if name not in wanted):
+            raise PlanError(("plan.ask takes no ", Argument(name), "."), rule="It asks what was planned.", suggest=hint)
+        values, own = _values(entry, found, call.own)
         asked = _question(entry, own, options, groups)
         one, other = asked.statistic, question.statistic
         # A model of more features than were planned would err more than the plan says.
@@ -98,26 +103,12 @@ def _answer(question: Question, values: Any, roster: Roster, options: AskOptions
     return make_release(chosen, question, people, source, why, account=account)
 
 
-# Data and epsilons --------------------------------------------------------------------------------------------------
-
-
 def _values(entry: Entry, data: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
     """(values or rows, the statistic's arguments): a model's features are called as the columns of a frame."""
     if not entry.model:
         return data["values"], own
     rows = Rows.pair(data["X"], data["y"])
     return rows, {**own, "features": feature_names(data["X"], own["features"], rows.features.shape[1])}
-
-
-def _read_data(entry: Entry, data: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """What a plan is asked with: the values, or a model's X and y; all else was planned."""
-    wanted = ("X", "y") if entry.model else ("values",)
-    hint = f"plan.ask({', '.join(wanted)})"
-    found = take_places("plan.ask", wanted, wanted, data, named, hint)
-    for name in found:
-        if name not in wanted:
-            raise PlanError(("plan.ask takes no ", Argument(name), "."), rule="It asks what was planned.", suggest=hint)
-    return found
 
 
 def _question(entry: Entry, own: Mapping[str, Any], options: AskOptions, groups: tuple[int, ...]) -> Question:

@@ -115,9 +115,6 @@ class Sampling:
         return [ALWAYS if g is None or g >= least else keep_chance(g // parts, t) for g in levels.grants]
 
 
-# Who owns what -------------------------------------------------------------------------------------------------------
-
-
 def _people(data: Any, epsilons: Any, person: Any) -> tuple[NDArray[np.int64] | None, Roster]:
     """(the place of each row's owner on the roster, the roster); None where row i is person i."""
     length, owners = _length(data), None
@@ -171,9 +168,6 @@ def _cap(owners: NDArray[np.int64], kept: NDArray[np.bool_], rows: int, entropy:
     chosen = np.zeros(len(owners), bool)
     chosen[order] = (np.arange(len(owners)) - first < rows) & kept[sorted_owners]
     return chosen
-
-
-# Data of any kind ----------------------------------------------------------------------------------------------------
 
 
 def _length(data: Any) -> int:
