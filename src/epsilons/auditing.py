@@ -30,7 +30,8 @@ from epsilons.statistics.base import Floats
 ABSENT = float("nan")  # a person whose records were replaced by nothing
 
 Dataset = tuple[float, ...]
-Distribution = Callable[[Floats], tuple[Sequence[Hashable] | NDArray[Any], ArrayLike]]
+Outcomes = Sequence[Hashable] | NDArray[Any]
+Distribution = Callable[[Floats], tuple[Outcomes, ArrayLike]]
 Draw = Callable[[int], NDArray[Any]]
 
 
@@ -150,9 +151,7 @@ def enumerate_losses(
     return Verdict(worst, pairs, holds=worst_share <= 1)
 
 
-def _log_probabilities(
-    outcomes: Sequence[Hashable] | NDArray[Any], given: ArrayLike, index: dict[Hashable, int], log: bool
-) -> Floats:
+def _log_probabilities(outcomes: Outcomes, given: ArrayLike, index: dict[Hashable, int], log: bool) -> Floats:
     """Log-probabilities by the outcome's place in `index`, which grows by the outcomes not seen before."""
     listed = outcomes.tolist() if isinstance(outcomes, np.ndarray) else list(outcomes)
     logs = np.asarray(given, dtype=np.float64)
@@ -308,12 +307,11 @@ def _promise(likely: NDArray[np.int64], unlikely: NDArray[np.int64], n: int, z: 
     Approximate is enough here: it only chooses the event that is then tested exactly.
     """
 
-    def log_end(k: NDArray[np.int64], sign: int) -> Any:
+    def log_end(k: NDArray[np.int64], sign: int) -> Floats:
         spread = z * np.sqrt(k * ((n - k) / n) + z * z / 4)
-        return np.log(np.maximum((k + z * z / 2 + sign * spread) / (n + z * z), 1e-300))
+        return np.asarray(np.log(np.maximum((k + z * z / 2 + sign * spread) / (n + z * z), 1e-300)))
 
-    promise: Floats = log_end(likely, -1) - log_end(unlikely, +1)
-    return promise
+    return log_end(likely, -1) - log_end(unlikely, +1)
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float, side: Literal["lower", "upper"]) -> float:

@@ -86,8 +86,8 @@ def run_algorithm(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
             "That would leak it.",
         )
         raise PlanError(what, rule=rule, suggest="give it all its bounds")
-    rule, hint = "What it raised is not shown: it may be data.", "run it by itself on made-up data of the same kind"
-    raise DataError("The algorithm failed.", rule=rule, suggest=hint)
+    rule = "What it raised is not shown: it may be data."
+    raise DataError("The algorithm failed.", rule=rule, suggest="run it by itself on made-up data of the same kind")
 
 
 class _RefusalError(PlanError):

@@ -34,8 +34,8 @@ def make_function(entry: Entry) -> Callable[..., Release]:
         call = read_call(entry, ARRAYS, given, named)
         groups, granted = _groups(call.options, call.data["epsilons"])
         values, own = _values(entry, call.data, call.own)
-        question = _question(entry, own, call.options, groups)
-        return _answer(question, values, aligned_roster(granted, values), call.options)
+        asked = _question(entry, own, call.options, groups)
+        return _answer(asked, values, aligned_roster(granted, values), call.options)
 
     name_statistic(entry, ARRAYS, ask, "", Release)
     return ask

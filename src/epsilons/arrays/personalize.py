@@ -67,8 +67,7 @@ def personalize(
     owners, roster = _people(data, epsilons, person)
     levels = roster.levels
     if levels.all_public:
-        hint = "run the algorithm on the data itself"
-        raise PlanError("Everyone is public.", rule="There is nothing to protect.", suggest=hint)
+        raise PlanError("Everyone is public.", rule="There is nothing to protect.", suggest="run it on the data itself")
     sampling = Sampling.plan(recipe, levels, threshold, neighbors, rows)
     kept = keep_people(source, roster.codes, sampling.chances(levels))
     chosen = kept if owners is None else _cap(owners, kept, rows, source)

@@ -182,8 +182,7 @@ class Weighing(Mechanism):
         return question.statistic.draw(question, weighting_of(self, question, people.levels), people, entropy)
 
     def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
-        weighting = weighting_of(self, question, people.levels)
-        return question.statistic.simulate(question, weighting, people, entropy, size)
+        return question.statistic.simulate(question, weighting_of(self, question, people.levels), people, entropy, size)
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         return question.statistic.distribution(question, weighting_of(self, question, people.levels), people)

@@ -217,8 +217,7 @@ class LocalOrder(LocalSensitivity):
 
     def outcomes(self, question: Question, steps: Floats, step: Fraction) -> Floats:
         points = cast(Order, question.statistic).outcomes()
-        answers: Floats = points[0] + (points[1] - points[0]) * np.clip(steps * float(step), 0, len(points) - 1)
-        return answers
+        return np.asarray(points[0] + (points[1] - points[0]) * np.clip(steps * float(step), 0, len(points) - 1))
 
 
 @register

@@ -46,8 +46,7 @@ class Mixed(Mechanism):
         """The weight of each level's answer; they sum to one. Post-processing: floats do no harm."""
         sampling = self.spread(question) / np.array(levels.sizes, float)
         precision = 1 / (sampling + 2 * self.mean_scales(question, levels) ** 2)
-        shares: Floats = precision / precision.sum()
-        return shares
+        return np.asarray(precision / precision.sum())
 
     @abstractmethod
     def spread(self, question: Question) -> float:
@@ -169,8 +168,7 @@ class MixedMean(Mixed):
         return statistic.coin_origin + np.array(means)
 
     def mix(self, question: Question, levels: Levels, answers: Floats) -> Floats:
-        mixed: Floats = self._total(question, levels) * (self.shares(question, levels) @ answers)
-        return mixed
+        return np.asarray(self._total(question, levels) * (self.shares(question, levels) @ answers))
 
     def details(self, question: Question, levels: Levels, answers: Floats, value: float) -> dict[str, Any]:
         """The levels' own noisy answers, and what they say about preferences and values: no extra charge."""
@@ -184,8 +182,7 @@ class MixedMean(Mixed):
         statistic, levels = cast(Additive, question.statistic), people.levels
         reach, private = statistic.parts[0].reach["absent"], zip(levels.finite, levels.sizes, strict=False)
         axes = [Axis(reach, size, self._inverse(question, grant)) for grant, size in private]  # public people come last
-        sums = people.tally(statistic)[0][: len(axes), 0]
-        return product_distribution(axes, [(1.0, [int(one) for one in sums])])
+        return product_distribution(axes, [(1.0, people.tally(statistic)[0][: len(axes), 0].tolist())])
 
 
 @register

@@ -38,7 +38,6 @@ _ROOM = Fraction(1, 256)
 class Calibration:
     """Noise S_beta/alpha * Z, where Z has a density proportional to 1/(1 + |z|^gamma)."""
 
-    gamma: Fraction
     alpha: Fraction
     beta: Fraction
 
@@ -51,18 +50,17 @@ def calibrate(scale: str, gamma: int, nano: int) -> Calibration:
     1/beta and the noise grows like 1/alpha, but beta has enough at 0.7. "paper": Soria-Comas et al. 2017, section
     6.1.4: noise 4 gamma/epsilon S_beta Z; beta = epsilon/gamma, not epsilon.
     """
-    power, epsilon = Fraction(gamma), Fraction(nano, NANO)
+    epsilon = Fraction(nano, NANO)
     if scale == "paper":
-        return Calibration(power, epsilon / (4 * gamma), epsilon / gamma)
-    slope, stretch = steepest_slope(power), steepest_stretch(power)
+        return Calibration(epsilon / (4 * gamma), epsilon / gamma)
+    slope, stretch = steepest_slope(Fraction(gamma)), steepest_stretch(Fraction(gamma))
     beta = min(epsilon / (2 * stretch), _ENOUGH_BETA)
-    return Calibration(power, (epsilon - stretch * (beta + _ROUNDING)) / (slope * (1 + RELATIVE_ERROR)), beta)
+    return Calibration((epsilon - stretch * (beta + _ROUNDING)) / (slope * (1 + RELATIVE_ERROR)), beta)
 
 
 def paper_loss(gamma: int) -> Fraction:
     """No less than the loss of the "paper" calibration that can be proved, as a fraction of epsilon."""
-    power = Fraction(gamma)
-    return steepest_slope(power) / (4 * gamma) + steepest_stretch(power) / gamma
+    return steepest_slope(Fraction(gamma)) / (4 * gamma) + steepest_stretch(Fraction(gamma)) / gamma
 
 
 @register
