@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections.abc
 import inspect
 import sys
+import textwrap
 import types
 import typing
 from collections.abc import Iterable, Iterator
@@ -120,8 +121,13 @@ def own_arguments(front: str) -> Iterator[Parameter]:
 
 def alias(name: str, names: Iterable[str]) -> str:
     """The names of mechanisms or statistics, for editors to offer; others may be registered since."""
-    listed = "\n".join(f"        {quoted(one)}," for one in names)
-    return f"{name} = (\n    Literal[\n{listed}\n    ]\n    | str\n)\n"
+    listed = "\n    | ".join([*(f"Literal[{line}]" for line in fill_lines(names)), "str"])
+    return f"{name} = (\n    {listed}\n)\n"
+
+
+def fill_lines(names: Iterable[str]) -> list[str]:
+    """Quoted names with commas, as many to a line as fit."""
+    return [line.rstrip(",") for line in textwrap.wrap(", ".join(map(quoted, names)), 100, break_on_hyphens=False)]
 
 
 def function_stubs() -> str:
@@ -131,7 +137,7 @@ def function_stubs() -> str:
     own = [option for option in known.values() if option.name not in elsewhere]
     planned = (PLAN_ERROR, PLAN_PEOPLE, *own_arguments(ARRAYS))
     names, _ = typing.get_args(_MECHANISM)
-    exported = "".join(f"    {quoted(name)},\n" for name in functions.__all__)
+    exported = "\n__all__ += ".join(f"[{line}]" for line in fill_lines(functions.__all__))
     return "".join(
         (
             _HEAD.format(about="The functions on arrays."),
@@ -142,7 +148,7 @@ def function_stubs() -> str:
             typed_dict("SharedOptions", "TypedDict", "Options of every question, with their defaults.", shared),
             typed_dict("Options", "SharedOptions", "Options of questions on arrays.", own),
             typed_dict("PlanOptions", "Options", "Plans take what their statistic takes.", planned),
-            f"__all__ = [\n{exported}]\n\n",
+            f"__all__ = {exported}\n\n",
             *(stub(name, inspect.signature(getattr(functions, name)), known, "Options") for name in CATALOGUE),
             stub("plan", inspect.signature(functions.plan), {*known, "error", "people"}, "PlanOptions"),
         )

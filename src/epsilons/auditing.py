@@ -22,30 +22,25 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from epsilons.arguments.checks import check_confidence, check_name, check_whole
+from epsilons.arguments.checks import check_confidence, check_name, check_whole, refuse
 from epsilons.errors import Argument, DataError, PlanError, PreferenceError
 from epsilons.guarantee import NEIGHBORS
 from epsilons.statistics.base import Floats
 
-__all__ = [
-    "ABSENT",
-    "LossBound",
-    "PersonLoss",
-    "Verdict",
-    "all_datasets",
-    "bound_loss",
-    "clopper_pearson",
-    "enumerate_losses",
-]
-
 ABSENT = float("nan")  # a person whose records were replaced by nothing
 
 Dataset = tuple[float, ...]
-Distribution = Callable[[Floats], tuple[Sequence[Hashable] | NDArray[Any], ArrayLike]]
+Outcomes = Sequence[Hashable] | NDArray[Any]
+Distribution = Callable[[Floats], tuple[Outcomes, ArrayLike]]
 Draw = Callable[[int], NDArray[Any]]
 
 
 # Exact: every outcome of every neighbour ----------------------------------------------------------------------------
+
+
+def _divide(loss: float, allowed: float) -> float:
+    """How many times what is allowed was lost; nothing is never too much."""
+    return 0.0 if loss == 0 else loss / allowed if allowed > 0 else math.inf
 
 
 @dataclass(frozen=True)
@@ -61,9 +56,7 @@ class PersonLoss:
 
     @property
     def ratio(self) -> float:
-        if self.loss == 0:
-            return 0.0
-        return self.loss / self.epsilon if self.epsilon > 0 else math.inf
+        return _divide(self.loss, self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -78,10 +71,8 @@ class Verdict:
         if self.worst is None:
             return "nothing was checked: no person with a finite epsilon has a neighbour here"
         worst, verdict = self.worst, "holds" if self.holds else "REFUTED"
-        one, other = (
-            ", ".join("absent" if math.isnan(value) else f"{value:g}" for value in data)
-            for data in (worst.data, worst.neighbour)
-        )
+        shown = [["absent" if math.isnan(x) else f"{x:g}" for x in data] for data in (worst.data, worst.neighbour)]
+        one, other = map(", ".join, shown)
         return (
             f"{verdict} on {self.pairs} pairs: person {worst.person} loses {worst.loss:.6g} "
             f"of epsilon {worst.epsilon:.6g} ({worst.ratio:.4g} times)\n"
@@ -146,27 +137,21 @@ def enumerate_losses(
         for person, epsilon in enumerate(epsilons):
             if math.isinf(epsilon):
                 continue
-            allowed = epsilon * (1 + tolerance) + tolerance
             for value in substitutes:
                 if value == data[person] or (math.isnan(value) and math.isnan(data[person])):
                     continue
-                neighbour = (*data[:person], value, *data[person + 1 :])
+                neighbour, pairs = (*data[:person], value, *data[person + 1 :]), pairs + 1
                 loss, place = _largest_loss(law(data), law(neighbour))
-                pairs += 1
                 # Ranked by the share of what is allowed, so that the worst pair alone decides for all.
-                share = loss / allowed if allowed > 0 else (math.inf if loss > 0 else 0.0)
-                if share > worst_share:
+                if (share := _divide(loss, epsilon * (1 + tolerance) + tolerance)) > worst_share:
                     outcome = next(itertools.islice(index, place, None))
-                    worst = PersonLoss(person, epsilon, loss, data, neighbour, outcome)
-                    worst_share = share
+                    worst, worst_share = PersonLoss(person, epsilon, loss, data, neighbour, outcome), share
     if not seen:
         raise DataError("There are no datasets.", rule="An iterator serves only once.", suggest="pass a fresh one")
     return Verdict(worst, pairs, holds=worst_share <= 1)
 
 
-def _log_probabilities(
-    outcomes: Sequence[Hashable] | NDArray[Any], given: ArrayLike, index: dict[Hashable, int], log: bool
-) -> Floats:
+def _log_probabilities(outcomes: Outcomes, given: ArrayLike, index: dict[Hashable, int], log: bool) -> Floats:
     """Log-probabilities by the outcome's place in `index`, which grows by the outcomes not seen before."""
     listed = outcomes.tolist() if isinstance(outcomes, np.ndarray) else list(outcomes)
     logs = np.asarray(given, dtype=np.float64)
@@ -174,8 +159,7 @@ def _log_probabilities(
         raise DataError(f"{len(listed)} outcomes need one probability each, not shape {logs.shape}.")
     if not log:
         if np.any(logs < 0):
-            hint = (Argument("log", True), " if these are logarithms")
-            raise DataError("A probability is negative.", suggest=hint)
+            raise DataError("A probability is negative.", suggest=(Argument("log", True), " if these are logarithms"))
         with np.errstate(divide="ignore"):
             logs = np.log(logs)
     # Mass that is not listed is mass that is not audited: a window cut short must not pass for the whole law.
@@ -192,9 +176,7 @@ def _largest_loss(one: Floats, other: Floats) -> tuple[float, int]:
     """Largest |ln P/Q| over the union of outcomes, and where; 0 where both are impossible."""
     size = max(len(one), len(other))
     p, q = (np.pad(logs, (0, size - len(logs)), constant_values=-np.inf) for logs in (one, other))
-    loss = np.zeros(size)
-    np.subtract(p, q, out=loss, where=p != q)
-    np.abs(loss, out=loss)
+    loss = np.abs(np.subtract(p, q, out=np.zeros(size), where=p != q))
     place = int(loss.argmax())
     return float(loss[place]), place
 
@@ -215,8 +197,8 @@ class LossBound:
         return self.lower > epsilon
 
     def __str__(self) -> str:
-        certainty = f"{self.confidence:.6g} confidence, {self.draws} draws of each"
-        return f"the loss is at least {self.lower:.6g} ({certainty}): {self.event}"
+        sure = f"({self.confidence:.6g} confidence, {self.draws} draws of each)"
+        return f"the loss is at least {self.lower:.6g} {sure}: {self.event}"
 
 
 def bound_loss(
@@ -237,24 +219,18 @@ def bound_loss(
     draws, bins = _check_number("draws", draws, 2), _check_number("bins", bins, 1)
     check_confidence(confidence)
     one, other = _outcomes(draw_one, draws), _outcomes(draw_other, draws)
-    half = draws // 2
-    each = 1 - (1 - confidence) / 2
+    half, each = draws // 2, 1 - (1 - confidence) / 2
     event, forward = _choose_event(one[:half], other[:half], bins, NormalDist().inv_cdf(each))
-    trials = draws - half
-    likely, unlikely = (one, other) if forward else (other, one)
-    p = clopper_pearson(int(event.holds(likely[half:]).sum()), trials, each, "lower")
-    q = clopper_pearson(int(event.holds(unlikely[half:]).sum()), trials, each, "upper")
+    likely, unlikely = (one[half:], other[half:]) if forward else (other[half:], one[half:])
+    p = clopper_pearson(int(event.holds(likely).sum()), draws - half, each, "lower")
+    q = clopper_pearson(int(event.holds(unlikely).sum()), draws - half, each, "upper")
     lower = max(0.0, math.log(p / q)) if p > 0 else 0.0
     return LossBound(lower, f"{event}, likelier by draw_{'one' if forward else 'other'}", draws, confidence)
 
 
 def _check_number(name: str, number: int, least: int, most: int | None = None) -> int:
-    try:
-        return check_whole(number, least, most)
-    except TypeError:
-        upto = "" if most is None else f" to {most}"
-        rule = f"A whole number from {least}{upto}."
-        raise PlanError((Argument(name, number), " is not allowed."), rule=rule) from None
+    rule = f"A whole number from {least}{'' if most is None else f' to {most}'}."
+    return check_whole(number, least, most, refuse(name, number, rule, Argument(name, least)))
 
 
 def _outcomes(draw: Draw, draws: int) -> NDArray[Any]:
@@ -291,8 +267,7 @@ class _Interval:
 
 def _choose_event(one: NDArray[Any], other: NDArray[Any], bins: int, z: float) -> tuple[_Interval, bool]:
     """The interval and the direction (True: likelier under `one`) that promise the largest lower bound."""
-    one, other = np.sort(one), np.sort(other)
-    n = len(one)
+    one, other, n = np.sort(one), np.sort(other), len(one)
     cuts = _cuts(one, other, bins, z)
     edges: list[Edge] = [None, *((cut, after) for cut in cuts for after in (False, True)), None]
 
@@ -332,12 +307,11 @@ def _promise(likely: NDArray[np.int64], unlikely: NDArray[np.int64], n: int, z: 
     Approximate is enough here: it only chooses the event that is then tested exactly.
     """
 
-    def log_end(k: NDArray[np.int64], sign: int) -> Any:
+    def log_end(k: NDArray[np.int64], sign: int) -> Floats:
         spread = z * np.sqrt(k * ((n - k) / n) + z * z / 4)
-        return np.log(np.maximum((k + z * z / 2 + sign * spread) / (n + z * z), 1e-300))
+        return np.asarray(np.log(np.maximum((k + z * z / 2 + sign * spread) / (n + z * z), 1e-300)))
 
-    promise: Floats = log_end(likely, -1) - log_end(unlikely, +1)
-    return promise
+    return log_end(likely, -1) - log_end(unlikely, +1)
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float, side: Literal["lower", "upper"]) -> float:
@@ -355,10 +329,8 @@ def clopper_pearson(successes: int, trials: int, confidence: float, side: Litera
     successes = _check_number("successes", successes, 0, trials)
     check_confidence(confidence)
     check_name("side", side, ("lower", "upper"))
-    if side == "lower" and successes == 0:
-        return 0.0
-    if side == "upper" and successes == trials:
-        return 1.0
+    if successes == (0 if side == "lower" else trials):
+        return 0.0 if side == "lower" else 1.0
     from flint import arb, ctx
 
     with ctx.workprec(64):
@@ -374,8 +346,5 @@ def clopper_pearson(successes: int, trials: int, confidence: float, side: Litera
         outside, inside = (0.0, 1.0) if side == "lower" else (1.0, 0.0)
         while abs(outside - inside) > 2.0**-40 * outside:  # stopping early is safe, `outside` is proven
             middle = (outside + inside) / 2
-            if excluded(middle):
-                outside = middle
-            else:
-                inside = middle
+            outside, inside = (middle, inside) if excluded(middle) else (outside, middle)
     return outside

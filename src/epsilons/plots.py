@@ -1,7 +1,4 @@
-"""Pictures, and the colour of each mechanism in all of them.
-
-With the demo and the papers' figures the only room that imports matplotlib.
-"""
+"""Pictures, and the colour of each mechanism in all of them; only the demo and papers import matplotlib besides."""
 
 from __future__ import annotations
 
@@ -21,6 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from epsilons.ledger import Cohort, Past
+
+Floats = NDArray[np.float64]
+Outline = Sequence[tuple[float, float]]
 
 #: Chosen to be told apart with each kind of colour blindness (Machado, Oliveira and Fernandes 2009) and against each
 #: other's lightness, on white and on a dark page. Lines have dashes as well: so many hues are never enough.
@@ -75,13 +75,9 @@ def plot_plan(
     for name, errors in sorted(curves.items()):
         finite = [(s, e) for s, e in zip(shares, errors, strict=True) if math.isfinite(e) and e > 0]
         if finite:
-            x, y = zip(*finite, strict=True)
-            chosen = name == best
-            label = f"{name} (best)" if chosen else name
-            axes.plot(x, y, **pick_line(name), label=label, linewidth=3 if chosen else 1.6)
-    axes.set_yscale("log")
-    axes.set_xlabel("share of each person's budget that is spent")
-    axes.set_ylabel("predicted error (RMSE)")
+            label, width = (f"{name} (best)", 3.0) if name == best else (name, 1.6)
+            axes.plot(*zip(*finite, strict=True), **pick_line(name), label=label, linewidth=width)
+    axes.set(yscale="log", ylabel="predicted error (RMSE)", xlabel="share of each person's budget that is spent")
     axes.set_title(f"What an answer costs: {title}")
     axes.grid(alpha=0.3, which="both")
     axes.legend(frameon=False)
@@ -98,7 +94,7 @@ def plot_spending(history: Sequence[Past], cohorts: Sequence[Cohort] = (), axes:
     counted = [past for past in history if past.state != "refunded"]
     levels = sorted({granted for past in counted for granted in past.charges})
     numbers = [0, *(past.number for past in counted)]
-    lines = _spent(counted, {cohort.id: cohort for cohort in cohorts})
+    lines = _spent(counted, cohorts)
     for place, granted in enumerate(levels):
         shown = [100 * min(nano, granted) / granted for nano in lines[granted]]
         # Levels often spend in step; lines of falling width stay visible under each other.
@@ -107,26 +103,22 @@ def plot_spending(history: Sequence[Past], cohorts: Sequence[Cohort] = (), axes:
     marked = next((past.not_dp_since for past in counted if past.not_dp_since is not None), None)
     if marked is not None:
         axes.axvline(marked, color="black", linestyle=":", label=f"not DP since release {marked}")
-    axes.set_ylim(0, 105)
-    axes.set_xlim(0, max(numbers) + 1)
-    axes.locator_params(axis="x", integer=True)
-    axes.set_xlabel("release")
-    axes.set_ylabel("spent of the grant, in percent")
+    axes.set(xlim=(0, max(numbers) + 1), xlabel="release", ylim=(0, 105), ylabel="spent of the grant, in percent")
     axes.set_title("Spending at each level")
+    axes.locator_params(axis="x", integer=True)
     axes.grid(alpha=0.3)
     if levels:
         axes.legend(frameon=False)
     return axes
 
 
-def _spent(counted: Sequence[Past], cohorts: Mapping[int, Cohort]) -> dict[int, list[float]]:
+def _spent(counted: Sequence[Past], cohorts: Sequence[Cohort]) -> dict[int, list[float]]:
     """{grant: what those who paid most had spent, before the first release and after each}; NaN: no people yet."""
     grants = {which: granted for past in counted for which, granted in past.grants.items()}
-    paid = {which: sum(past.cohorts.get(which, 0) for past in counted) for which in grants}
-    total = {
-        which: cohorts[which].spent + cohorts[which].reserved - nano if which in cohorts else 0
-        for which, nano in paid.items()
-    }
+    total = dict.fromkeys(grants, 0)
+    for cohort in (one for one in cohorts if one.id in grants):
+        paid = sum(past.cohorts.get(cohort.id, 0) for past in counted)
+        total[cohort.id] = cohort.spent + cohort.reserved - paid
     there = {which for which, before in total.items() if not before}
     lines: dict[int, list[float]] = {granted: [] for granted in grants.values()}
     for charges in ({}, *(past.cohorts for past in counted)):
@@ -139,23 +131,17 @@ def _spent(counted: Sequence[Past], cohorts: Mapping[int, Cohort]) -> dict[int, 
 
 
 def plot_leakage(
-    epsilons: NDArray[np.float64],
-    curves: Mapping[str, NDArray[np.float64]],
-    claims: Sequence[float],
-    axes: Axes | None = None,
+    epsilons: Floats, curves: Mapping[str, Floats], claims: Sequence[float], axes: Axes | None = None
 ) -> Axes:
     """Delta against epsilon, one curve per view, and the paper's claim as an upright line."""
     axes = new_axes() if axes is None else axes
     for place, (view, deltas) in enumerate(curves.items()):
-        # Curves may coincide; dashes show the one below.
-        dashes = "--" if place % 2 == 0 and place else "-"
+        dashes = "--" if place % 2 == 0 and place else "-"  # curves may coincide; dashes show the one below
         axes.plot(epsilons, np.where(deltas > 0, deltas, math.nan), linewidth=2, linestyle=dashes, label=view)
     for claim in claims:
         axes.axvline(claim, color="black", linestyle=":", label=f"the paper's claim: epsilon {claim:.3g}, delta 0")
-    axes.set_yscale("log")
+    axes.set(yscale="log", xlabel="epsilon", ylabel="delta: how likely more than epsilon is lost")
     axes.set_ylim(bottom=max(1e-18, axes.get_ylim()[0]), top=1.5)
-    axes.set_xlabel("epsilon")
-    axes.set_ylabel("delta: how likely more than epsilon is lost")
     axes.set_title("What each view gives away")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize="small")
@@ -163,11 +149,7 @@ def plot_leakage(
 
 
 def plot_map(
-    outlines: Sequence[Sequence[tuple[float, float]]],
-    values: Sequence[float] | NDArray[np.float64],
-    unit: str,
-    title: str = "",
-    axes: Axes | None = None,
+    outlines: Sequence[Outline], values: Sequence[float] | Floats, unit: str, title: str = "", axes: Axes | None = None
 ) -> Axes:
     """Cells of a map, given by their corners as (latitude, longitude), coloured by their values."""
     axes = new_axes(7.0, 6.0) if axes is None else axes
@@ -182,10 +164,7 @@ def plot_map(
     axes.set_aspect(1 / max(0.05, math.cos(math.radians(middle))))
     axes.ticklabel_format(useOffset=False)
     axes.locator_params(axis="x", nbins=5)
-    axes.set_xlabel("longitude")
-    axes.set_ylabel("latitude")
-    axes.set_title(title)
-    figure = axes.get_figure()
-    if figure is not None:
+    axes.set(xlabel="longitude", ylabel="latitude", title=title)
+    if (figure := axes.get_figure()) is not None:
         figure.colorbar(cells, ax=axes, label=unit)
     return axes

@@ -51,7 +51,7 @@ def test_thresholds_by_rule() -> None:
 
     assert at() == at(threshold="max") == 0.6
     assert at(threshold="mean") == 0.4
-    for wrong, message in (("best", "best"), (7, "outside"), ("most", "Unknown"), (math.nan, "outside")):
+    for wrong, message in (("best", "best"), (7, "outside"), ("most", "not allowed"), (math.nan, "outside")):
         with pytest.raises(eps.PlanError, match=message):
             at(threshold=wrong)
 

@@ -19,9 +19,6 @@ from typing import Any
 from epsilons.arguments.checks import check_name
 from epsilons.errors import Argument, DataError, PlanError
 
-#: What an algorithm may be private under; "replace" alone is refused.
-CLAIMS = ("absent", "replace", "both")
-
 _CALL = "lambda data, epsilon: ..."
 #: Those of diffprivlib that add noise to counts to which a record adds at most 1, whatever the number of records.
 _COUNTING = {"histogram", "histogram2d", "histogramdd", "count_nonzero"}
@@ -47,13 +44,12 @@ class Algorithm:
 def read_algorithm(given: Any, private_under: str | None, rows: int, neighbors: str) -> Algorithm:
     """What was given, as an algorithm; refused if nobody says that it is private when records come and go."""
     if private_under is not None:
-        check_name("private_under", private_under, CLAIMS)
+        check_name("private_under", private_under, ("absent", "replace", "both"))
     if private_under == "replace":
-        raise PlanError(
-            "An algorithm that is private only when a record is replaced cannot be personalized.",
-            rule="It may show how many records it was given, and then the sample's coins hide nobody.",
-            suggest=(Argument("private_under", "absent"), " if it is private when a record is added or removed"),
-        )
+        what = "An algorithm that is private only when a record is replaced cannot be personalized."
+        rule = "It may show how many records it was given, and then the sample's coins hide nobody."
+        hint = (Argument("private_under", "absent"), " if it is private when a record is added or removed")
+        raise PlanError(what, rule=rule, suggest=hint)
     package, name = _origin(given)
     if package == "opendp" and hasattr(given, "map"):
         loss = measured_loss(given, rows, neighbors)
@@ -61,11 +57,8 @@ def read_algorithm(given: Any, private_under: str | None, rows: int, neighbors: 
     if package == "diffprivlib":
         return _diffprivlib(given, name, private_under)
     if not callable(given):
-        raise PlanError(
-            "This is not an algorithm.",
-            rule="A function of data and epsilon, an OpenDP measurement, or a model or tool of diffprivlib.",
-            suggest=_CALL,
-        )
+        rule = "A function of data and epsilon, an OpenDP measurement, or a model or tool of diffprivlib."
+        raise PlanError("This is not an algorithm.", rule=rule, suggest=_CALL)
     places, by_name = _parameters(given)
     if places == 1 and not by_name:
         return _opendp(name, _maker(given, rows, neighbors), neighbors)
@@ -88,16 +81,13 @@ def run_algorithm(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
     except (Exception, SystemExit, GeneratorExit) as error:
         leaks = isinstance(error, _leak_warnings())
     if leaks:
-        raise PlanError(
+        what, rule = (
             "The algorithm says of itself that it would read public facts from the data.",
-            rule="Bounds are public facts; reading them from the data would leak it.",
-            suggest="give it all its bounds",
+            "That would leak it.",
         )
-    raise DataError(
-        "The algorithm failed.",
-        rule="What it raised is not shown: it may be data.",
-        suggest="run it by itself on made-up data of the same kind",
-    )
+        raise PlanError(what, rule=rule, suggest="give it all its bounds")
+    rule = "What it raised is not shown: it may be data."
+    raise DataError("The algorithm failed.", rule=rule, suggest="run it by itself on made-up data of the same kind")
 
 
 class _RefusalError(PlanError):
@@ -124,11 +114,9 @@ def _maker(make: Callable[[float], Any], rows: int, neighbors: str) -> Callable[
                 raise _RefusalError("A function of epsilon alone must make an OpenDP measurement.", suggest=_CALL)
             if measured_loss(measurement, rows, neighbors) <= Fraction(repr(epsilon)):
                 return measurement(_vector(measurement, sample))
-        raise _RefusalError(
-            f"The measurement costs more than the epsilon of {epsilon:.6g} it was made for.",
-            rule="Its map must stay within the threshold, over all rows of a person.",
-            suggest="dp.binary_search_chain finds a scale that does",
-        )
+        what = f"The measurement costs more than the epsilon of {epsilon:.6g} it was made for."
+        rule = "Its map must stay within the threshold, over all rows of a person."
+        raise _RefusalError(what, rule=rule, suggest="dp.binary_search_chain finds a scale that does")
 
     return run
 
@@ -149,11 +137,11 @@ def measured_loss(measurement: Any, rows: int, neighbors: str) -> Fraction:
         what, rule = f"The measurement is private in the sense of {measure}.", "Personalized privacy here has no delta."
         raise _RefusalError(what, rule=rule, suggest="dp.max_divergence()")
     if "size=" in str(measurement.input_domain):
-        raise _RefusalError(
+        what, rule = (
             "The measurement's domain fixes how many records there are.",
-            rule="A sample has as many as its coins leave, and their number is private.",
-            suggest="a domain without size",
+            "Their number in a sample is private.",
         )
+        raise _RefusalError(what, rule=rule, suggest="a domain without size")
     try:
         return Fraction(float(measurement.map(rows if neighbors == "absent" else 2 * rows)))
     except Exception:  # OpenDP's own errors, and a loss without end
@@ -168,11 +156,9 @@ def _diffprivlib(given: Any, tool: str, private_under: str | None) -> Algorithm:
     name = f"diffprivlib {tool}"
     under = private_under or ("absent" if tool in _COUNTING else None)
     if under is None:
-        raise PlanError(
-            f"{name!r} is not known to be private when a record is added or removed.",
-            rule="Many of diffprivlib's tools take the number of records as public, which a sample must hide.",
-            suggest=(Argument("private_under", "absent"), " if you know that it is"),
-        )
+        what = f"{name!r} is not known to be private when a record is added or removed."
+        rule = "Many of diffprivlib's tools take the number of records as public, which a sample must hide."
+        raise PlanError(what, rule=rule, suggest=(Argument("private_under", "absent"), " if you know that it is"))
     claim = f"The promise rests on diffprivlib's claim that {tool!r} is private"
     claim += "." if private_under is None else ", and on the caller's that it is so when a record is added or removed."
     if inspect.isclass(given):
@@ -195,9 +181,6 @@ def _leak_warnings() -> tuple[type[Warning], ...]:
     """diffprivlib's warning that bounds are missing, if diffprivlib is loaded at all."""
     leak = getattr(sys.modules.get("diffprivlib.utils"), "PrivacyLeakWarning", None)
     return (leak,) if isinstance(leak, type) else ()
-
-
-# Looking at what was given -------------------------------------------------------------------------------------------
 
 
 def _origin(given: Any) -> tuple[str, str]:

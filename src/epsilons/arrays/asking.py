@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from epsilons.arguments.checks import check_whole
+from epsilons.arguments.checks import check_whole, refuse
 from epsilons.arguments.options import ARRAYS
 from epsilons.arguments.reading import AskOptions, both_given, read_call, read_plan, take_places
 from epsilons.calls import name_statistic
@@ -32,12 +32,10 @@ def make_function(entry: Entry) -> Callable[..., Release]:
 
     def ask(*given: Any, **named: Any) -> Release:
         call = read_call(entry, ARRAYS, given, named)
-        options, data = call.options, dict(call.data)
-        epsilons = data.pop("epsilons")
-        groups = _groups(options, epsilons)
-        values, own = _values(entry, data, call.own)
-        question = _question(entry, own, options, groups)
-        return _answer(question, values, aligned_roster(_granted(epsilons, groups), values), options)
+        groups, granted = _groups(call.options, call.data["epsilons"])
+        values, own = _values(entry, call.data, call.own)
+        asked = _question(entry, own, call.options, groups)
+        return _answer(asked, values, aligned_roster(granted, values), call.options)
 
     name_statistic(entry, ARRAYS, ask, "", Release)
     return ask
@@ -45,17 +43,17 @@ def make_function(entry: Entry) -> Callable[..., Release]:
 
 def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Plan:
     """The plan of a question; see `eps.plan`."""
-    given = dict(arguments)
+    given, entry = dict(arguments), find_statistic(statistic)
     error, people = given.pop("error", None), given.pop("people", None)
-    entry = find_statistic(statistic)
     if error is not None and given.get("share") is not None:
         raise both_given()
-    people = None if people is None else _check_people(people)
+    if people is not None:
+        refusal = refuse("people", people, "A whole number from 1.", Argument("people", 1000))
+        people = check_whole(people, refusal=refusal)
     call = read_plan(entry, ARRAYS, given)
-    options = call.options
-    groups = _groups(options, epsilons)
-    question = _question(entry, call.own, options, groups)
-    roster = roster_of(_granted(epsilons, groups), people=people)
+    groups, granted = _groups(call.options, epsilons)
+    options, question = call.options, _question(entry, call.own, call.options, groups)
+    roster = roster_of(granted, people=people)
     if people is not None and people != len(roster):
         hint = ("leave ", Argument("people"), " out, or one epsilon for all")
         raise PlanError(f"{people} people and {len(roster)} epsilons.", suggest=hint)
@@ -63,10 +61,19 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
         raise PlanError("There is nothing to plan.", rule="Everyone is public (or nobody is there): answers are exact.")
 
     def ask_row(row: PlanRow, mechanism: str, data: Sequence[Any], named: Mapping[str, Any]) -> Release:
-        """The row as it was shown, with the values of the people it was planned for."""
-        values, own = _values(entry, _read_data(entry, data, named), call.own)
+        """The row as it was shown, with the values of the people it was planned for, or a model's X and y."""
+        wanted = ("X", "y") if entry.model else ("values",)
+        hint = f"plan.ask({', '.join(wanted)})"
+        found = take_places("plan.ask", wanted, wanted, data, named, hint)
+        for name in (name for name in found if name not in wanted):
+            raise PlanError(("plan.ask takes no ", Argument(name), "."), rule="It asks what was planned.", suggest=hint)
+        values, own = _values(entry, found, call.own)
         asked = _question(entry, own, options, groups)
-        _check_features(asked, question)
+        one, other = asked.statistic, question.statistic
+        # A model of more features than were planned would err more than the plan says.
+        if isinstance(one, Regression) and isinstance(other, Regression) and len(one.bounds) != len(other.bounds):
+            what = f"This plan is for {len(other.bounds)} features, and there are {len(one.bounds)}."
+            raise PlanError(what, suggest=("plan with ", Argument("features", ["age", "schooling"])))
         return _answer(asked, values, roster, replace(row.pin_options(options, mechanism), share=row.share))
 
     assert options.share is not None
@@ -96,9 +103,6 @@ def _answer(question: Question, values: Any, roster: Roster, options: AskOptions
     return make_release(chosen, question, people, source, why, account=account)
 
 
-# Data and epsilons --------------------------------------------------------------------------------------------------
-
-
 def _values(entry: Entry, data: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
     """(values or rows, the statistic's arguments): a model's features are called as the columns of a frame."""
     if not entry.model:
@@ -107,36 +111,13 @@ def _values(entry: Entry, data: Mapping[str, Any], own: Mapping[str, Any]) -> tu
     return rows, {**own, "features": feature_names(data["X"], own["features"], rows.features.shape[1])}
 
 
-def _read_data(entry: Entry, data: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """What a plan is asked with: the values, or a model's X and y; all else was planned."""
-    wanted = ("X", "y") if entry.model else ("values",)
-    hint = f"plan.ask({', '.join(wanted)})"
-    found = take_places("plan.ask", wanted, wanted, data, named, hint)
-    for name in found:
-        if name not in wanted:
-            raise PlanError(("plan.ask takes no ", Argument(name), "."), rule="It asks what was planned.", suggest=hint)
-    return found
-
-
-def _check_features(asked: Question, planned: Question) -> None:
-    """A model of more features than were planned would err more than the plan says."""
-    one, other = asked.statistic, planned.statistic
-    if isinstance(one, Regression) and isinstance(other, Regression) and len(one.bounds) != len(other.bounds):
-        what = f"This plan is for {len(other.bounds)} features, and there are {len(one.bounds)}."
-        raise PlanError(what, suggest=("plan with ", Argument("features", ["age", "schooling"])))
-
-
 def _question(entry: Entry, own: Mapping[str, Any], options: AskOptions, groups: tuple[int, ...]) -> Question:
     over = RowScope(neighbors=options.neighbors, unbounded=options.privacy != "personalized")
     return Question.of(entry.build(own, over), options, options.neighbors, groups)
 
 
-def _granted(epsilons: Any, groups: tuple[int, ...]) -> Any:
-    return to_epsilon(groups[0]) if groups else epsilons
-
-
-def _groups(options: AskOptions, epsilons: Any) -> tuple[int, ...]:
-    """For group privacy the epsilons of groups of 1, 2, ... people, which take the place of personal ones."""
+def _groups(options: AskOptions, epsilons: Any) -> tuple[tuple[int, ...], Any]:
+    """(for group privacy the nano-epsilons of groups of 1, 2, ... people, the epsilons that people grant)."""
     example = Argument("group_epsilons", [1.0, 0.5])
     if options.privacy != "group":
         if options.group_epsilons is not None:
@@ -144,19 +125,12 @@ def _groups(options: AskOptions, epsilons: Any) -> tuple[int, ...]:
             raise PlanError(alone, suggest=Argument("privacy", "group"))
         if epsilons is None:
             raise PreferenceError("There are no epsilons.", rule="One per person.", suggest=Argument("epsilons", 0.5))
-        return ()
+        return (), epsilons
     if epsilons is not None or options.group_epsilons is None:
         what = ("Group privacy takes ", Argument("group_epsilons"), " instead of ", Argument("epsilons"), ".")
         raise PlanError(what, rule="The i-th one holds for groups of i people.", suggest=example)
     grants = roster_of(options.group_epsilons)
     if len(grants) == 0 or None in grants.levels.grants:
         raise PreferenceError("Group epsilons are finite numbers, at least one.", suggest=example)
-    return tuple(grants.levels.grants[code] or 0 for code in grants.codes)
-
-
-def _check_people(people: Any) -> int:
-    try:
-        return check_whole(people)
-    except TypeError:
-        what = (Argument("people", people), " is not allowed.")
-        raise PlanError(what, rule="A whole number from 1.", suggest=Argument("people", 1000)) from None
+    groups = tuple(grants.levels.grants[code] or 0 for code in grants.codes)
+    return groups, to_epsilon(groups[0])

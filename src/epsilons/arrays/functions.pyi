@@ -9,36 +9,13 @@ from epsilons.release import Release
 from epsilons.statistics.entry import Bounds
 
 Mechanism = (
-    Literal[
-        "auto",
-        "exponential",
-        "weighted",
-        "minimum",
-        "mixed",
-        "robust",
-        "sample",
-        "smooth-sensitivity",
-        "stretching",
-        "threshold",
-        "local-sensitivity",
-    ]
+    Literal["auto", "exponential", "weighted", "minimum", "mixed", "robust", "sample", "smooth-sensitivity"]
+    | Literal["stretching", "threshold", "local-sensitivity"]
     | str
 )
 Statistic = (
-    Literal[
-        "count",
-        "sum",
-        "mean",
-        "variance",
-        "median",
-        "quantile",
-        "min",
-        "max",
-        "kth_largest",
-        "histogram",
-        "linear_regression",
-        "logistic_regression",
-    ]
+    Literal["count", "sum", "mean", "variance", "median", "quantile", "min", "max", "kth_largest", "histogram"]
+    | Literal["linear_regression", "logistic_regression"]
     | str
 )
 
@@ -82,21 +59,8 @@ class PlanOptions(Options, total=False):
     features: Sequence[str] | None  # None
     classes: Sequence[Any]  # (0, 1)
 
-__all__ = [
-    "count",
-    "histogram",
-    "kth_largest",
-    "linear_regression",
-    "logistic_regression",
-    "max",
-    "mean",
-    "median",
-    "min",
-    "plan",
-    "quantile",
-    "sum",
-    "variance",
-]
+__all__ = ["count", "histogram", "kth_largest", "linear_regression", "logistic_regression", "max", "mean"]
+__all__ += ["median", "min", "plan", "quantile", "sum", "variance"]
 
 def count(values: Any, epsilons: Any = None, **options: Unpack[Options]) -> Release: ...
 def sum(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release: ...

@@ -60,12 +60,9 @@ def individually(
 
 def _rate(reach: Any, codes: Any, levels: Levels, grid: Fraction) -> Fraction | None:
     """1/scale in steps: the least of epsilon over sensitivity, one step added for rounding to the grid."""
-    rates = []
-    for level, grant in enumerate(levels.grants):
-        largest = float(reach[codes == level].max(initial=0.0))
-        if grant is not None and largest > 0:
-            rates.append(Fraction(grant, NANO * (math.ceil(Fraction(largest) / grid) + 1)))
-    return min(rates, default=None)
+    largest = [Fraction(float(reach[codes == level].max(initial=0.0))) for level in range(len(levels.grants))]
+    pairs = [(g, math.ceil(far / grid) + 1) for g, far in zip(levels.grants, largest, strict=True) if far > 0]
+    return min((Fraction(grant, NANO * steps) for grant, steps in pairs if grant is not None), default=None)
 
 
 def _number(compute: Callable[[], Any]) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments.checks import check_entropy, check_name, check_whole
+from epsilons.arguments.checks import check_entropy, check_name, check_whole, refuse
 from epsilons.arrays.algorithms import Algorithm, read_algorithm, run_algorithm
 from epsilons.errors import Argument, DataError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
@@ -58,13 +58,16 @@ def personalize(
     """
     check_name("neighbors", neighbors, NEIGHBORS)
     source = system() if entropy is None else check_entropy(entropy)
-    rows = _check_rows(rows_per_person, person)
+    refusal = refuse("rows_per_person", rows_per_person, "A whole number from 1.", Argument("rows_per_person", 1))
+    rows = check_whole(rows_per_person, refusal=refusal)
+    if rows > 1 and person is None:
+        whose = (Argument("person"), ", with one id per row")
+        raise PlanError("Several rows per person, and nothing says whose they are.", suggest=whose)
     recipe = read_algorithm(algorithm, private_under, rows, neighbors)
     owners, roster = _people(data, epsilons, person)
     levels = roster.levels
     if levels.all_public:
-        hint = "run the algorithm on the data itself"
-        raise PlanError("Everyone is public.", rule="There is nothing to protect.", suggest=hint)
+        raise PlanError("Everyone is public.", rule="There is nothing to protect.", suggest="run it on the data itself")
     sampling = Sampling.plan(recipe, levels, threshold, neighbors, rows)
     kept = keep_people(source, roster.codes, sampling.chances(levels))
     chosen = kept if owners is None else _cap(owners, kept, rows, source)
@@ -90,10 +93,12 @@ class Sampling:
             if threshold is not None:
                 raise PlanError("A measurement has its own epsilon.", suggest=("leave ", Argument("threshold"), " out"))
             if recipe.fixed <= 0:
-                rule = "Its noise is for one record at least."
-                raise PlanError("The measurement's map gives no loss at all.", rule=rule)
+                raise PlanError("The measurement's map gives no loss at all.", rule="Its noise is for one record.")
             return cls(math.ceil(recipe.fixed * NANO), float(recipe.fixed))
-        t = resolve_threshold("max" if threshold is None else threshold, levels, _refuse_best)
+        if isinstance(threshold, str) and threshold == "best":
+            what, rule = "It is not known which threshold is best.", "No error can be predicted for it."
+            raise PlanError(what, rule=rule, suggest='a number, "max" or "mean"')
+        t = resolve_threshold("max" if threshold is None else threshold, levels)
         nano = t // (parts * (1 if recipe.takes_rows else rows))
         if nano == 0:
             hint = ("fewer ", Argument("rows_per_person"))
@@ -105,37 +110,8 @@ class Sampling:
 
         Where everything runs at half, halves round towards privacy: the grant down, the threshold up.
         """
-        t = -(-self.threshold // self.parts)
-
-        def chance(grant: int | None) -> int:
-            if grant is None or grant >= self.threshold:
-                return ALWAYS
-            return keep_chance(grant // self.parts, t) if grant >= self.parts else 0
-
-        return [chance(grant) for grant in levels.grants]
-
-
-def _refuse_best() -> int:
-    raise PlanError(
-        "Nobody can say which threshold is best for an algorithm of one's own.",
-        rule="No error can be predicted for it.",
-        suggest='a number, "max" or "mean"',
-    )
-
-
-# Who owns what -------------------------------------------------------------------------------------------------------
-
-
-def _check_rows(rows: Any, person: Any) -> int:
-    try:
-        rows = check_whole(rows)
-    except TypeError:
-        what = (Argument("rows_per_person", rows), " is not allowed.")
-        raise PlanError(what, rule="A whole number from 1 on.", suggest=Argument("rows_per_person", 1)) from None
-    if rows > 1 and person is None:
-        hint = (Argument("person"), ", with one id per row")
-        raise PlanError("Several rows per person, and nothing says whose they are.", suggest=hint)
-    return int(rows)
+        least, t, parts = self.threshold, -(-self.threshold // self.parts), self.parts
+        return [ALWAYS if g is None or g >= least else keep_chance(g // parts, t) for g in levels.grants]
 
 
 def _people(data: Any, epsilons: Any, person: Any) -> tuple[NDArray[np.int64] | None, Roster]:
@@ -156,8 +132,7 @@ def _people(data: Any, epsilons: Any, person: Any) -> tuple[NDArray[np.int64] | 
             roster = roster_of(list(epsilons.values())) if asked is epsilons else _strictest(epsilons, ids, places)
             owners = np.array([places[owner] for owner in ids], np.int64)
         except TypeError:
-            rule = "People are found by id."
-            raise DataError("An id cannot be looked up.", rule=rule, suggest="text or numbers") from None
+            raise DataError("An id cannot be looked up.", suggest="ids that are text or numbers") from None
         except KeyError:
             rule = "Everyone who has rows must be on the roster."
             raise PreferenceError("A row's owner has no preference.", rule=rule, suggest="an epsilon per id") from None
@@ -192,9 +167,6 @@ def _cap(owners: NDArray[np.int64], kept: NDArray[np.bool_], rows: int, entropy:
     chosen = np.zeros(len(owners), bool)
     chosen[order] = (np.arange(len(owners)) - first < rows) & kept[sorted_owners]
     return chosen
-
-
-# Data of any kind ----------------------------------------------------------------------------------------------------
 
 
 def _length(data: Any) -> int:

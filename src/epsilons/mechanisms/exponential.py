@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from epsilons.accuracy import order as order_accuracy
 from epsilons.accuracy.count import CountBar, count_error, worst_count_error
 from epsilons.accuracy.intervals import ErrorBar
-from epsilons.arguments.checks import check_whole
-from epsilons.errors import Argument, PlanError
+from epsilons.arguments.checks import check_whole, refuse
+from epsilons.errors import Argument
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Mechanism, register
 from epsilons.noise.entropy import Entropy
@@ -47,19 +47,20 @@ class Exponential(Mechanism):
     def sampler(self, question: Question, people: People) -> SegmentSampler:
         """The answers as segments."""
 
-    @abstractmethod
     def outcomes(self, question: Question, drawn: NDArray[np.int64]) -> NDArray[Any]:
         """The answers that the sampler's outcomes stand for."""
+        return drawn
+
+    def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
+        return Answer(self.sampler(question, people).draw(entropy))
 
     def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
-        drawn = self.sampler(question, people).draw_many(entropy, size)
-        return self.outcomes(question, drawn).astype(float)
+        return self.outcomes(question, self.sampler(question, people).draw_many(entropy, size)).astype(float)
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         drawn, chances = self.sampler(question, people).probabilities()
         with np.errstate(divide="ignore"):
-            logs = np.log(chances)
-        return self.outcomes(question, drawn), logs
+            return self.outcomes(question, drawn), np.log(chances)
 
 
 @register
@@ -79,10 +80,8 @@ class ExponentialCount(Exponential):
     statistics: ClassVar[tuple[str, ...] | None] = ("count",)
 
     def refuses(self, question: Question, levels: Levels) -> str | None:
-        refusal = super().refuses(question, levels)
-        if refusal is None and levels.left_out:
-            return "it has no way to count people who have nothing left to spend"
-        return refusal
+        left_out = "it has no way to count people who have nothing left to spend" if levels.left_out else None
+        return super().refuses(question, levels) or left_out
 
     def predict_error(self, question: Question, levels: Levels) -> float | None:
         return count_error(levels, 0.5 if question.density is None else question.density)
@@ -92,19 +91,12 @@ class ExponentialCount(Exponential):
         return worst_count_error(levels)
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
-        variance = cast(Count, question.statistic).guess(question).variance
-        population = (variance * levels.size) ** 0.5
+        population = (cast(Count, question.statistic).guess(question).variance * levels.size) ** 0.5
         return (CountBar(levels.grants, levels.sizes, population, question.assume == "nothing"),)
 
     def sampler(self, question: Question, people: People) -> SegmentSampler:
         ones = people.tally(cast(Count, question.statistic))[0][:, 0]
         return SegmentSampler([count_block(ones, people.levels)], _UNIT)
-
-    def outcomes(self, question: Question, drawn: NDArray[np.int64]) -> NDArray[Any]:
-        return drawn
-
-    def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
-        return Answer(self.sampler(question, people).draw(entropy))
 
 
 @register
@@ -154,8 +146,7 @@ def count_block(ones: NDArray[np.int64], levels: Levels) -> Block:
             if grant is None or changeable == 0:
                 continue
             runs.append((outcome + step, step, changeable, price + grant, grant))
-            outcome += step * changeable
-            price += grant * changeable
+            outcome, price = outcome + step * changeable, price + grant * changeable
     first, direction, count, cost, slope = (list(column) for column in zip(*runs, strict=True))
     return Block(first=first, direction=direction, count=count, cost=cost, slope=slope, left_over=0, floor=0)
 
@@ -181,18 +172,13 @@ def order_pmf(
     6
     """
     people = ArrayPeople.of(values, roster_of(epsilons))
-    try:
-        place = check_whole(rank, 0, people.levels.size - 1)
-    except TypeError:
-        rule = "Ranks are 0-based, less than the number of people."
-        raise PlanError((Argument("rank", rank), " is not allowed."), rule=rule) from None
-    statistic = Order(bounds, step, from_low=place, label="quantile")
+    refusal = refuse("rank", rank, "Ranks are 0-based, less than the number of people.", Argument("rank", 0))
+    statistic = Order(bounds, step, from_low=check_whole(rank, 0, people.levels.size - 1, refusal), label="quantile")
     return fill_outcomes(ExponentialOrder().sampler(Question(statistic), people), statistic.outcomes())
 
 
 def fill_outcomes(sampler: SegmentSampler, outcomes: NDArray[Any]) -> tuple[NDArray[Any], Floats]:
     """Answers that public people rule out have probability 0 and are listed too."""
-    place, chance = sampler.probabilities()
-    probabilities = np.zeros(len(outcomes))
+    probabilities, (place, chance) = np.zeros(len(outcomes)), sampler.probabilities()
     probabilities[place] = chance
     return outcomes, probabilities

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from epsilons.errors import PlanError
 from epsilons.guarantee import INDIVIDUAL, NANO, to_epsilon
-from epsilons.mechanisms.base import Charges, Mechanism, register
+from epsilons.mechanisms.base import Mechanism, register
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.preferences import Levels
@@ -39,15 +39,9 @@ NOT_DP = (
 class LocalSensitivity(Mechanism):
     """Noise scaled to how far each person could move this very answer.
 
-    Definition: discrete Laplace noise of scale b(D) = max_i LS_i(D)/eps_i, LS_i(D) = how far replacing person i's
-                record can move the answer on the data D as they are; no noise at all where nobody can move it. For
-                groups of 1..g people: b(D) = max_i LS^(i)(D)/eps_(i).
-    Theorem:    Soria-Comas et al. 2017, sections on individual and group DP; the maximum over persons honours each
-                person's own epsilon ("personalized individual").
-    Guarantee:  individual DP (not DP): the actual data against its neighbours, with the scale frozen. It says nothing
-                against an adversary who learns from the scale itself.
-    Cost:       eps_i charged to each person, in that weaker kind.
-    Error:      none is predicted or shown: it would be data.
+    The noise is discrete Laplace of scale b(D) = max_i LS_i(D)/eps_i, LS_i(D) = how far replacing person i's record can
+    move the answer on the data D as they are; no noise at all where nobody can move it. For groups of 1..g people:
+    b(D) = max_i LS^(i)(D)/eps_(i). The guarantee says nothing against an adversary who learns from the scale itself.
     """
 
     name: ClassVar[str] = "local-sensitivity"
@@ -65,11 +59,9 @@ class LocalSensitivity(Mechanism):
     def options(self, question: Question, levels: Levels) -> dict[str, Any]:
         return {"group_epsilons": [to_epsilon(g) for g in question.groups]} if question.groups else {}
 
-    # How far people could move the answer ----------------------------------------------------------------------------
-
-    @abstractmethod
     def reach(self, question: Question, people: People) -> tuple[int, ...]:
         """The largest local sensitivity at each level, in steps of the answer."""
+        return self.here(question, people).reach
 
     @abstractmethod
     def group_reach(self, question: Question, people: People, size: int) -> int:
@@ -77,15 +69,10 @@ class LocalSensitivity(Mechanism):
 
     def rate(self, question: Question, people: People) -> Fraction | None:
         """1/b(D) per step of the answer; None where nobody can move it. Private: it must never leave this room."""
-        grants: Charges = question.groups or people.levels.grants
-        if question.groups:
-            reaches = tuple(self.group_reach(question, people, size) for size in range(1, len(grants) + 1))
-        else:
-            reaches = self.reach(question, people)
-        pairs = zip(grants, reaches, strict=True)
+        by_group = tuple(self.group_reach(question, people, size + 1) for size in range(len(question.groups)))
+        reaches = by_group or self.reach(question, people)
+        pairs = zip(question.groups or people.levels.grants, reaches, strict=True)
         return min((Fraction(g, NANO * reach) for g, reach in pairs if g is not None and reach > 0), default=None)
-
-    # Many draws, and exact distributions ---------------------------------------------------------------------------
 
     def here(self, question: Question, people: People) -> Local:
         """The answer in steps, where single numbers are simulated and listed."""
@@ -101,8 +88,7 @@ class LocalSensitivity(Mechanism):
 
     def simulate(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
         here, rate = self.here(question, people), self.rate(question, people)
-        noise = 0 if rate is None else discrete_laplace_many(entropy, rate, size)
-        steps = np.full(size, here.answer) + noise
+        steps = np.full(size, here.answer) + (0 if rate is None else discrete_laplace_many(entropy, rate, size))
         return self.outcomes(question, steps.astype(float), here.step)
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
@@ -117,8 +103,7 @@ class LocalSensitivity(Mechanism):
         outcomes = np.arange(-2 * span - 40, 3 * span + 41)
         if rate is None:
             return outcomes, np.where(outcomes == here.answer, 0.0, -np.inf)
-        per_step = float(rate)
-        away = np.abs(outcomes - here.answer)
+        per_step, away = float(rate), np.abs(outcomes - here.answer)
         logs = math.log(math.tanh(per_step / 2)) - per_step * away
         # P(noise >= k) = exp(-k rate) / (1 + exp(-rate)): in closed form, since a difference would be rounded away.
         logs[[0, -1]] = -per_step * away[[0, -1]] - math.log1p(math.exp(-per_step))
@@ -132,8 +117,7 @@ class _LocalSum(LocalSensitivity):
 
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
         statistic, rate = cast(Additive, question.statistic), self.rate(question, people)
-        exact = [int(cell) for cell in people.tally(statistic)[0].sum(axis=0)]
-        noisy = [Fraction(s + _noise(entropy, rate)) for s in exact]
+        noisy = [Fraction(int(cell) + _noise(entropy, rate)) for cell in people.tally(statistic)[0].sum(axis=0)]
         return Answer(statistic.answer([noisy], Fraction(people.levels.size), people.levels.size))
 
 
@@ -156,8 +140,7 @@ class LocalCount(_LocalSum):
         return (self.group_reach(question, people, 1),) * len(people.levels.grants)
 
     def group_reach(self, question: Question, people: People, size: int) -> int:
-        cells = cast(Additive, question.statistic).parts[0].cells
-        return sensitivity.count_reach(cells, people.levels.size, size)
+        return sensitivity.count_reach(cast(Additive, question.statistic).parts[0].cells, people.levels.size, size)
 
     def here(self, question: Question, people: People) -> Local:
         if question.statistic.name != "count":
@@ -181,14 +164,13 @@ class LocalTotal(_LocalSum):
     statistics: ClassVar[tuple[str, ...] | None] = ("sum", "mean")
 
     def reach(self, question: Question, people: People) -> tuple[int, ...]:
-        rows = array_people(people)
-        return sensitivity.sum_reaches(self._steps(question, people), rows.roster.codes, len(people.levels.grants))
+        codes = array_people(people).roster.codes
+        return sensitivity.sum_reaches(self._steps(question, people), codes, len(people.levels.grants))
 
     def group_reach(self, question: Question, people: People, size: int) -> int:
         return sensitivity.group_sum_reach(self._steps(question, people), size)
 
     def _steps(self, question: Question, people: People) -> NDArray[np.int64]:
-        """Everybody's place on the centred grid."""
         return centred_steps(as_numbers(array_people(people).values), cast(Bounded, question.statistic).bounds)
 
 
@@ -208,9 +190,6 @@ class LocalOrder(LocalSensitivity):
 
     families: ClassVar[tuple[str, ...]] = ("order",)
 
-    def reach(self, question: Question, people: People) -> tuple[int, ...]:
-        return self.here(question, people).reach
-
     def group_reach(self, question: Question, people: People, size: int) -> int:
         statistic, cells, averaged = self._cells(question, people)
         x = sensitivity.Ranked.of(cells, statistic.points)
@@ -229,9 +208,8 @@ class LocalOrder(LocalSensitivity):
         return statistic, cells, statistic.label == "median" and cells.people % 2 == 0
 
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
-        statistic, rate = cast(Order, question.statistic), self.rate(question, people)
-        here = self.here(question, people)
-        place = (here.answer + _noise(entropy, rate)) * here.step
+        statistic, here = cast(Order, question.statistic), self.here(question, people)
+        place = (here.answer + _noise(entropy, self.rate(question, people))) * here.step
         return Answer(statistic.value(min(max(place, Fraction(0)), Fraction(statistic.points - 1))))
 
     def span(self, question: Question, people: People) -> int:
@@ -239,8 +217,7 @@ class LocalOrder(LocalSensitivity):
 
     def outcomes(self, question: Question, steps: Floats, step: Fraction) -> Floats:
         points = cast(Order, question.statistic).outcomes()
-        answers: Floats = points[0] + (points[1] - points[0]) * np.clip(steps * float(step), 0, len(points) - 1)
-        return answers
+        return np.asarray(points[0] + (points[1] - points[0]) * np.clip(steps * float(step), 0, len(points) - 1))
 
 
 @register
@@ -269,9 +246,8 @@ class LocalUnbounded(LocalSensitivity):
         return cast(UnboundedOrder, question.statistic).local(rows.values, rows.roster.codes, levels)
 
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
-        statistic, rate = cast(UnboundedOrder, question.statistic), self.rate(question, people)
-        here = self._local(question, people)
-        return Answer(float((here.answer + _noise(entropy, rate)) * here.step * statistic.grid))
+        here, grid = self._local(question, people), cast(UnboundedOrder, question.statistic).grid
+        return Answer(float((here.answer + _noise(entropy, self.rate(question, people))) * here.step * grid))
 
 
 def _noise(entropy: Entropy, rate: Fraction | None) -> int:

@@ -46,8 +46,7 @@ class Mixed(Mechanism):
         """The weight of each level's answer; they sum to one. Post-processing: floats do no harm."""
         sampling = self.spread(question) / np.array(levels.sizes, float)
         precision = 1 / (sampling + 2 * self.mean_scales(question, levels) ** 2)
-        shares: Floats = precision / precision.sum()
-        return shares
+        return np.asarray(precision / precision.sum())
 
     @abstractmethod
     def spread(self, question: Question) -> float:
@@ -111,10 +110,9 @@ class MixedMean(Mixed):
     def mean_scales(self, question: Question, levels: Levels) -> Floats:
         statistic = cast(Additive, question.statistic)
         inverse = np.array(levels.finite, float) / (NANO * statistic.parts[0].reach[question.neighbors])
-        scales = np.zeros(len(levels.grants))
-        scales[: len(inverse)] = statistic.units[0] * equivalent_scale(inverse)  # public people come last
-        scales /= np.array(levels.sizes, float)
-        return scales
+        noise = statistic.units[0] * equivalent_scale(inverse)
+        scales: Floats = np.append(noise, [0.0] * (len(levels.grants) - len(noise)))  # public people come last
+        return scales / np.array(levels.sizes, np.float64)
 
     def _inverse(self, question: Question, grant: int) -> Fraction:
         return Fraction(grant, NANO * cast(Additive, question.statistic).parts[0].reach[question.neighbors])
@@ -151,30 +149,26 @@ class MixedMean(Mixed):
 
     def _model(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel:
         shares, total = self.shares(question, levels), self._total(question, levels)
-        sizes = np.array(levels.sizes, float)
-        luck = moments.variance * max(0.0, float((shares**2 / sizes).sum()) - 1 / levels.size)
+        luck = moments.variance * max(0.0, float((shares**2 / np.array(levels.sizes, float)).sum()) - 1 / levels.size)
         laplace = total * shares * self.mean_scales(question, levels)
         population = total * math.sqrt(moments.variance / levels.size)
         return ErrorModel(tuple(float(s) for s in laplace if s > 0), total * math.sqrt(luck), population)
 
     def level_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
         """The noisy mean of each level: its integer sum, an integer noise, divided by its public size."""
-        levels, statistic = people.levels, cast(Additive, question.statistic)
-        means = []
-        for grant, people_there, exact in zip(
-            levels.grants, levels.sizes, people.tally(statistic)[0][:, 0], strict=True
-        ):
+        levels, statistic, means = people.levels, cast(Additive, question.statistic), []
+        exact = people.tally(statistic)[0][:, 0].tolist()
+        for grant, there, total in zip(levels.grants, levels.sizes, exact, strict=True):
             noise: Any = np.zeros(size, int)
             if grant is not None and size == 1:
                 noise = np.array([discrete_laplace(entropy, self._inverse(question, grant))], object)
             elif grant is not None:
                 noise = discrete_laplace_many(entropy, self._inverse(question, grant), size)
-            means.append((int(exact) + noise).astype(float) * (statistic.units[0] / people_there))
+            means.append((total + noise).astype(float) * (statistic.units[0] / there))
         return statistic.coin_origin + np.array(means)
 
     def mix(self, question: Question, levels: Levels, answers: Floats) -> Floats:
-        mixed: Floats = self._total(question, levels) * (self.shares(question, levels) @ answers)
-        return mixed
+        return np.asarray(self._total(question, levels) * (self.shares(question, levels) @ answers))
 
     def details(self, question: Question, levels: Levels, answers: Floats, value: float) -> dict[str, Any]:
         """The levels' own noisy answers, and what they say about preferences and values: no extra charge."""
@@ -188,8 +182,7 @@ class MixedMean(Mixed):
         statistic, levels = cast(Additive, question.statistic), people.levels
         reach, private = statistic.parts[0].reach["absent"], zip(levels.finite, levels.sizes, strict=False)
         axes = [Axis(reach, size, self._inverse(question, grant)) for grant, size in private]  # public people come last
-        sums = people.tally(statistic)[0][: len(axes), 0]
-        return product_distribution(axes, [(1.0, [int(one) for one in sums])])
+        return product_distribution(axes, [(1.0, people.tally(statistic)[0][: len(axes), 0].tolist())])
 
 
 @register
@@ -208,10 +201,8 @@ class MixedQuantile(Mixed):
     families: ClassVar[tuple[str, ...]] = ("order",)
 
     def refuses(self, question: Question, levels: Levels) -> str | None:
-        refusal = super().refuses(question, levels)
-        if refusal is None and not cast(Order, question.statistic).between_ends:
-            return self.serves_only
-        return refusal
+        at_end = not cast(Order, question.statistic).between_ends
+        return super().refuses(question, levels) or (self.serves_only if at_end else None)
 
     def spread(self, question: Question) -> float:
         low, high = cast(Order, question.statistic).bounds
@@ -230,11 +221,9 @@ class MixedQuantile(Mixed):
 
     def level_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
         statistic = cast(Order, question.statistic)
-        rows = []
-        for sampler, cell in self._samplers(statistic, people):
-            drawn = [cell] * size if sampler is None else sampler.draw_many(entropy, size).tolist()
-            rows.append([float(statistic.value(c)) for c in drawn])
-        return np.array(rows)
+        found = self._samplers(statistic, people)
+        drawn = [[cell] * size if one is None else one.draw_many(entropy, size).tolist() for one, cell in found]
+        return np.array([[float(statistic.value(cell)) for cell in cells] for cells in drawn])
 
     def _samplers(self, statistic: Order, people: People) -> list[tuple[SegmentSampler | None, int]]:
         """For each level its exponential mechanism, or for public people the exact answer."""
@@ -249,9 +238,8 @@ class MixedQuantile(Mixed):
                 found.append((None, int(own.cells(rank, rank + 1)[0]) if own.people else statistic.default_cell))
                 continue
             weights = tuple(grant if level == code else 0 for level in range(len(grants)))
-            cost = WeightCost(weights, own.totals, statistic.q)
-            unit = Fraction(1, 2 * NANO * statistic.q.denominator)
-            found.append((SegmentSampler(outward(statistic.points, own, cost), unit), 0))
+            blocks = outward(statistic.points, own, WeightCost(weights, own.totals, statistic.q))
+            found.append((SegmentSampler(blocks, Fraction(1, 2 * NANO * statistic.q.denominator)), 0))
         return found
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:

@@ -60,5 +60,4 @@ def _best_top(grants: tuple[int | None, ...], sizes: tuple[int, ...], left_out: 
         for b in (min(max(stationary, low), high), high):
             missed = max(people - b * weight, 0.0)
             best = min(best, (missed**2 + 2 * (reach * b) ** 2, 1 / b))
-    top = Fraction(best[1]) * NANO
-    return max(1, min(int(top), 10**15))
+    return max(1, min(int(Fraction(best[1]) * NANO), 10**15))

@@ -7,12 +7,13 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from epsilons.accuracy import FAMILIES
-from epsilons.arguments.checks import check_threshold
+from epsilons.arguments.checks import THRESHOLDS, check_threshold
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Charges, Weighing, register, remember
@@ -37,10 +38,7 @@ class Thresholded(Weighing):
 
     def at(self, question: Question, levels: Levels) -> int:
         """The threshold in nano-epsilon."""
-
-        def best() -> int:
-            return remember(levels, ("threshold", self, question), lambda: self._best(question, levels))
-
+        best = partial(remember, levels, ("threshold", self, question), lambda: self._best(question, levels))
         return resolve_threshold(self.threshold, levels, best)
 
     @property
@@ -66,21 +64,18 @@ class Thresholded(Weighing):
         return ordered[int(errors.argmin())]
 
 
-def resolve_threshold(threshold: Any, levels: Levels, best: Callable[[], int]) -> int:
-    """A threshold in nano-epsilon, from the roster and other public facts alone, within the finite preferences."""
-    ways = {"max": lambda: levels.largest, "mean": lambda: levels.mean, "best": best}
-    if isinstance(threshold, str) and threshold in ways:
-        return ways[threshold]()
+def resolve_threshold(threshold: Any, levels: Levels, best: Callable[[], int] | None = None) -> int:
+    """A threshold in nano-epsilon, from public facts; the "best" is the largest, of least noise, without `best`."""
+    if isinstance(threshold, str) and threshold in THRESHOLDS:
+        if threshold == "best" and best is not None:
+            return best()
+        return levels.mean if threshold == "mean" else levels.largest
     threshold = float(check_threshold(threshold))
     low, high = to_epsilon(levels.smallest), to_epsilon(levels.largest)
     if not low <= threshold <= high:
-        raise PlanError(
-            f"A threshold of {threshold:g} lies outside the preferences.",
-            rule=f"It must lie between the strictest and the most open finite epsilon, {low:g} and {high:g}.",
-        )
-    nano = to_nano(threshold)
-    assert nano is not None
-    return nano
+        rule = f"It must lie between the strictest and the most open finite epsilon, {low:g} and {high:g}."
+        raise PlanError(f"A threshold of {threshold:g} lies outside the preferences.", rule=rule)
+    return cast(int, to_nano(threshold))
 
 
 @register
@@ -106,7 +101,6 @@ class Sample(Thresholded):
     coins: ClassVar[bool] = True
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
-        """Everyone kept counts in full, at the threshold."""
         t = self.at(question, levels)
         return Weighting((1,) * len(levels.grants), 1, Fraction(t), self.rest, Coins(levels.grants, t))
 
@@ -119,5 +113,4 @@ class Sample(Thresholded):
         return tuple(None if g is None else min(g, t) for g in levels.grants)
 
     def explain(self, question: Question, levels: Levels) -> str:
-        t = to_epsilon(self.at(question, levels))
-        return f"a random sample, likelier the more was granted, at {t:.4g}"
+        return f"a random sample, likelier the more was granted, at {to_epsilon(self.at(question, levels)):.4g}"

@@ -38,7 +38,6 @@ _ROOM = Fraction(1, 256)
 class Calibration:
     """Noise S_beta/alpha * Z, where Z has a density proportional to 1/(1 + |z|^gamma)."""
 
-    gamma: Fraction
     alpha: Fraction
     beta: Fraction
 
@@ -51,18 +50,17 @@ def calibrate(scale: str, gamma: int, nano: int) -> Calibration:
     1/beta and the noise grows like 1/alpha, but beta has enough at 0.7. "paper": Soria-Comas et al. 2017, section
     6.1.4: noise 4 gamma/epsilon S_beta Z; beta = epsilon/gamma, not epsilon.
     """
-    power, epsilon = Fraction(gamma), Fraction(nano, NANO)
+    epsilon = Fraction(nano, NANO)
     if scale == "paper":
-        return Calibration(power, epsilon / (4 * gamma), epsilon / gamma)
-    slope, stretch = steepest_slope(power), steepest_stretch(power)
+        return Calibration(epsilon / (4 * gamma), epsilon / gamma)
+    slope, stretch = steepest_slope(Fraction(gamma)), steepest_stretch(Fraction(gamma))
     beta = min(epsilon / (2 * stretch), _ENOUGH_BETA)
-    return Calibration(power, (epsilon - stretch * (beta + _ROUNDING)) / (slope * (1 + RELATIVE_ERROR)), beta)
+    return Calibration((epsilon - stretch * (beta + _ROUNDING)) / (slope * (1 + RELATIVE_ERROR)), beta)
 
 
 def paper_loss(gamma: int) -> Fraction:
     """No less than the loss of the "paper" calibration that can be proved, as a fraction of epsilon."""
-    power = Fraction(gamma)
-    return steepest_slope(power) / (4 * gamma) + steepest_stretch(power) / gamma
+    return steepest_slope(Fraction(gamma)) / (4 * gamma) + steepest_stretch(Fraction(gamma)) / gamma
 
 
 @register
@@ -103,21 +101,15 @@ class SmoothSensitivity(Mechanism):
         check_name("inside", self.inside, INSIDE)
         object.__setattr__(self, "gamma", check_gamma(self.gamma))
         if self.scale == "paper" and paper_loss(self.gamma) > 1 - _ROOM:
-            paper, tight = Argument("scale", "paper"), Argument("scale", "tight")
+            what = (Argument("scale", "paper"), " is not proved private at ", Argument("gamma", self.gamma), ".")
+            rule = f"There its loss is bounded by {float(paper_loss(self.gamma)):.3f} epsilon only."
             raise PlanError(
-                (paper, " is not proved private at ", Argument("gamma", self.gamma), "."),
-                rule=f"There its loss is bounded by {float(paper_loss(self.gamma)):.3f} epsilon only.",
-                suggest=(Argument("gamma"), " from 2 to 6, or ", tight),
+                what, rule=rule, suggest=(Argument("gamma"), " from 2 to 6, or ", Argument("scale", "tight"))
             )
 
     def epsilon(self, question: Question, levels: Levels) -> int:
-        """The one epsilon at which the noise is drawn, in nano-epsilon.
-
-        No error can be predicted, so the best threshold is the largest, which keeps the noise least.
-        """
-        if self.inside == "minimum":
-            return levels.smallest
-        return resolve_threshold(self.threshold, levels, lambda: levels.largest)
+        """The one epsilon at which the noise is drawn, in nano-epsilon; no error can be predicted."""
+        return levels.smallest if self.inside == "minimum" else resolve_threshold(self.threshold, levels)
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         t, cut = self.epsilon(question, levels), self.inside == "threshold"
@@ -128,8 +120,6 @@ class SmoothSensitivity(Mechanism):
             return super().used(question, levels)
         pairs = zip(self._chances(question, levels), levels.sizes, strict=True)
         return float(Fraction(sum(c * n for c, n in pairs), ALWAYS * levels.size))
-
-    # Draws -------------------------------------------------------------------------------------------------------
 
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
         statistic = _order(question)
@@ -176,8 +166,6 @@ class SmoothSensitivity(Mechanism):
     def _chances(self, question: Question, levels: Levels) -> tuple[int, ...]:
         return Coins(levels.grants, self.epsilon(question, levels)).chances
 
-    # Exact distributions, for small inputs -----------------------------------------------------------------------
-
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         """On the whole grid; inside a sample a mixture over every sample that can be drawn: 2^n of them."""
         statistic = _order(question)
@@ -193,19 +181,14 @@ class SmoothSensitivity(Mechanism):
         return _log_probabilities(centre, scale, self.gamma, _order(question).points)
 
     def options(self, question: Question, levels: Levels) -> dict[str, Any]:
-        options: dict[str, Any] = {"scale": self.scale, "gamma": self.gamma, "inside": self.inside}
-        if self.inside != "minimum":
-            options["threshold"] = to_epsilon(self.epsilon(question, levels))
-        return options
+        at = {} if self.inside == "minimum" else {"threshold": to_epsilon(self.epsilon(question, levels))}
+        return {"scale": self.scale, "gamma": self.gamma, "inside": self.inside, **at}
 
     def explain(self, question: Question, levels: Levels) -> str:
-        t = to_epsilon(self.epsilon(question, levels))
-        who = {
-            "minimum": f"everyone at {t:.4g}",
-            "threshold": f"only people who granted at least {t:.4g}, at {t:.4g}",
-            "sample": f"a random sample at {t:.4g}",
-        }[self.inside]
-        return f"{self.gist}, {who}"
+        t = f"{to_epsilon(self.epsilon(question, levels)):.4g}"
+        kept = f"only people who granted at least {t}"
+        who = {"minimum": "everyone", "threshold": f"{kept},", "sample": "a random sample"}[self.inside]
+        return f"{self.gist}, {who} at {t}"
 
 
 def _order(question: Question) -> Order:

@@ -36,13 +36,11 @@ class Threshold(Thresholded):
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
         t = self.at(question, levels)
-        weights = tuple(1 if grant is None or grant >= t else 0 for grant in levels.grants)
-        return Weighting(weights, 1, Fraction(t), self.rest)
+        return Weighting(tuple(1 if g is None or g >= t else 0 for g in levels.grants), 1, Fraction(t), self.rest)
 
     def weigh_many(self, levels: Levels, thresholds: Floats) -> Weightings:
         granted = np.array([np.inf if grant is None else grant / NANO for grant in levels.grants])
-        kept = (granted >= thresholds[:, None] / NANO).astype(float)
-        return Weightings(kept, thresholds, 1, self.rest)
+        return Weightings((granted >= thresholds[:, None] / NANO).astype(float), thresholds, 1, self.rest)
 
     def explain(self, question: Question, levels: Levels) -> str:
         t = to_epsilon(self.at(question, levels))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, cast
 
-from epsilons.errors import Argument, PlanError
+from epsilons.arguments.checks import refuse
+from epsilons.errors import Argument
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Weighing, register, weighting_of
 from epsilons.mechanisms.exponential import fill_outcomes
@@ -61,8 +62,7 @@ def saturation(levels: Levels, right_side: float) -> int:
     for grant, size in zip(levels.finite, levels.sizes, strict=False):  # public people come last
         if slope and slope * grant - offset >= goal:
             break
-        slope += grant * size
-        offset += grant * grant * size
+        slope, offset = slope + grant * size, offset + grant * grant * size
     root = max(levels.smallest, math.floor((goal + offset) / slope))
     return min(root, LARGEST_EPSILON * NANO if None in levels.grants else levels.largest)
 
@@ -78,9 +78,7 @@ def quantile_pmf(
     """
     people, statistic, mechanism = ArrayPeople.of(values, roster_of(epsilons)), quantile(q, bounds, step), Weighted()
     question = Question(statistic)
-    refusal = mechanism.refuses(question, people.levels)
-    if refusal is not None:
-        what = (Argument("q", q), " is not allowed.")
-        raise PlanError(what, rule=f"{refusal.capitalize()}.", suggest=Argument("q", 0.5))
+    if (refusal := mechanism.refuses(question, people.levels)) is not None:
+        raise refuse("q", q, f"{refusal.capitalize()}.", Argument("q", 0.5))
     weighting = weighting_of(mechanism, question, people.levels)
     return fill_outcomes(statistic.sampler(question, weighting, people.cells(statistic)), statistic.outcomes())
