@@ -170,7 +170,7 @@ class Publication:
             more, less = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
             pair = (np.array([more, less]), np.array([less, more]))
             sees, exact = f"all but one aggregator, level {batch.level}", neighbors == "absent"
-            found.append(Leakage.of(COUNTS, sees, epsilon, [pair], neighbors=neighbors, exact=exact))
+            found.append(Leakage(COUNTS, sees, epsilon, [pair], epsilon, neighbors=neighbors, exact=exact))
         return tuple(found)
 
     def caveats(self) -> tuple[str, ...]:

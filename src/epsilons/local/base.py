@@ -31,6 +31,7 @@ from epsilons.local.leakage import (
     VIEWS,
     Leakage,
     Pair,
+    check_epsilon,
     draw_leakages,
     leakage_html,
     leakage_table,
@@ -65,13 +66,10 @@ _TEXT = re.compile(r"[+-]?(\d{1,60}(\.\d{0,60})?|\.\d{1,60})([eE][+-]?\d{1,2})?|
 class Crowd:
     """What published counts are judged by; see `ResponseProtocol.leakage`."""
 
-    count: int = 1
-    population: int | None = None
-    neighbors: str = "absent"
-    other: int = 0
-
-
-_LARGE_CROWD = Crowd()
+    count: int
+    population: int | None
+    neighbors: str
+    other: int
 
 
 class ResponseProtocol(ABC):
@@ -174,12 +172,9 @@ class ResponseProtocol(ABC):
             if view == COUNTS and number is not None:
                 check_whole(number, least, refusal=refusal)
         check_name("neighbors", neighbors, NEIGHBORS)
-        return self._leak(view, epsilon, Crowd(count, population, neighbors, other))
-
-    def _leak(self, view: str, epsilon: float | None = None, crowd: Crowd = _LARGE_CROWD) -> Leakage:
-        sees, pure, pairs, exact = self._look(view, crowd)
-        neighbors = crowd.neighbors if view == COUNTS else "replace"
-        return Leakage.of(view, sees, pure, pairs, epsilon=epsilon, claim=self.claim, neighbors=neighbors, exact=exact)
+        sees, pure, pairs, exact = self._look(view, Crowd(count, population, neighbors, other))
+        asked = check_epsilon(pure if epsilon is None else epsilon)
+        return Leakage(view, sees, pure, pairs, asked, self.claim, neighbors if view == COUNTS else "replace", exact)
 
     @abstractmethod
     def _look(self, view: str, crowd: Crowd) -> Seen:
@@ -195,9 +190,9 @@ class ResponseProtocol(ABC):
         published = {}
         for count in sorted({max(1, n) for n in counts}):
             crowd = population if population is not None and self._is_small(count, population) else None
-            one = self._leak(COUNTS, epsilon, Crowd(count, crowd))
+            one = self.leakage(COUNTS, epsilon=epsilon, count=count, population=crowd)
             published[one.sees] = one
-        return (self._leak(SECOND_ROUND), self._leak(BOTH_ROUNDS), *published.values())
+        return (self.leakage(SECOND_ROUND), self.leakage(BOTH_ROUNDS), *published.values())
 
     def _is_small(self, count: int, population: int) -> bool:
         """Whether all outcomes of the counts of such a crowd can be gone through in no time."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -56,10 +56,6 @@ class Estimate:
         """Where the true numbers lie: each within (low, high) with at least this probability."""
         low, high = self.bounds(check_level(level))
         return self._shaped(low), self._shaped(high)
-
-    def named(self, labels: Sequence[str]) -> Estimate:
-        """With the options' names in printouts."""
-        return replace(self, labels=tuple(labels))
 
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Plain values that survive JSON; an infinite epsilon is null."""

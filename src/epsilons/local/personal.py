@@ -179,7 +179,7 @@ class PersonalResponse:
             sees = f"an answer of an owner at {self.levels.name(grant)}"
             if protocol is None:
                 ends = (np.array([1.0, 0.0]), np.array([0.0, 1.0]))
-                found.append(Leakage.of(SECOND_ROUND, sees, math.inf, [ends]))
+                found.append(Leakage(SECOND_ROUND, sees, math.inf, [ends], math.inf))
             else:
                 found.append(replace(protocol.leakage(SECOND_ROUND), sees=sees))
         return tuple(found) if every or len(found) <= _ROWS_IN_A_TABLE else (found[0], found[-1])

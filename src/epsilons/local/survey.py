@@ -23,6 +23,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -72,15 +73,16 @@ class Survey:
             if to_nano(epsilon) is None or not name or name != name.strip() or not name.isprintable():
                 raise ProtocolError("A level is not usable.", rule="A name and a finite epsilon.")
 
-    def truth(self, answer: str) -> int | None:
-        """The number of an option by its label or number; None if there is no such option."""
-        asked = answer.strip().casefold()
-        for number, label in enumerate((self.none, *self.options)):
-            if asked == label.casefold():
-                return number
-        if asked.isdecimal() and asked.isascii() and len(asked) <= 9 and int(asked) <= len(self.options):
-            return int(asked)
-        return None
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {label.casefold(): number for number, label in enumerate((self.none, *self.options))}
+
+    def truth(self, answer: str, largest: int | None = None) -> int | None:
+        """The number of an option by its label or number (up to `largest`); None if there is no such option."""
+        asked, most = answer.strip().casefold(), len(self.options) if largest is None else largest
+        if asked.isdecimal() and asked.isascii() and len(asked) <= 9:
+            return int(asked) if int(asked) <= most else None
+        return self._numbers.get(asked)
 
     def protocol_for(self, level: str | None = None) -> ResponseProtocol:
         """What an owner follows: the survey's protocol, or the one of the level they picked."""
@@ -106,8 +108,7 @@ class Survey:
         self, answers: Sequence[str], level: str | None = None, *, entropy: Entropy | None = None
     ) -> list[tuple[int, ...]]:
         """The outputs of several owners; nothing is drawn unless every answer is one of the survey's."""
-        protocol, known = self.protocol_for(level), {answer: self.truth(answer) for answer in set(answers)}
-        truths = [known[answer] for answer in answers]
+        protocol, truths = self.protocol_for(level), [self.truth(answer) for answer in answers]
         if None in truths:
             labels = (self.none, *self.options)
             hint = ", ".join(labels[:8]) + (", ..." if len(labels) > 8 else "")
