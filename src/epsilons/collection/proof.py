@@ -59,20 +59,17 @@ def to_integers(words: Words) -> list[int]:
 
 
 def add(a: Words, b: Words) -> Words:
-    """a + b."""
     # In b's complement nothing overflows: a + b = a - (p - b).
     return sub(a, np.where(b == 0, b, _P - b))
 
 
 def sub(a: Words, b: Words) -> Words:
-    """a - b."""
     difference: Words = a - b
     # A borrow left 2^64 too much, of which p is what belongs there.
     return np.where(a < b, difference + _P, difference)
 
 
 def mul(a: Words, b: Words | np.uint64) -> Words:
-    """a * b."""
     a0, a1, b0, b1 = a & _LOW, a >> _HALF, b & _LOW, b >> _HALF
     outer, inner = a0 * b1, a1 * b0
     low = a0 * b0
@@ -98,7 +95,6 @@ def total(words: Words, axis: int = 0) -> Words:
 
 
 def dot(rows: Words, weights: Words) -> Words:
-    """The inner product of every row with the weights."""
     chunk = max(1, _WORDS_AT_ONCE // max(1, len(weights)))
     parts = [total(mul(rows[start : start + chunk], weights), axis=1) for start in range(0, len(rows), chunk)]
     return np.concatenate(parts) if parts else np.zeros(0, np.uint64)
@@ -110,7 +106,6 @@ def in_range(words: Words) -> bool:
 
 
 def inverse(number: int) -> int:
-    """1 / number."""
     return pow(number, -1, P)
 
 

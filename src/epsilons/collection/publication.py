@@ -63,7 +63,6 @@ class Publication:
 
     @property
     def label(self) -> str:
-        """Which protocol this is."""
         return PAPER_LABEL if self.guarantee is None else REPAIRED_LABEL
 
     @property
@@ -174,11 +173,9 @@ class Publication:
         return tuple(found)
 
     def caveats(self) -> tuple[str, ...]:
-        """What must be said beside the numbers."""
         return PAPER_CAVEATS if self.guarantee is None else self.guarantee.caveats
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values that survive JSON."""
         return {
             "format": _PUBLICATION_FORMAT,
             "label": self.label,
@@ -204,7 +201,6 @@ class Publication:
         return cls(collection, batches)
 
     def to_json(self) -> str:
-        """The file."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
 
     def __str__(self) -> str:

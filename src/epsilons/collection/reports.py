@@ -125,7 +125,6 @@ class Report:
 
 
 def write_reports(reports: Iterable[Report]) -> bytes:
-    """Many reports as one body."""
     return b"".join(
         _HEAD.pack(report.id, report.round_number, report.level, len(report.sealed)) + report.sealed
         for report in reports

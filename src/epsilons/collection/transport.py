@@ -145,7 +145,6 @@ class HttpAggregator:
         return self._ask("POST", f"{_path(collection)}/levels/{level}/collect", ids)
 
     def shut(self) -> None:
-        """Let go of the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -229,7 +228,6 @@ class Courier:
             thread.start()
 
     def send(self, reports: Sequence[Sequence[Report]]) -> None:
-        """One list of reports per aggregator."""
         for waiting, some in zip(self._queues, reports, strict=True):
             waiting.put(some)
 

@@ -59,7 +59,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _ask(notes: Console, out: Path) -> tuple[Population, tuple[DemoResult, ...], LedgerSummary]:
-    """Ask everything and write the report."""
     columns = (TextColumn("{task.description}"), BarColumn())
     with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
         steps = progress.add_task("Loading wages", total=len(QUESTIONS) + 2)

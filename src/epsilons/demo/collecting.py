@@ -57,7 +57,6 @@ class AggregatorProcess:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        """Start it; `place` says where it is."""
         stem = self._stem
         files = ("--store", f"sqlite:///{stem}.store", "--key", f"{stem}.key", "--token", f"{stem}.token")
         command = (sys.executable, "-m", "epsilons.cli.app", "collect", "aggregator", *files, "--port", f"{self._port}")
@@ -65,7 +64,6 @@ class AggregatorProcess:
             self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
 
     def place(self) -> Place:
-        """Its address and key, once it listens."""
         output = None if self._process is None else self._process.stdout
         line = [] if output is None else output.readline().split()
         if len(line) != 2:
@@ -75,7 +73,6 @@ class AggregatorProcess:
 
     @property
     def token(self) -> str:
-        """What the coordinator shows."""
         return read_secret(self._stem.with_suffix(".token")).hex()
 
     def kill(self) -> None:
@@ -88,7 +85,6 @@ class AggregatorProcess:
 
 
 def make_survey() -> Survey:
-    """The question, about the cells of the town."""
     grid = SquareGrid(_CENTER, miles=1.0, side=SIDE)
     cells = Region(grid, tuple(range(1, SIDE * SIDE + 1))).labels
     return Survey("In which square mile do you live?", cells, None, LEVELS, "elsewhere", grid.to_dict())

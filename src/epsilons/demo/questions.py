@@ -102,7 +102,6 @@ class DemoResult:
 
     @property
     def is_number(self) -> bool:
-        """Whether the answer is one number, not one for each class."""
         return not isinstance(self.truth, dict)
 
     def table(self) -> tuple[list[str], list[list[str]]]:
@@ -237,12 +236,10 @@ class GroupBalance:
 
     @property
     def part(self) -> float:
-        """What is left, as a part of what was granted."""
         return self.left / self.granted
 
     @property
     def more(self) -> str:
-        """How many more questions like the last one, as text."""
         return " to ".join(dict.fromkeys(map(str, self.questions)))
 
 

@@ -15,7 +15,6 @@ from epsilons.demo.questions import DemoResult, LedgerSummary
 
 
 def write_report(path: Path, people: Population, results: tuple[DemoResult, ...], ledger: LedgerSummary) -> None:
-    """Write the page; what stood there before is replaced."""
     frame = Template(files("epsilons.demo").joinpath("report.html").read_text(encoding="utf-8"))
     by_name = {one.question.statistic: one for one in results}
     mean, promise = by_name["mean"], results[0].best.release.guarantee

@@ -64,7 +64,6 @@ def fill_texts(people: Population, results: tuple[DemoResult, ...], ledger: Ledg
 def print_all(
     console: Console, people: Population, results: tuple[DemoResult, ...], ledger: LedgerSummary, report: str
 ) -> None:
-    """Everything the demo has to say, in reading order."""
     texts, promise = fill_texts(people, results, ledger), results[0].best.release.guarantee
     points = Table.grid(padding=(0, 1))
     for line in (*promise.caveats, *NOT_PROMISED):
@@ -123,7 +122,6 @@ def _answers(one: DemoResult) -> list[RenderableType]:
 
 
 def _classes(one: DemoResult) -> Padding:
-    """The histogram of the best mechanism beside the truth."""
     heads = ["weekly wage", "private answer", "95% interval", "truth"]
     table = _table(f"The classes, answered by {one.best.mechanism}", heads, left=())
     for (low, high), value in one.best.release.value.items():

@@ -52,7 +52,6 @@ class AnswerSheet:
 
 
 def read_answers(path: str | Path, survey: Survey) -> AnswerSheet:
-    """Read a CSV file."""
     try:
         with Path(path).open(encoding="utf-8-sig", errors="replace", newline="\n") as file:
             return answers_from((line[:_LONGEST_LINE] for line in file), survey)
@@ -61,7 +60,6 @@ def read_answers(path: str | Path, survey: Survey) -> AnswerSheet:
 
 
 def answers_from(lines: Iterable[str], survey: Survey) -> AnswerSheet:
-    """Read lines of text."""
     reader = _Reader(survey)
     bad = tuple((number, why) for number, line in enumerate(lines, 1) if (why := reader.read(line)) is not None)
     rounds = np.array(reader.rows, dtype=np.int64).reshape(-1, survey.rounds).T
@@ -69,7 +67,6 @@ def answers_from(lines: Iterable[str], survey: Survey) -> AnswerSheet:
 
 
 def columns_of(survey: Survey) -> str:
-    """The columns that a file for this survey has."""
     names = ["answer"] if survey.rounds == 1 else [f"round{k}" for k in range(1, survey.rounds + 1)]
     return ",".join([*names, *(["level"] if survey.levels else [])])
 

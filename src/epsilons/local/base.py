@@ -203,7 +203,6 @@ class ResponseProtocol(ABC):
         return draw_leakages(self.leakages(counts=counts), axes)
 
     def to_dict(self) -> dict[str, Any]:
-        """The protocol as plain values; `protocol_from` reads them."""
         return {"mechanism": self.name, **self.settings()}
 
     def __eq__(self, other: object) -> bool:
@@ -224,7 +223,6 @@ class ResponseProtocol(ABC):
 
 
 def protocol_from(document: Mapping[str, Any]) -> ResponseProtocol:
-    """The inverse of `to_dict`."""
     settings = dict(document)
     name = settings.pop("mechanism", None)
     kind = PROTOCOLS.get(name) if isinstance(name, str) else None

@@ -44,16 +44,13 @@ class Estimate:
 
     @property
     def value(self) -> Any:
-        """The estimated number of owners per option."""
         return self._shaped(self.values)
 
     @property
     def error(self) -> Any:
-        """The standard error of `value`."""
         return self._shaped(self.errors)
 
     def interval(self, level: float = 0.95) -> tuple[Any, Any]:
-        """Where the true numbers lie: each within (low, high) with at least this probability."""
         low, high = self.bounds(check_level(level))
         return self._shaped(low), self._shaped(high)
 
@@ -105,7 +102,6 @@ class Estimate:
 
 
 def check_level(level: Any) -> float:
-    """A level of confidence: a number between 0 and 1."""
     refusal = PlanError("This level is not usable.", rule="Between 0 and 1.", suggest=Argument("level", 0.95))
     return check_between(level, 0, 1, refusal)
 

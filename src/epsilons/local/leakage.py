@@ -76,11 +76,9 @@ class Leakage:
         return high
 
     def curve(self, epsilons: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
-        """The smallest delta for each epsilon."""
         return np.array([self.delta_at(float(epsilon)) for epsilon in epsilons])
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Delta against epsilon."""
         return draw_leakages([self], axes)
 
     def to_dict(self) -> dict[str, Any]:

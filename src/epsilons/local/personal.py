@@ -186,7 +186,6 @@ class PersonalResponse:
 
     @property
     def guarantee(self) -> Guarantee:
-        """The promise in the form that composes with other releases."""
         caveats = (ROSTER_IS_PUBLIC, *((PUBLIC_PEOPLE,) if None in self.levels.grants else ()))
         losses, rounded = tuple((grant, grant) for grant in self.levels.grants), self.levels.rounding_loss > 0
         return Guarantee(neighbors="replace", losses=losses, caveats=caveats, imputes=True, rounded=rounded)

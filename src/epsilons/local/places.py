@@ -59,7 +59,6 @@ class SquareGrid:
 
     @property
     def _degrees(self) -> tuple[float, float]:
-        """The height and the width of a cell."""
         height = self.miles / _MILES_PER_DEGREE
         return height, height / math.cos(math.radians(self.center[0]))
 
@@ -88,7 +87,6 @@ class SquareGrid:
         return range(max(0, first), min(self.side - 1, last) + 1)
 
     def outline(self, cell: int) -> Outline:
-        """A cell's corners."""
         row, column = divmod(cell - 1, self.side)
         height, width = self._degrees
         south = self.center[0] + (row - self.side / 2) * height
@@ -100,14 +98,12 @@ class SquareGrid:
         return f"cell {cell}"
 
     def cell_of(self, label: str) -> int:
-        """The id that a label names."""
         number = label.removeprefix("cell ")
         if not (number.isdecimal() and number.isascii() and len(number) <= 10 and 0 < int(number) <= self.side**2):
             raise _unknown_cell("cell 2005559445")
         return int(number)
 
     def to_dict(self) -> dict[str, Any]:
-        """The grid as plain values."""
         return {"grid": "square", "center": list(self.center), "miles": self.miles, "side": self.side}
 
 
@@ -184,7 +180,6 @@ class Region:
 
     @classmethod
     def of(cls, grid: Grid, box: Box) -> Region:
-        """All cells in a box."""
         ids = tuple(grid.cells_in(box))
         if not ids:
             raise PlanError("No cell's centre lies in the box.", suggest="a larger box")
@@ -204,12 +199,10 @@ class Region:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The cells as labels of a survey's options."""
         return tuple(self.grid.label(cell) for cell in self.ids)
 
     @classmethod
     def from_labels(cls, grid: Grid, labels: Sequence[str]) -> Region:
-        """The inverse of `labels`."""
         return cls(grid, tuple(grid.cell_of(label) for label in labels))
 
     def outlines(self) -> Iterator[Outline]:
@@ -240,7 +233,6 @@ def read_points(latitudes: Any, longitudes: Any) -> tuple[NDArray[np.float64], N
 
 
 def check_box(box: Box) -> Box:
-    """South below north, west below east."""
     south, west, north, east = box
     if not (-90 <= south < north <= 90 and -180 <= west < east <= 180):
         rule, hint = "South, west, north, east in degrees.", Argument("box", (40.6, -74.1, 40.9, -73.8))

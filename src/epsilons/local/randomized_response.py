@@ -88,7 +88,6 @@ class RandomizedResponse(ResponseProtocol):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The promise in the form that composes with other releases."""
         if math.isinf(self.epsilon):
             rule, hint = "Every output needs a chance.", (Argument("others"), " without a 0")
             raise ProtocolError("There is no promise that holds for everyone.", rule=rule, suggest=hint)

@@ -57,7 +57,6 @@ class SamplingOnly(ResponseProtocol):
         return (Die([1 - self.sampling, self.sampling]).roll(entropy, len(truths)),)
 
     def estimate(self, *counts: Any) -> Estimate:
-        """Refuses, and says why."""
         self._read_rounds(counts)
         raise PlanError(
             "Sampling alone tells nothing about how many would say Yes.",

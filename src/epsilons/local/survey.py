@@ -96,7 +96,6 @@ class Survey:
 
     @property
     def rounds(self) -> int:
-        """How many outputs an owner sends."""
         return 1 if self.protocol is None else self.protocol.rounds
 
     def respond(self, answer: str, level: str | None = None, *, entropy: Entropy | None = None) -> tuple[int, ...]:
@@ -123,7 +122,6 @@ class Survey:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         protocol: dict[str, Any] = {"mechanism": PERSONAL, "levels": {k: float(v) for k, v in self.levels.items()}}
         if self.protocol is not None:
             protocol = {key: value for key, value in self.protocol.to_dict().items() if key != "options"}
@@ -162,15 +160,12 @@ class Survey:
 
     @classmethod
     def load(cls, path: str | Path) -> Survey:
-        """Read the file."""
         return cls.from_dict(read_document(path, "protocol"))
 
     def to_json(self) -> str:
-        """The file as JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     def to_toml(self) -> str:
-        """The file as TOML."""
         document = self.to_dict()
         tables: dict[str, Any] = {key: document.pop(key) for key in ("protocol", "places") if key in document}
         if "levels" in tables["protocol"]:

