@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 SECOND_ROUND = "second-round"
 BOTH_ROUNDS = "both-rounds"
 COUNTS = "counts"
-VIEWS = (SECOND_ROUND, BOTH_ROUNDS, COUNTS)
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
