@@ -78,9 +78,8 @@ class Aggregator:
         if self.key not in [place.key for place in collection.aggregators]:
             raise MalformedError("This aggregator is not part of the collection.", rule="Its key is listed there.")
         if collection.minimum < self._minimum:
-            raise MalformedError(
-                "The minimum is too small for this aggregator.", rule=f"At least {self._minimum:,} reports a batch."
-            )
+            rule = f"At least {self._minimum:,} reports a batch."
+            raise MalformedError("The minimum is too small for this aggregator.", rule=rule)
         with self._store.write() as connection:
             if not connection.execute(select(collections).where(_at(collections, id=collection.id))).all():
                 last = connection.execute(select(func.max(collections.c.number))).scalar()

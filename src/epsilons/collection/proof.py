@@ -112,26 +112,14 @@ def inverse(number: int) -> int:
 @cache
 def subgroup_order(least: int) -> int:
     """The smallest order of a subgroup with at least so many elements."""
-    best = 2**32
-    for count in range(6):
-        for primes in itertools.combinations((3, 5, 17, 257, 65537), count):
-            odd = math.prod(primes)
-            twos = max(0, (max(1, -(-least // odd)) - 1).bit_length())
-            best = min(best, odd << twos)
-    return best
-
-
-def root_of_unity(order: int) -> int:
-    """An element that generates the subgroup of this order."""
-    return pow(GENERATOR, (P - 1) // order, P)
+    chosen = (itertools.combinations((3, 5, 17, 257, 65537), count) for count in range(6))
+    odds = map(math.prod, itertools.chain.from_iterable(chosen))
+    return min(2**32, *(odd << (max(1, -(-least // odd)) - 1).bit_length() for odd in odds))
 
 
 def powers(base: int, count: int, first: int = 1) -> list[int]:
     """first, first*base, first*base^2, ..."""
-    found = [first]
-    for _ in range(count - 1):
-        found.append(found[-1] * base % P)
-    return found
+    return list(itertools.accumulate(range(count - 1), lambda power, _: power * base % P, initial=first))
 
 
 # The proof ------------------------------------------------------------------------------------------------------------
@@ -160,7 +148,8 @@ class ReportShape:
 
     @cached_property
     def _root(self) -> int:
-        return root_of_unity(self.order)
+        """An element that generates the subgroup of order N."""
+        return pow(GENERATOR, (P - 1) // self.order, P)
 
     @cached_property
     def _rotated(self) -> Words:
@@ -224,15 +213,10 @@ class Query:
     def show(self, shares: Words) -> Words:
         """What an aggregator publishes: a row of three words per report."""
         first = self.cells + 1
-        found = (
-            total(shares[:, : self.cells], axis=1),
-            dot(shares[:, :first], self.lagrange),
-            dot(shares[:, first:], self.others),
-        )
-        return np.stack(found, axis=1)
+        f, q = dot(shares[:, :first], self.lagrange), dot(shares[:, first:], self.others)
+        return np.stack((total(shares[:, : self.cells], axis=1), f, q), axis=1)
 
     def accept(self, shown: Words) -> NDArray[np.bool_]:
         """Which reports are one answer each, from the sums over all aggregators of what they published."""
-        one, f, q = shown[:, 0], shown[:, 1], shown[:, 2]
-        holds = sub(mul(f, f), f) == mul(q, np.uint64(self.vanishing))
-        return np.asarray((one == 1) & holds)
+        one, f, q = shown.T
+        return np.asarray((one == 1) & (sub(mul(f, f), f) == mul(q, np.uint64(self.vanishing))))
