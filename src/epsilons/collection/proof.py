@@ -122,9 +122,6 @@ def powers(base: int, count: int, first: int = 1) -> list[int]:
     return list(itertools.accumulate(range(count - 1), lambda power, _: power * base % P, initial=first))
 
 
-# The proof ------------------------------------------------------------------------------------------------------------
-
-
 def round_challenge(challenge: bytes, round_number: int) -> bytes:
     """Each round's proofs have a point of their own."""
     return challenge + bytes((round_number,))

@@ -64,9 +64,6 @@ class UnavailableError(ProtocolError):
     """The store cannot be reached just now; the same request may be sent again."""
 
 
-# Shares ---------------------------------------------------------------------------------------------------------------
-
-
 def explicit_place(report: bytes, aggregators: int) -> int:
     """The aggregator that gets its share word by word: spread over all, since that one carries the load."""
     return int.from_bytes(report[:4], "big") % aggregators
@@ -109,9 +106,6 @@ def read_share(piece: bytes, what_for: bytes, count: int) -> Words | None:
         return None
     words = np.frombuffer(piece, dtype="<u8").astype(np.uint64, copy=False)
     return words if in_range(words) else None
-
-
-# Reports --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -104,10 +104,7 @@ def make_owners(owners: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def run_collection(
     folder: Path, owners: int, progress: Callable[[int], None], say: Callable[[str], None]
 ) -> CollectionResult:
-    """Start aggregators, send every owner's reports, kill one aggregator midway, publish.
-
-    `progress` gets the number of owners whose reports were sent.
-    """
+    """Start aggregators, send every owner's reports (`progress` gets how many), kill one aggregator midway, publish."""
     truths, levels = make_owners(owners)
     processes = [AggregatorProcess(folder, number) for number in range(1, AGGREGATORS + 1)]
     victim, killed, back_at = processes[1], False, math.inf

@@ -211,9 +211,6 @@ def _interval(release: eps.Release) -> Any:
         return None
 
 
-# The ledger after the questions ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class GroupBalance:
     """One group: averages of what its people granted and have left, and how many questions that allows."""

@@ -68,8 +68,7 @@ def _paid(people: Population, one: DemoResult) -> str:
     rows = [["(granted)", *granted, f"{people.epsilons.min():.4g}", f"{people.epsilons.max():.4g}", "100%"]]
     for answer in one.answers:
         average = [f"{people.average(place, answer.release.charges):.3f}" for place in places]
-        low, high = answer.charged
-        rows.append([answer.mechanism, *average, f"{low:.3g}", f"{high:.3g}", f"{answer.used:.0%}"])
+        rows.append([answer.mechanism, *average, *(f"{e:.3g}" for e in answer.charged), f"{answer.used:.0%}"])
     return _table(heads, rows)
 
 

@@ -74,6 +74,4 @@ class PersonalizedLogisticRegression(ClassifierMixin, PersonalizedModel):  # typ
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likelier class of each row."""
-        second = self._linear(X) > 0
-        chosen: NDArray[Any] = self.classes_[second.astype(int)]
-        return chosen
+        return np.asarray(self.classes_[(self._linear(X) > 0).astype(int)])

@@ -225,9 +225,6 @@ def protocol_from(document: Mapping[str, Any]) -> ResponseProtocol:
         raise ProtocolError(f"The settings do not fit {name}.", rule=rule, suggest=hint) from None
 
 
-# What is read ---------------------------------------------------------------------------------------------------------
-
-
 def read_truths(truths: Any, options: int) -> tuple[NDArray[np.uint32], bool]:
     """Truths as whole numbers, and whether there is a single one. Anything that is no option is none: 0."""
     array = np.asarray(truths)

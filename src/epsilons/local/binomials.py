@@ -116,18 +116,12 @@ def _normal_sizes(seen: int, population: int, high: float, low: float, z: float)
 
 
 def _first(holds: Callable[[int], bool], largest: int, guess: int) -> int:
-    """The smallest n in 0..largest for which a condition holds that goes on holding; largest + 1 if none.
-
-    Gallops from a guess, so that a good guess needs few looks.
-    """
+    """The smallest n in 0..largest from which on a condition holds, else largest + 1; gallops from a guess."""
     low, known, step, at = -1, largest + 1, 1, min(guess, largest)
     while low < at < known:
         low, known, at = (low, at, at - step) if holds(at) else (at, known, at + step)
         step *= 2
     return low + 1 + bisect_left(range(low + 1, known), True, key=holds)
-
-
-# What published counts give away --------------------------------------------------------------------------------------
 
 
 def difference_pair(count: int, sampling: float) -> Pair:

@@ -248,9 +248,6 @@ def _h3() -> Any:
     return h3
 
 
-# Check-ins ------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class CheckIns:
     """One check-in per user, their last; `bad` are the numbers of lines that could not be read."""

@@ -99,8 +99,8 @@ class CollectionPlan:
             name = "randomized response" if isinstance(protocol, RandomizedResponse) else "Sampling Privacy"
             if protocol is not None and row.both_rounds is not None and row.counts is not None:
                 rate = float(protocol.truth if isinstance(protocol, RandomizedResponse) else protocol.sampling)
-                people = "any" if row.respondents is None else f"{row.respondents:,}"
-                people = people if self.count is None or row.respondents is None else f"up to {people}"
+                most = "" if self.count is None else "up to "
+                people = "any" if row.respondents is None else f"{most}{row.respondents:,}"
                 error = show(row.error) + ("" if row.reached else " (too large)")
                 leaks = show_epsilon(protocol.claim), _say(row.both_rounds), _say(row.counts)
                 cells = (f"{rate:.4g}", people, error, *leaks)

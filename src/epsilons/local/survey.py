@@ -100,8 +100,7 @@ class Survey:
 
     def respond(self, answer: str, level: str | None = None, *, entropy: Entropy | None = None) -> tuple[int, ...]:
         """One owner's outputs, one for each round. The answer stays where this runs."""
-        (outputs,) = self.respond_all([answer], level, entropy=entropy)
-        return outputs
+        return self.respond_all([answer], level, entropy=entropy)[0]
 
     def respond_all(
         self, answers: Sequence[str], level: str | None = None, *, entropy: Entropy | None = None

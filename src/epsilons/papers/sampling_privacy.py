@@ -85,9 +85,6 @@ def intro_deviations() -> list[tuple[int, float, float]]:
     return [(n, math.sqrt(0.15 * 0.3 * n), response.spread(YES, n)) for n in (10_000, 1_000_000)]
 
 
-# Figures --------------------------------------------------------------------------------------------------------------
-
-
 def draw_constant_error(found: Sequence[Crowd]) -> Axes:
     axes = new_axes(7.5, 4.8)
     for name, color in COLORS.items():
@@ -141,9 +138,6 @@ def draw_figure_3() -> Axes:
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, loc="lower right")
     return axes
-
-
-# The command ----------------------------------------------------------------------------------------------------------
 
 
 def describe(found: Sequence[Crowd]) -> str:
