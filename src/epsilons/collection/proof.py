@@ -40,9 +40,7 @@ GENERATOR = 7
 
 Words = NDArray[np.uint64]
 
-_P = np.uint64(P)
-_LOW = np.uint64(2**32 - 1)
-_HALF = np.uint64(32)
+_P, _LOW, _HALF = np.uint64(P), np.uint64(2**32 - 1), np.uint64(32)
 _WORDS_AT_ONCE = 1 << 21
 #: What an aggregator publishes of each report: the sum of its cells, f(t), q(t).
 SHOWN = 3

@@ -33,8 +33,7 @@ PAPER_CAVEATS = (
     "All aggregators together, or one that reads another's shares, see every owner in both rounds.",
 )
 #: The grid of the noise's law: points per standard deviation, and how many standard deviations on each side.
-_FINE = 400
-_WIDE = 40
+_FINE, _WIDE = 400, 40
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,7 @@ from epsilons.errors import DataError, EpsilonsError, ProtocolError
 from epsilons.local.base import read_truths
 from epsilons.noise import Entropy, system
 
-_FIRST_WAIT = 0.05
-_LONGEST_WAIT = 1.0
+_FIRST_WAIT, _LONGEST_WAIT = 0.05, 1.0
 _SECONDS_FOR_A_REPLY = 600
 #: So many batches wait for a slow aggregator before the sender waits as well.
 _WAITING = 8

@@ -74,4 +74,5 @@ class PersonalizedLogisticRegression(ClassifierMixin, PersonalizedModel):  # typ
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likelier class of each row."""
-        return np.asarray(self.classes_[(self._linear(X) > 0).astype(int)])
+        second = self._linear(X) > 0
+        return np.asarray(self.classes_[second.astype(int)])
