@@ -78,9 +78,8 @@ class Aggregator:
         if self.key not in [place.key for place in collection.aggregators]:
             raise MalformedError("This aggregator is not part of the collection.", rule="Its key is listed there.")
         if collection.minimum < self._minimum:
-            raise MalformedError(
-                "The minimum is too small for this aggregator.", rule=f"At least {self._minimum:,} reports a batch."
-            )
+            rule = f"At least {self._minimum:,} reports a batch."
+            raise MalformedError("The minimum is too small for this aggregator.", rule=rule)
         with self._store.write() as connection:
             if not connection.execute(select(collections).where(_at(collections, id=collection.id))).all():
                 last = connection.execute(select(func.max(collections.c.number))).scalar()
@@ -114,13 +113,11 @@ class Aggregator:
             current = _round(connection, entered)
             taken = _find_taken(connection, entered, sorted({report.id for report in offered}))
             for report, share, digest in zip(offered, shares, digests, strict=True):
-                place_taken = report.round_number, report.id
-                outcome = _judge(report, share, digest, current, taken)
-                if outcome == wire.STORED and place_taken not in taken:
-                    taken[place_taken] = digest, report.level
+                outcomes.append(_judge(report, share, digest, current, taken))
+                if outcomes[-1] == wire.STORED and (report.round_number, report.id) not in taken:
+                    taken[report.round_number, report.id] = digest, report.level
                     row = {"collection": entered.number, "round": report.round_number, "id": report.id}
                     rows.append(row | {"level": report.level, "digest": digest, "share": share})
-                outcomes.append(outcome)
             if rows:
                 connection.execute(insert(reports), rows)
             reach("taking")
@@ -288,9 +285,6 @@ class Aggregator:
             yield np.stack(some)
 
 
-# Rows -----------------------------------------------------------------------------------------------------------------
-
-
 def _at(table: Table, **columns: Any) -> ColumnElement[bool]:
     return and_(*(table.c[name] == value for name, value in columns.items()))
 
@@ -339,11 +333,8 @@ def _judge(
         return wire.UNREADABLE
     if report.round_number != current:
         return wire.CLOSED
-    if report.round_number > 1:
-        before = taken.get((report.round_number - 1, report.id))
-        if before is None or before[1] != report.level:
-            return wire.UNKNOWN_OWNER
-    return wire.STORED
+    _, before = taken.get((report.round_number - 1, report.id), (b"", None))
+    return wire.STORED if report.round_number == 1 or before == report.level else wire.UNKNOWN_OWNER
 
 
 def _repeat(batch: Any, ids: bytes) -> bytes:

@@ -45,7 +45,6 @@ class Coordinator:
                 raise ProtocolError("An aggregator understood other terms.", rule="One id everywhere.")
 
     def status(self) -> list[dict[str, Any]]:
-        """Each aggregator's round and number of reports."""
         return self._all(lambda aggregator: aggregator.status(self.collection.id))
 
     def close(self, round_number: int) -> list[bytes]:
@@ -112,6 +111,5 @@ class Coordinator:
         return whole
 
     def _all(self, ask: Callable[[Remote], _Answer]) -> list[_Answer]:
-        """Ask every aggregator, all at the same time."""
         with ThreadPoolExecutor(len(self._aggregators)) as pool:
             return list(pool.map(ask, self._aggregators))

@@ -40,9 +40,7 @@ GENERATOR = 7
 
 Words = NDArray[np.uint64]
 
-_P = np.uint64(P)
-_LOW = np.uint64(2**32 - 1)
-_HALF = np.uint64(32)
+_P, _LOW, _HALF = np.uint64(P), np.uint64(2**32 - 1), np.uint64(32)
 _WORDS_AT_ONCE = 1 << 21
 #: What an aggregator publishes of each report: the sum of its cells, f(t), q(t).
 SHOWN = 3
@@ -59,20 +57,17 @@ def to_integers(words: Words) -> list[int]:
 
 
 def add(a: Words, b: Words) -> Words:
-    """a + b."""
     # In b's complement nothing overflows: a + b = a - (p - b).
     return sub(a, np.where(b == 0, b, _P - b))
 
 
 def sub(a: Words, b: Words) -> Words:
-    """a - b."""
     difference: Words = a - b
     # A borrow left 2^64 too much, of which p is what belongs there.
     return np.where(a < b, difference + _P, difference)
 
 
 def mul(a: Words, b: Words | np.uint64) -> Words:
-    """a * b."""
     a0, a1, b0, b1 = a & _LOW, a >> _HALF, b & _LOW, b >> _HALF
     outer, inner = a0 * b1, a1 * b0
     low = a0 * b0
@@ -98,7 +93,6 @@ def total(words: Words, axis: int = 0) -> Words:
 
 
 def dot(rows: Words, weights: Words) -> Words:
-    """The inner product of every row with the weights."""
     chunk = max(1, _WORDS_AT_ONCE // max(1, len(weights)))
     parts = [total(mul(rows[start : start + chunk], weights), axis=1) for start in range(0, len(rows), chunk)]
     return np.concatenate(parts) if parts else np.zeros(0, np.uint64)
@@ -110,36 +104,20 @@ def in_range(words: Words) -> bool:
 
 
 def inverse(number: int) -> int:
-    """1 / number."""
     return pow(number, -1, P)
 
 
 @cache
 def subgroup_order(least: int) -> int:
     """The smallest order of a subgroup with at least so many elements."""
-    best = 2**32
-    for count in range(6):
-        for primes in itertools.combinations((3, 5, 17, 257, 65537), count):
-            odd = math.prod(primes)
-            twos = max(0, (max(1, -(-least // odd)) - 1).bit_length())
-            best = min(best, odd << twos)
-    return best
-
-
-def root_of_unity(order: int) -> int:
-    """An element that generates the subgroup of this order."""
-    return pow(GENERATOR, (P - 1) // order, P)
+    chosen = (itertools.combinations((3, 5, 17, 257, 65537), count) for count in range(6))
+    odds = map(math.prod, itertools.chain.from_iterable(chosen))
+    return min(2**32, *(odd << (max(1, -(-least // odd)) - 1).bit_length() for odd in odds))
 
 
 def powers(base: int, count: int, first: int = 1) -> list[int]:
     """first, first*base, first*base^2, ..."""
-    found = [first]
-    for _ in range(count - 1):
-        found.append(found[-1] * base % P)
-    return found
-
-
-# The proof ------------------------------------------------------------------------------------------------------------
+    return list(itertools.accumulate(range(count - 1), lambda power, _: power * base % P, initial=first))
 
 
 def round_challenge(challenge: bytes, round_number: int) -> bytes:
@@ -165,7 +143,8 @@ class ReportShape:
 
     @cached_property
     def _root(self) -> int:
-        return root_of_unity(self.order)
+        """An element that generates the subgroup of order N."""
+        return pow(GENERATOR, (P - 1) // self.order, P)
 
     @cached_property
     def _rotated(self) -> Words:
@@ -229,15 +208,10 @@ class Query:
     def show(self, shares: Words) -> Words:
         """What an aggregator publishes: a row of three words per report."""
         first = self.cells + 1
-        found = (
-            total(shares[:, : self.cells], axis=1),
-            dot(shares[:, :first], self.lagrange),
-            dot(shares[:, first:], self.others),
-        )
-        return np.stack(found, axis=1)
+        f, q = dot(shares[:, :first], self.lagrange), dot(shares[:, first:], self.others)
+        return np.stack((total(shares[:, : self.cells], axis=1), f, q), axis=1)
 
     def accept(self, shown: Words) -> NDArray[np.bool_]:
         """Which reports are one answer each, from the sums over all aggregators of what they published."""
-        one, f, q = shown[:, 0], shown[:, 1], shown[:, 2]
-        holds = sub(mul(f, f), f) == mul(q, np.uint64(self.vanishing))
-        return np.asarray((one == 1) & holds)
+        one, f, q = shown.T
+        return np.asarray((one == 1) & (sub(mul(f, f), f) == mul(q, np.uint64(self.vanishing))))

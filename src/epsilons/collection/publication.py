@@ -22,8 +22,6 @@ from epsilons.local.sampling_privacy import SamplingPrivacy
 _PUBLICATION_FORMAT = 1
 #: A sum is called impossible if honest noise reaches it with less than this probability: 2^-40.
 _IMPOSSIBLE_BITS = 40
-PAPER_LABEL = "Sampling Privacy (Joy)"
-REPAIRED_LABEL = "shares with every aggregator's own noise"
 HONEST_ONE = (
     "It holds if at least one aggregator is honest, whatever the others, the coordinator and other owners do; an "
     "honest one keeps its key, its shares and its noise to itself and runs this protocol."
@@ -35,8 +33,7 @@ PAPER_CAVEATS = (
     "All aggregators together, or one that reads another's shares, see every owner in both rounds.",
 )
 #: The grid of the noise's law: points per standard deviation, and how many standard deviations on each side.
-_FINE = 400
-_WIDE = 40
+_FINE, _WIDE = 400, 40
 
 
 @dataclass(frozen=True)
@@ -63,8 +60,7 @@ class Publication:
 
     @property
     def label(self) -> str:
-        """Which protocol this is."""
-        return PAPER_LABEL if self.guarantee is None else REPAIRED_LABEL
+        return "Sampling Privacy (Joy)" if self.guarantee is None else "shares with every aggregator's own noise"
 
     @property
     def published(self) -> tuple[LevelSums, ...]:
@@ -85,9 +81,8 @@ class Publication:
         """How far noise of all aggregators takes any cell, but for a chance of 2^-40."""
         if nano is None:
             return 0.0
-        aggregators = len(self.collection.aggregators)
+        aggregators, scale = len(self.collection.aggregators), to_epsilon(nano) / self.collection.cells_moved
         draws = aggregators * len(self.collection.cells)
-        scale = to_epsilon(nano) / self.collection.cells_moved
         return aggregators * ((_IMPOSSIBLE_BITS + 1) * math.log(2) + math.log(draws)) / scale
 
     def estimate(self, *, assume: str = "unrelated", density: float = 0.5) -> Estimate:
@@ -99,11 +94,10 @@ class Publication:
         if not self.published:
             rule = f"At least {self.collection.minimum:,} reports."
             raise PlanError("No level reached the minimum.", rule=rule, suggest="more owners")
-        labels, notes = self.collection.survey.options, self._notes()
-        protocol = self.collection.survey.protocol
-        if isinstance(protocol, SamplingPrivacy):
-            found = protocol.estimate(*self.published[0].sums)
-            return replace(found, labels=labels, notes=(*found.notes, *notes))
+        survey, notes = self.collection.survey, self._notes()
+        if isinstance(survey.protocol, SamplingPrivacy):
+            found = survey.protocol.estimate(*self.published[0].sums)
+            return replace(found, labels=survey.options, notes=(*found.notes, *notes))
         weights = self.weights(assume=assume, density=density)
         sizes = np.array([batch.reports for batch in self.published], dtype=np.float64)
         people = float(sizes.sum())
@@ -123,7 +117,7 @@ class Publication:
         said = [f"One owner who lies moves a count by at most {float(weights.max()):.4g}."]
         if assume == "unrelated" and len(weights) > 1:
             said.append("Levels are combined as if they said nothing about answers.")
-        return Estimate(values, errors, int(people), self.leakages, bounds, labels, (*said, *notes))
+        return Estimate(values, errors, int(people), self.leakages, bounds, survey.options, (*said, *notes))
 
     def weights(self, *, assume: str = "unrelated", density: float = 0.5) -> NDArray[np.float64]:
         """What one owner's report counts for, per published level; 1 on average. From public facts only."""
@@ -161,8 +155,7 @@ class Publication:
         """What all aggregators but one learn, with the publication: exactly epsilon under "absent"."""
         if self.guarantee is None:
             return self.estimate().leakages
-        neighbors = self.collection.neighbors
-        found = []
+        found, neighbors = [], self.collection.neighbors
         for batch in self.published:
             epsilon = to_epsilon(batch.nano)
             # With all other noise known, a cell moved by 1 shows one bit, which is randomized response at epsilon;
@@ -170,15 +163,13 @@ class Publication:
             more, less = 1 / (1 + math.exp(-epsilon)), 1 / (1 + math.exp(epsilon))
             pair = (np.array([more, less]), np.array([less, more]))
             sees, exact = f"all but one aggregator, level {batch.level}", neighbors == "absent"
-            found.append(Leakage.of(COUNTS, sees, epsilon, [pair], neighbors=neighbors, exact=exact))
+            found.append(Leakage(COUNTS, sees, epsilon, [pair], epsilon, neighbors=neighbors, exact=exact))
         return tuple(found)
 
     def caveats(self) -> tuple[str, ...]:
-        """What must be said beside the numbers."""
         return PAPER_CAVEATS if self.guarantee is None else self.guarantee.caveats
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values that survive JSON."""
         return {
             "format": _PUBLICATION_FORMAT,
             "label": self.label,
@@ -204,7 +195,6 @@ class Publication:
         return cls(collection, batches)
 
     def to_json(self) -> str:
-        """The file."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
 
     def __str__(self) -> str:
@@ -245,10 +235,6 @@ def _masses(weight: float, scale: float, step: float, half: int) -> NDArray[np.f
     q = math.exp(-scale)
     # F(k) = 1 - q^(k+1)/(1+q) for k >= 0 and q^(-k)/(1+q) below; symmetric tails keep every difference exact enough.
     with np.errstate(under="ignore"):
-        below = np.where(
-            edges >= 0,
-            1 - np.exp(-scale * (np.maximum(edges, 0) + 1)) / (1 + q),
-            np.exp(scale * np.minimum(edges, 0)) / (1 + q),
-        )
-    masses: NDArray[np.float64] = np.diff(below)
-    return masses
+        upper = 1 - np.exp(-scale * (np.maximum(edges, 0) + 1)) / (1 + q)
+        below = np.where(edges >= 0, upper, np.exp(scale * np.minimum(edges, 0)) / (1 + q))
+    return np.asarray(np.diff(below))

@@ -64,9 +64,6 @@ class UnavailableError(ProtocolError):
     """The store cannot be reached just now; the same request may be sent again."""
 
 
-# Shares ---------------------------------------------------------------------------------------------------------------
-
-
 def explicit_place(report: bytes, aggregators: int) -> int:
     """The aggregator that gets its share word by word: spread over all, since that one carries the load."""
     return int.from_bytes(report[:4], "big") % aggregators
@@ -111,9 +108,6 @@ def read_share(piece: bytes, what_for: bytes, count: int) -> Words | None:
     return words if in_range(words) else None
 
 
-# Reports --------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Report:
     """One owner's sealed share for one aggregator. Id, round and level are public."""
@@ -125,7 +119,6 @@ class Report:
 
 
 def write_reports(reports: Iterable[Report]) -> bytes:
-    """Many reports as one body."""
     return b"".join(
         _HEAD.pack(report.id, report.round_number, report.level, len(report.sealed)) + report.sealed
         for report in reports

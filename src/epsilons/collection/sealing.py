@@ -39,7 +39,6 @@ class SealingKey:
 
     @classmethod
     def from_text(cls, text: Any) -> SealingKey:
-        """From 64 hexadecimal digits."""
         try:
             return cls(X25519PublicKey.from_public_bytes(bytes.fromhex(text)))
         except (TypeError, ValueError):
@@ -61,17 +60,14 @@ class OpeningKey:
 
     @classmethod
     def fresh(cls) -> OpeningKey:
-        """A new key from the operating system's entropy."""
         return cls.from_bytes(system().bytes(KEY_BYTES))
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> OpeningKey:
-        """From its 32 bytes."""
         return cls(X25519PrivateKey.from_private_bytes(raw))
 
     @property
     def public(self) -> SealingKey:
-        """What owners seal to."""
         return SealingKey(self._key.public_key())
 
     def open(self, sealed: bytes, what_for: bytes) -> bytes | None:
@@ -98,7 +94,6 @@ def keep_secret(path: str | os.PathLike[str]) -> bytes:
 
 
 def read_secret(path: str | os.PathLike[str]) -> bytes:
-    """The 32 secret bytes in a file."""
     try:
         raw = bytes.fromhex(Path(path).read_text(encoding="ascii").strip())
     except OSError as error:

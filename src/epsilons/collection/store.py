@@ -80,13 +80,6 @@ _REFUSED = partial(
     rule="A change is made as a whole or not at all.",
     suggest="the same request again",
 )
-_NO_ADDRESS = partial(
-    ProtocolError,
-    "There is no store at such an address.",
-    rule="sqlite:///file, or postgresql://user:password@host/database, then perhaps ?schema= and a name.",
-    suggest="sqlite:///one.store",
-)
-
 OWNER = Owner(
     name="aggregator",
     schema="aggregator",
@@ -95,7 +88,12 @@ OWNER = Owner(
     pragmas=("secure_delete = ON",),
     refused=_REFUSED,
     broken=_REFUSED,
-    no_address=_NO_ADDRESS,
+    no_address=partial(
+        ProtocolError,
+        "There is no store at such an address.",
+        rule="sqlite:///file, or postgresql://user:password@host/database, then perhaps ?schema= and a name.",
+        suggest="sqlite:///one.store",
+    ),
     no_psycopg=partial(ProtocolError, "PostgreSQL needs psycopg.", suggest="pip install 'epsilons[postgres]'"),
     no_log=partial(
         ProtocolError, "This disk cannot hold a store.", rule="SQLite's write-ahead log does not work there."

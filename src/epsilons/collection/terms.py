@@ -56,7 +56,6 @@ class Collection:
     def start(
         cls, survey: Survey, aggregators: Sequence[Place], *, neighbors: str = "absent", minimum: int = 100
     ) -> Collection:
-        """A new collection of a survey."""
         return cls(survey, tuple(aggregators), neighbors, minimum, system().bytes(16).hex())
 
     def __post_init__(self) -> None:
@@ -91,7 +90,6 @@ class Collection:
 
     @property
     def rounds(self) -> int:
-        """How many reports an owner sends."""
         return self.survey.rounds
 
     @cached_property
@@ -123,7 +121,6 @@ class Collection:
         return names.index(name)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         places = [asdict(place) for place in self.aggregators]
         head = {"format": _TERMS_FORMAT, "survey": self.survey.to_dict(), "aggregators": places}
         return {**head, "neighbors": self.neighbors, "minimum": self.minimum, "salt": self.salt}
@@ -146,17 +143,14 @@ class Collection:
         return cls(survey, listed, document["neighbors"], document["minimum"], salt)
 
     def save(self, path: str | Path) -> None:
-        """Write the file (JSON)."""
         Path(path).write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> Collection:
-        """Read the file."""
         return cls.from_dict(read_document(path, "collection", json_only=True))
 
 
 def check_address(url: str) -> None:
-    """An address that HTTP can reach."""
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
         raise ProtocolError("An aggregator has no usable address.", suggest="https://one.example.org")
 

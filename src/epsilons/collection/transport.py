@@ -8,12 +8,13 @@ Every request may be repeated without harm, so one that got no answer is sent ag
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import queue
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -28,8 +29,7 @@ from epsilons.errors import DataError, EpsilonsError, ProtocolError
 from epsilons.local.base import read_truths
 from epsilons.noise import Entropy, system
 
-_FIRST_WAIT = 0.05
-_LONGEST_WAIT = 1.0
+_FIRST_WAIT, _LONGEST_WAIT = 0.05, 1.0
 _SECONDS_FOR_A_REPLY = 600
 #: So many batches wait for a slow aggregator before the sender waits as well.
 _WAITING = 8
@@ -68,19 +68,15 @@ class OwnerClient:
         made: Reports = [[[] for _ in self._keys] for _ in rounds]
         raw = self._entropy.bytes(ID_BYTES * len(answers))
         ids = [raw[start : start + ID_BYTES] for start in range(0, len(raw), ID_BYTES)]
-        for number, outputs in enumerate(rounds, 1):
-            for owner, vector in self._vectors(outputs):
-                for place, report in enumerate(self._seal(vector, ids[owner], number, int(chosen[owner]))):
-                    made[number - 1][place].append(report)
-        return made
-
-    def _vectors(self, outputs: NDArray[Any]) -> Iterator[tuple[int, NDArray[np.uint64]]]:
-        """Each owner's answer with its proof, worked out for many at a time."""
         shape = self.collection.shape
         chunk = max(1, _WORDS_AT_ONCE // shape.words)
-        for start in range(0, len(outputs), chunk):
-            some = outputs[start : start + chunk].astype(np.int64)
-            yield from enumerate(shape.prove(some, wire.uniform_words(self._entropy, len(some))), start)
+        for number, start in itertools.product(range(len(rounds)), range(0, len(answers), chunk)):
+            some = rounds[number][start : start + chunk].astype(np.int64)
+            proved = shape.prove(some, wire.uniform_words(self._entropy, len(some)))
+            for owner, vector in enumerate(proved, start):
+                for place, report in enumerate(self._seal(vector, ids[owner], number + 1, int(chosen[owner]))):
+                    made[number][place].append(report)
+        return made
 
     def _seal(self, vector: NDArray[np.uint64], report: bytes, round_number: int, level: int) -> list[Report]:
         places = range(len(self._keys))
@@ -145,7 +141,6 @@ class HttpAggregator:
         return self._ask("POST", f"{_path(collection)}/levels/{level}/collect", ids)
 
     def shut(self) -> None:
-        """Let go of the connection."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -221,21 +216,13 @@ class Courier:
         self.outcomes: list[Counter[str]] = [Counter() for _ in places]
         self._queues: list[queue.Queue[Sequence[Report] | None]] = [queue.Queue(_WAITING) for _ in places]
         self._failures: list[EpsilonsError] = []
-        self._threads = [
-            threading.Thread(target=self._carry, args=(number, place), daemon=True)
-            for number, place in enumerate(places)
-        ]
+        self._threads = [threading.Thread(target=self._carry, args=each, daemon=True) for each in enumerate(places)]
         for thread in self._threads:
             thread.start()
 
     def send(self, reports: Sequence[Sequence[Report]]) -> None:
-        """One list of reports per aggregator."""
         for waiting, some in zip(self._queues, reports, strict=True):
             waiting.put(some)
-
-    def acknowledged(self) -> int:
-        """How many reports every aggregator has stored so far, at the least."""
-        return min(counts[STORED] for counts in self.outcomes)
 
     def finish(self) -> list[Counter[str]]:
         """Wait for everything that was sent; what became of it, per aggregator."""

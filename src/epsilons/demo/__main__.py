@@ -16,16 +16,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 import epsilons as eps
+from epsilons.demo import questions
 from epsilons.demo.people import GROUPS, PREFERENCE_SEED, Population, load_population
-from epsilons.demo.questions import (
-    CONFIDENCE,
-    QUESTION_SHARE,
-    QUESTIONS,
-    DemoResult,
-    LedgerSummary,
-    ask_all,
-    summarize_ledger,
-)
+from epsilons.demo.questions import DemoResult, LedgerSummary
 from epsilons.demo.terminal import NOT_PROMISED, fill_texts, print_all
 
 
@@ -59,20 +52,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _ask(notes: Console, out: Path) -> tuple[Population, tuple[DemoResult, ...], LedgerSummary]:
-    """Ask everything and write the report."""
     columns = (TextColumn("{task.description}"), BarColumn())
     with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
-        steps = progress.add_task("Loading wages", total=len(QUESTIONS) + 2)
+        steps = progress.add_task("Loading wages", total=len(questions.QUESTIONS) + 2)
         population = load_population()
         asked: list[DemoResult] = []
         # The ledger is a file, as it would be for real, but one that goes with the demo: so no head of it is kept.
         with tempfile.TemporaryDirectory() as folder:
             ledger = eps.ledger.open(f"sqlite:///{folder}/wages.ledger", anchor=False)
             with population.dataset(ledger) as people:
-                for one in ask_all(population, people):
+                for one in questions.ask_all(population, people):
                     progress.update(steps, advance=1, description=one.question.text)
                     asked.append(one)
-                summary = summarize_ledger(population, people, asked[1].best.release)
+                summary = questions.summarize_ledger(population, people, asked[1].best.release)
             ledger.close()
         progress.update(steps, advance=1, description="Drawing pictures")
         # matplotlib logs about its caches on a fresh machine, which would look like a note of the demo.
@@ -83,50 +75,35 @@ def _ask(notes: Console, out: Path) -> tuple[Population, tuple[DemoResult, ...],
         except ImportError:
             needed = "pip install 'epsilons[datasets,plots]'"
             raise eps.DataError("The report needs matplotlib.", suggest=needed) from None
-        results = tuple(asked)
-        write_report(out, population, results, summary)
-    return population, results, summary
+        write_report(out, population, tuple(asked), summary)
+    return population, tuple(asked), summary
 
 
 def _document(people: Population, results: tuple[DemoResult, ...], ledger: LedgerSummary, report: str) -> Any:
     """The demo as one JSON document: plain values; a table of numbers is a list of [low, high, number]."""
     promise, texts = results[0].best.release.guarantee, fill_texts(people, results, ledger)
+    groups = [
+        {"name": group.name, "people": len(people.granted(place)), "lowest": group.low, "highest": group.high}
+        for place, group in enumerate(GROUPS)
+    ]
+    stated = {"in_words": texts["promise"], "caveats": [*promise.caveats, *NOT_PROMISED]}
+    balance = ("name", "average_granted", "average_left", "questions_like_the_last_one_left")
+    left = [(group.name, group.granted, group.left, group.questions) for group in ledger.groups]
     return {
         "format": 2,
         "data": {"name": "AER CPS1988", "people": len(people), "about": texts["data"]},
-        "preferences": {
-            "simulated": True,
-            "seed": PREFERENCE_SEED,
-            "recipe": texts["recipe"],
-            "groups": [
-                {"name": group.name, "people": len(people.granted(place)), "lowest": group.low, "highest": group.high}
-                for place, group in enumerate(GROUPS)
-            ],
-        },
-        "confidence": CONFIDENCE,
+        "preferences": {"simulated": True, "seed": PREFERENCE_SEED, "recipe": texts["recipe"], "groups": groups},
+        "confidence": questions.CONFIDENCE,
         "questions": [_question(one) for one in results],
-        "guarantee": {
-            "kind": promise.kind,
-            "neighbors": promise.neighbors,
-            "in_words": texts["promise"],
-            "caveats": [*promise.caveats, *NOT_PROMISED],
-        },
+        "guarantee": {"kind": promise.kind, "neighbors": promise.neighbors, **stated},
         "ledger": {
-            "share": QUESTION_SHARE,
+            "share": questions.QUESTION_SHARE,
             "releases": len(ledger.spending),
             "entries": ledger.entries,
             "same_question_again_is_free": ledger.same_again,
             "spending": ledger.spending,
             "levels": [{"granted": granted, "left": left} for granted, left in ledger.levels.items()],
-            "groups": [
-                {
-                    "name": group.name,
-                    "average_granted": group.granted,
-                    "average_left": group.left,
-                    "questions_like_the_last_one_left": group.questions,
-                }
-                for group in ledger.groups
-            ],
+            "groups": [dict(zip(balance, row, strict=True)) for row in left],
         },
         "report": report,
     }

@@ -72,7 +72,6 @@ def _as_svg(draw: Callable[Arguments, tuple[Axes, str]]) -> Callable[Arguments, 
 
 @_as_svg
 def chart_preferences(people: Population) -> tuple[Axes, str]:
-    """People by how private they asked to be."""
     sizes = [len(people.granted(place)) for place in range(len(GROUPS))]
     axes = new_axes(8, 2.9)
     bars = axes.barh([f"{group.name}\nε {group.range}" for group in GROUPS], sizes, color=SHADES, height=0.68)
@@ -185,7 +184,6 @@ def chart_consent(one: DemoResult) -> tuple[Axes, str]:
 
 @_as_svg
 def chart_spending(ledger: LedgerSummary) -> tuple[Axes, str]:
-    """What every group had spent of its grants after each release."""
     axes = new_axes(8, 2.9)
     for place, group in enumerate(ledger.groups):
         parts = [0.0, *(100 * step[place] for step in ledger.spending)]
@@ -202,7 +200,6 @@ def chart_spending(ledger: LedgerSummary) -> tuple[Axes, str]:
 
 @_as_svg
 def chart_left(ledger: LedgerSummary) -> tuple[Axes, str]:
-    """What every group has left of its grants."""
     groups = ledger.groups
     axes = new_axes(8, 2.9)
     names, left = [group.name for group in groups], [100 * group.part for group in groups]

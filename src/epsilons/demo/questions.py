@@ -43,8 +43,7 @@ class DemoQuestion:
     arguments: dict[str, Any] = field(default_factory=dict)
     guess: dict[str, Any] = field(default_factory=dict)
     remark: str = ""
-    sign: str = ""
-    digits: int = 0
+    form: str = "{:,.0f}"
 
     def ask(self, people: eps.Dataset, mechanism: str) -> eps.Release:
         """The answer, charged to the dataset's ledger."""
@@ -58,7 +57,7 @@ class DemoQuestion:
 
     def show(self, amount: float | None) -> str:
         """An amount in the question's unit; a dash where there is none."""
-        return "–" if amount is None else f"{self.sign}{amount:,.{self.digits}f}"
+        return "–" if amount is None else self.form.format(amount)
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,6 @@ class DemoResult:
 
     @property
     def is_number(self) -> bool:
-        """Whether the answer is one number, not one for each class."""
         return not isinstance(self.truth, dict)
 
     def table(self) -> tuple[list[str], list[list[str]]]:
@@ -127,6 +125,7 @@ def _histogram(people: Population) -> dict[Hashable, int]:
     return dict(zip(pairwise(map(float, WAGE_EDGES)), counts.tolist(), strict=True))
 
 
+_WEEKLY: dict[str, Any] = {"unit": "dollars a week", "column": "wage", "guess": {"spread": 400.0}, "form": "${:,.2f}"}
 QUESTIONS = (
     DemoQuestion(
         name="part-timers",
@@ -143,27 +142,19 @@ QUESTIONS = (
         name="mean wage",
         statistic="mean",
         text="What is the mean weekly wage?",
-        unit="dollars a week",
-        column="wage",
         truth=lambda people: float(_wages(people).mean()),
         arguments={"bounds": WAGE_BOUNDS},
-        guess={"spread": 400.0},
         remark="Wages above the public bound of $2,000 count as $2,000. Public guess given along: a spread of $400.",
-        sign="$",
-        digits=2,
+        **_WEEKLY,
     ),
     DemoQuestion(
         name="median wage",
         statistic="median",
         text="What is the median weekly wage?",
-        unit="dollars a week",
-        column="wage",
         truth=lambda people: round(float(np.sort(_wages(people))[len(people) // 2])),
         arguments={"bounds": WAGE_BOUNDS, "step": 1},
-        guess={"spread": 400.0},
         remark="Answers lie between the public bounds $0 and $2,000, in steps of a dollar.",
-        sign="$",
-        digits=2,
+        **_WEEKLY,
     ),
     DemoQuestion(
         name="longest schooling",
@@ -173,10 +164,8 @@ QUESTIONS = (
         column="education",
         truth=lambda people: int(people.column("education").max()),
         arguments={"bounds": (0, 24), "step": 1},
-        remark=(
-            "A maximum rests on very few people, so privacy blurs it more than anything else. By how much depends on "
-            "the private values, so there is no honest prediction."
-        ),
+        remark="A maximum rests on very few people, so privacy blurs it more than anything else. By how much depends "
+        "on the private values, so there is no honest prediction.",
     ),
     DemoQuestion(
         name="wages by class",
@@ -222,9 +211,6 @@ def _interval(release: eps.Release) -> Any:
         return None
 
 
-# The ledger after the questions ---------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class GroupBalance:
     """One group: averages of what its people granted and have left, and how many questions that allows."""
@@ -237,12 +223,10 @@ class GroupBalance:
 
     @property
     def part(self) -> float:
-        """What is left, as a part of what was granted."""
         return self.left / self.granted
 
     @property
     def more(self) -> str:
-        """How many more questions like the last one, as text."""
         return " to ".join(dict.fromkeys(map(str, self.questions)))
 
 

@@ -15,7 +15,6 @@ from epsilons.demo.questions import DemoResult, LedgerSummary
 
 
 def write_report(path: Path, people: Population, results: tuple[DemoResult, ...], ledger: LedgerSummary) -> None:
-    """Write the page; what stood there before is replaced."""
     frame = Template(files("epsilons.demo").joinpath("report.html").read_text(encoding="utf-8"))
     by_name = {one.question.statistic: one for one in results}
     mean, promise = by_name["mean"], results[0].best.release.guarantee
@@ -69,8 +68,7 @@ def _paid(people: Population, one: DemoResult) -> str:
     rows = [["(granted)", *granted, f"{people.epsilons.min():.4g}", f"{people.epsilons.max():.4g}", "100%"]]
     for answer in one.answers:
         average = [f"{people.average(place, answer.release.charges):.3f}" for place in places]
-        low, high = answer.charged
-        rows.append([answer.mechanism, *average, f"{low:.3g}", f"{high:.3g}", f"{answer.used:.0%}"])
+        rows.append([answer.mechanism, *average, *(f"{e:.3g}" for e in answer.charged), f"{answer.used:.0%}"])
     return _table(heads, rows)
 
 

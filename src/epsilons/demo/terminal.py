@@ -64,7 +64,6 @@ def fill_texts(people: Population, results: tuple[DemoResult, ...], ledger: Ledg
 def print_all(
     console: Console, people: Population, results: tuple[DemoResult, ...], ledger: LedgerSummary, report: str
 ) -> None:
-    """Everything the demo has to say, in reading order."""
     texts, promise = fill_texts(people, results, ledger), results[0].best.release.guarantee
     points = Table.grid(padding=(0, 1))
     for line in (*promise.caveats, *NOT_PROMISED):
@@ -88,17 +87,9 @@ def print_all(
 
 def _table(title: str, heads: list[str], left: tuple[int, ...] = (0,), caption: str | None = None) -> Table:
     """An empty table; columns stand to the right but for those in `left`."""
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        caption=caption,
-        caption_justify="left",
-        caption_style="dim",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-    )
+    table = Table(title=title, caption=caption, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.title_justify = table.caption_justify = "left"
+    table.title_style, table.caption_style = "bold", "dim"
     for place, head in enumerate(heads):
         table.add_column(head, justify="left" if place in left else "right", no_wrap=True)
     return table
@@ -123,13 +114,11 @@ def _answers(one: DemoResult) -> list[RenderableType]:
 
 
 def _classes(one: DemoResult) -> Padding:
-    """The histogram of the best mechanism beside the truth."""
     heads = ["weekly wage", "private answer", "95% interval", "truth"]
     table = _table(f"The classes, answered by {one.best.mechanism}", heads, left=())
-    for (low, high), value in one.best.release.value.items():
-        key = (low, high)
+    for key, value in one.best.release.value.items():
         around = "–" if one.best.interval is None else "{:,.0f} to {:,.0f}".format(*one.best.interval[key])
-        table.add_row(f"${low:,.0f} to ${high:,.0f}", one.question.show(value), around, f"{one.truth[key]:,}")
+        table.add_row("${:,.0f} to ${:,.0f}".format(*key), one.question.show(value), around, f"{one.truth[key]:,}")
     return Padding(table, (0, 0, 0, 2))
 
 

@@ -88,8 +88,7 @@ class PersonalizedModel(BaseEstimator):  # type: ignore[misc]
             **{self._fact: fact},
             **{name: getattr(self, name) for name in PARAMETERS},
         )
-        low, high = self.bounds_X
-        self._edges = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+        self._edges = tuple(np.asarray(edge, dtype=np.float64) for edge in self.bounds_X)
         intercept, *slopes = self.release_.value.values()
         self._keep(intercept, np.array(slopes), fact)
         return self
@@ -126,8 +125,7 @@ class PersonalizedModel(BaseEstimator):  # type: ignore[misc]
         low, high = self._edges
         bounded = np.where(np.isfinite(matrix), matrix, np.clip(matrix, low, high))
         filled = np.where(np.isnan(bounded), low / 2 + high / 2, bounded)
-        predicted: NDArray[np.float64] = filled @ np.ravel(self.coef_) + np.ravel(self.intercept_)
-        return predicted
+        return np.asarray(filled @ np.ravel(self.coef_) + np.ravel(self.intercept_))
 
 
 def _numbers(X: Any) -> Any:

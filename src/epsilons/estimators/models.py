@@ -68,7 +68,6 @@ class PersonalizedLogisticRegression(ClassifierMixin, PersonalizedModel):  # typ
         return self._linear(X)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probabilities of both classes, in their order."""
         odds = np.clip(self._linear(X), -700.0, 700.0)  # beyond that an exponential overflows
         second = 1 / (1 + np.exp(-odds))
         return np.column_stack([1 - second, second])
@@ -76,5 +75,4 @@ class PersonalizedLogisticRegression(ClassifierMixin, PersonalizedModel):  # typ
     def predict(self, X: Any) -> NDArray[Any]:
         """The likelier class of each row."""
         second = self._linear(X) > 0
-        chosen: NDArray[Any] = self.classes_[second.astype(int)]
-        return chosen
+        return np.asarray(self.classes_[second.astype(int)])

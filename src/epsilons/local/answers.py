@@ -8,8 +8,8 @@ then the level. A cell is an output's number or an option's label.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,6 @@ from epsilons.local.personal import PersonalResponse
 from epsilons.local.survey import Survey
 
 _LONGEST_LINE = 100_000
-_MOST_REMEMBERED = 100_000
-_DELIMITERS = (",", ";", "\t")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,46 +42,33 @@ class AnswerSheet:
             first = f" Line {self.bad[0][0]}: {self.bad[0][1]}." if self.bad else ""
             hint = f"columns {columns_of(self.survey)}"
             raise DataError(f"There is no usable row.{first}", rule="Each row is one owner's answer.", suggest=hint)
-        protocol = self.survey.protocol
+        protocol, options = self.survey.protocol, self.survey.options
         if protocol is None:
-            epsilons = [self.survey.levels[level] for level in self.levels]
-            personal = PersonalResponse(epsilons, len(self.survey.options))
+            personal = PersonalResponse([self.survey.levels[level] for level in self.levels], len(options))
             found = personal.estimate(personal.count(self.rounds[0]), **settings)
         else:
             found = protocol.estimate(*map(protocol.count, self.rounds))
-        return found.named(self.survey.options)
+        return replace(found, labels=options)
 
 
 def read_answers(path: str | Path, survey: Survey) -> AnswerSheet:
-    """Read a CSV file."""
     try:
-        with Path(path).open("rb") as file:
-            return answers_from(_lines(file), survey)
+        with Path(path).open(encoding="utf-8-sig", errors="replace", newline="\n") as file:
+            return answers_from((line[:_LONGEST_LINE] for line in file), survey)
     except OSError as error:
         raise DataError(f"The answers cannot be read: {error.strerror}.", suggest="another path") from None
 
 
 def answers_from(lines: Iterable[str], survey: Survey) -> AnswerSheet:
-    """Read lines of text."""
     reader = _Reader(survey)
-    for number, line in enumerate(lines, 1):
-        reason = reader.read(line)
-        if reason is not None:
-            reader.bad.append((number, reason))
+    bad = tuple((number, why) for number, line in enumerate(lines, 1) if (why := reader.read(line)) is not None)
     rounds = np.array(reader.rows, dtype=np.int64).reshape(-1, survey.rounds).T
-    return AnswerSheet(survey, tuple(rounds), tuple(reader.levels), tuple(reader.bad))
+    return AnswerSheet(survey, tuple(rounds), tuple(reader.levels), bad)
 
 
 def columns_of(survey: Survey) -> str:
-    """The columns that a file for this survey has."""
     names = ["answer"] if survey.rounds == 1 else [f"round{k}" for k in range(1, survey.rounds + 1)]
     return ",".join([*names, *(["level"] if survey.levels else [])])
-
-
-def _lines(file: Iterable[bytes]) -> Iterator[str]:
-    for number, raw in enumerate(file):
-        text = raw[:_LONGEST_LINE].decode("utf-8", errors="replace")
-        yield text.removeprefix("\ufeff") if number == 0 else text
 
 
 @dataclass
@@ -93,25 +78,23 @@ class _Reader:
     survey: Survey
     rows: list[list[int]] = field(default_factory=list)
     levels: list[str] = field(default_factory=list)
-    bad: list[tuple[int, str]] = field(default_factory=list)
     places: dict[str, int] | None = None
     delimiter: str = ","
     owners: set[str] = field(default_factory=set)
-    known: dict[str, int | None] = field(default_factory=dict)
 
     def read(self, line: str) -> str | None:
         """Keep a row, or say why not, without repeating what it says."""
         if not line.strip():
             return None
         if self.places is None:
-            self.delimiter = max(_DELIMITERS, key=line.count)
+            self.delimiter = max((",", ";", "\t"), key=line.count)
         try:
             (row,) = csv.reader([line], delimiter=self.delimiter, strict=True)
         except (csv.Error, ValueError):
-            row = None
-        if self.places is None and row is not None and self._take_names([cell.strip().casefold() for cell in row]):
+            return "the line cannot be read as cells"
+        if self.places is None and self._take_names([cell.strip().casefold() for cell in row]):
             return None
-        return "the line cannot be read as cells" if row is None else self._take_row([cell.strip() for cell in row])
+        return self._take_row([cell.strip() for cell in row])
 
     def _take_names(self, names: list[str]) -> bool:
         """Whether the first line holds the columns' names; if not, the columns stand in order."""
@@ -128,9 +111,9 @@ class _Reader:
         return True
 
     def _take_row(self, cells: list[str]) -> str | None:
-        places = self.places or {}
-        found = {name: cells[place] if place < len(cells) else "" for name, place in places.items()}
-        outputs = []
+        found = {name: cells[place] if place < len(cells) else "" for name, place in (self.places or {}).items()}
+        # A construction may have an output that is no option, such as saying nothing.
+        outputs, largest = [], None if self.survey.protocol is None else self.survey.protocol.outputs - 1
         for name, cell in found.items():
             if not cell:
                 return f"{name} is empty"
@@ -139,23 +122,10 @@ class _Reader:
             if name == "owner" and cell in self.owners:
                 return "this owner has answered before"
             if name not in ("level", "owner"):
-                output = self._output(cell)
-                if output is None:
+                if (output := self.survey.truth(cell, largest)) is None:
                     return f"{name} is none of the outputs"
                 outputs.append(output)
         self.owners.update([found["owner"]] if "owner" in found else [])
         self.levels.extend([found["level"]] if "level" in found else [])
         self.rows.append(outputs)
         return None
-
-    def _output(self, cell: str) -> int | None:
-        if cell not in self.known:
-            output = self.survey.truth(cell)
-            protocol = self.survey.protocol
-            if output is None and protocol is not None and cell.isdecimal() and cell.isascii() and len(cell) < 9:
-                # A construction may have an output that is no option, such as saying nothing.
-                output = int(cell) if int(cell) < protocol.outputs else None
-            if len(self.known) > _MOST_REMEMBERED:
-                return output
-            self.known[cell] = output
-        return self.known[cell]

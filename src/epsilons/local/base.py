@@ -23,18 +23,9 @@ from numpy.typing import NDArray
 from epsilons.arguments.checks import check_name, check_whole
 from epsilons.errors import Argument, DataError, PlanError, ProtocolError
 from epsilons.guarantee import NEIGHBORS
+from epsilons.local import leakage
 from epsilons.local.estimate import Estimate
-from epsilons.local.leakage import (
-    BOTH_ROUNDS,
-    COUNTS,
-    SECOND_ROUND,
-    VIEWS,
-    Leakage,
-    Pair,
-    draw_leakages,
-    leakage_html,
-    leakage_table,
-)
+from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, Leakage, Pair
 from epsilons.noise import Entropy, system
 
 if TYPE_CHECKING:
@@ -65,13 +56,10 @@ _TEXT = re.compile(r"[+-]?(\d{1,60}(\.\d{0,60})?|\.\d{1,60})([eE][+-]?\d{1,2})?|
 class Crowd:
     """What published counts are judged by; see `ResponseProtocol.leakage`."""
 
-    count: int = 1
-    population: int | None = None
-    neighbors: str = "absent"
-    other: int = 0
-
-
-_LARGE_CROWD = Crowd()
+    count: int
+    population: int | None
+    neighbors: str
+    other: int
 
 
 class ResponseProtocol(ABC):
@@ -168,18 +156,15 @@ class ResponseProtocol(ABC):
         (None: a large crowd), and the owner's answer is compared with none (`neighbors="absent"`) or with an option
         that `other` owners have ("replace"). With `epsilon`, delta is the one at that epsilon.
         """
-        view = check_name("view", BOTH_ROUNDS if view is None else view, VIEWS)
+        view = check_name("view", BOTH_ROUNDS if view is None else view, ONE_ROUND)
         for name, number, least in (("count", count, 1), ("population", population, count), ("other", other, 0)):
             refusal = PlanError(f"{name} must be a whole number from {least} on.", suggest=Argument(name, least))
             if view == COUNTS and number is not None:
                 check_whole(number, least, refusal=refusal)
         check_name("neighbors", neighbors, NEIGHBORS)
-        return self._leak(view, epsilon, Crowd(count, population, neighbors, other))
-
-    def _leak(self, view: str, epsilon: float | None = None, crowd: Crowd = _LARGE_CROWD) -> Leakage:
-        sees, pure, pairs, exact = self._look(view, crowd)
-        neighbors = crowd.neighbors if view == COUNTS else "replace"
-        return Leakage.of(view, sees, pure, pairs, epsilon=epsilon, claim=self.claim, neighbors=neighbors, exact=exact)
+        sees, pure, pairs, exact = self._look(view, Crowd(count, population, neighbors, other))
+        asked = leakage.check_epsilon(pure if epsilon is None else epsilon)
+        return Leakage(view, sees, pure, pairs, asked, self.claim, neighbors if view == COUNTS else "replace", exact)
 
     @abstractmethod
     def _look(self, view: str, crowd: Crowd) -> Seen:
@@ -195,9 +180,9 @@ class ResponseProtocol(ABC):
         published = {}
         for count in sorted({max(1, n) for n in counts}):
             crowd = population if population is not None and self._is_small(count, population) else None
-            one = self._leak(COUNTS, epsilon, Crowd(count, crowd))
+            one = self.leakage(COUNTS, epsilon=epsilon, count=count, population=crowd)
             published[one.sees] = one
-        return (self._leak(SECOND_ROUND), self._leak(BOTH_ROUNDS), *published.values())
+        return (self.leakage(SECOND_ROUND), self.leakage(BOTH_ROUNDS), *published.values())
 
     def _is_small(self, count: int, population: int) -> bool:
         """Whether all outcomes of the counts of such a crowd can be gone through in no time."""
@@ -205,10 +190,9 @@ class ResponseProtocol(ABC):
 
     def plot_leakage(self, axes: Axes | None = None, *, counts: Sequence[int] = (1, 7, 25, 100)) -> Axes:
         """Delta against epsilon, a curve for each view."""
-        return draw_leakages(self.leakages(counts=counts), axes)
+        return leakage.draw_leakages(self.leakages(counts=counts), axes)
 
     def to_dict(self) -> dict[str, Any]:
-        """The protocol as plain values; `protocol_from` reads them."""
         return {"mechanism": self.name, **self.settings()}
 
     def __eq__(self, other: object) -> bool:
@@ -222,14 +206,13 @@ class ResponseProtocol(ABC):
         return f"{type(self).__name__}({said if len(said) <= 200 else said[:200] + '...'})"
 
     def __str__(self) -> str:
-        return "\n".join([self.describe(), "", leakage_table(self.leakages())])
+        return "\n".join([self.describe(), "", leakage.leakage_table(self.leakages())])
 
     def _repr_html_(self) -> str:
-        return leakage_html(self.leakages(), self.describe())
+        return leakage.leakage_html(self.leakages(), self.describe())
 
 
 def protocol_from(document: Mapping[str, Any]) -> ResponseProtocol:
-    """The inverse of `to_dict`."""
     settings = dict(document)
     name = settings.pop("mechanism", None)
     kind = PROTOCOLS.get(name) if isinstance(name, str) else None
@@ -240,9 +223,6 @@ def protocol_from(document: Mapping[str, Any]) -> ResponseProtocol:
     except TypeError:
         rule, hint = "Each is known and no needed one is missing.", "epsilons collect design writes a file that fits"
         raise ProtocolError(f"The settings do not fit {name}.", rule=rule, suggest=hint) from None
-
-
-# What is read ---------------------------------------------------------------------------------------------------------
 
 
 def read_truths(truths: Any, options: int) -> tuple[NDArray[np.uint32], bool]:
@@ -272,17 +252,17 @@ def check_outputs(answers: Any, outputs: int) -> NDArray[Any]:
 
 def _read_counts(counts: Any, outputs: int, number: int) -> NDArray[np.int64]:
     """One round's count vector: how many owners sent each output 0, 1, ..."""
+    rule = f"One whole number, not negative, for each of the outputs 0..{outputs - 1}."
+    refusal = ProtocolError(f"The counts of round {number} are not usable.", rule=rule)
     try:
         array = np.asarray(counts)
-        usable = array.shape == (outputs,) and array.dtype.kind in "iuf" and bool((np.abs(array) < _MOST_OWNERS).all())
-        whole = array.astype(np.int64) if usable else np.empty(0, np.int64)
-        usable = usable and bool((whole == array).all() and (whole >= 0).all())
     except (TypeError, ValueError, OverflowError):
-        usable = False
-    if not usable:
-        rule = f"One whole number, not negative, for each of the outputs 0..{outputs - 1}."
-        raise ProtocolError(f"The counts of round {number} are not usable.", rule=rule)
-    return whole
+        raise refusal from None
+    if array.shape != (outputs,) or array.dtype.kind not in "iuf":
+        raise refusal
+    if not ((array >= 0) & (array < _MOST_OWNERS) & (np.floor(array) == array)).all():
+        raise refusal
+    return array.astype(np.int64)
 
 
 def read_probability(value: Any, name: str, *, strict: bool = False) -> Fraction:

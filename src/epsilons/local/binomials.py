@@ -104,31 +104,24 @@ def _normal_sizes(seen: int, population: int, high: float, low: float, z: float)
 
     E(n) = N low + n (high - low), and Var(n) = N low (1 - low) + n (high (1 - high) - low (1 - low)).
     """
-    slope, alike = high - low, population * low * (1 - low)
+    slope, alike, above = high - low, population * low * (1 - low), seen - population * low
     extra = high * (1 - high) - low * (1 - low)
 
     def root(shifted: float, sign: int) -> float:
         a, b, c = slope**2, -2 * slope * shifted - z**2 * extra, shifted**2 - z**2 * alike
         return (-b + sign * math.sqrt(max(0.0, b * b - 4 * a * c))) / (2 * a)
 
-    above = seen - population * low
     lower, upper = math.floor(root(above - 0.5, -1)), math.ceil(root(above + 0.5, 1))
     return min(max(0, lower), population), min(max(0, upper), population)
 
 
 def _first(holds: Callable[[int], bool], largest: int, guess: int) -> int:
-    """The smallest n in 0..largest for which a condition holds that goes on holding; largest + 1 if none.
-
-    Gallops from a guess, so that a good guess needs few looks.
-    """
+    """The smallest n in 0..largest from which on a condition holds, else largest + 1; gallops from a guess."""
     low, known, step, at = -1, largest + 1, 1, min(guess, largest)
     while low < at < known:
         low, known, at = (low, at, at - step) if holds(at) else (at, known, at + step)
         step *= 2
     return low + 1 + bisect_left(range(low + 1, known), True, key=holds)
-
-
-# What published counts give away --------------------------------------------------------------------------------------
 
 
 def difference_pair(count: int, sampling: float) -> Pair:
@@ -163,23 +156,19 @@ def crowd_pair(count: int, others: int, sampling: float, zero: float, *, other_v
     others either have no option (binary), or an option each, so that k of them are seen to be sampled too. The latter
     hides less, and is what is taken for several options.
     """
-    named = 1 - sampling - zero
+    named, seen_too = 1 - sampling - zero, others if other_values else 0
     unsampled = named / (1 - sampling)
-    people = count + others
-    seen_too = others if other_values else 0
     _check_size(crowd_size(count, others, other_values))
-    with_owner = np.zeros((count + 1, seen_too + 1, people + 1))
-    without = np.zeros_like(with_owner)
-    sampled, fewer = _full(count, sampling), _full(count - 1, sampling)
-    elsewhere = _full(seen_too, sampling)
-    quiet = _full(0 if other_values else others, named)
+    with_owner, without = np.zeros((2, count + 1, seen_too + 1, count + others + 1))
+    sampled, fewer, elsewhere = _full(count, sampling), _full(count - 1, sampling), _full(seen_too, sampling)
+    quiet = _full(others - seen_too, named)
     for d in range(count + 1):
         for k in range(seen_too + 1):
-            rest = seen_too - k
-            law = np.convolve(_full(count - d + rest, unsampled), quiet)
+            asked = count - d + seen_too - k
+            law = np.convolve(_full(asked, unsampled), quiet)
             with_owner[d, k, : len(law)] = sampled[d] * elsewhere[k] * law
             if d < count:
-                law = np.convolve(np.convolve(_full(count - 1 - d + rest, unsampled), quiet), (1 - named, named))
+                law = np.convolve(np.convolve(_full(asked - 1, unsampled), quiet), (1 - named, named))
                 without[d, k, : len(law)] = fewer[d] * elsewhere[k] * law
     return with_owner.ravel(), without.ravel()
 

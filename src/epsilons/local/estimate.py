@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -44,57 +44,40 @@ class Estimate:
 
     @property
     def value(self) -> Any:
-        """The estimated number of owners per option."""
         return self._shaped(self.values)
 
     @property
     def error(self) -> Any:
-        """The standard error of `value`."""
         return self._shaped(self.errors)
 
     def interval(self, level: float = 0.95) -> tuple[Any, Any]:
-        """Where the true numbers lie: each within (low, high) with at least this probability."""
         low, high = self.bounds(check_level(level))
         return self._shaped(low), self._shaped(high)
 
-    def named(self, labels: Sequence[str]) -> Estimate:
-        """With the options' names in printouts."""
-        return replace(self, labels=tuple(labels))
-
     def to_dict(self, level: float = 0.95) -> dict[str, Any]:
         """Plain values that survive JSON; an infinite epsilon is null."""
-        low, high = self.bounds(check_level(level))
-        return {
-            "respondents": self.respondents,
-            "level": level,
-            "options": [
-                {"option": name, "estimate": float(v), "error": float(e), "interval": [float(a), float(b)]}
-                for name, v, e, a, b in zip(self._names(), self.values, self.errors, low, high, strict=True)
-            ],
-            "leakage": [one.to_dict() for one in self.leakages],
-            "notes": list(self.notes),
-        }
+        estimated = {"respondents": self.respondents, "level": level, "options": self._options(level)}
+        return {**estimated, "leakage": [one.to_dict() for one in self.leakages], "notes": list(self.notes)}
 
     def table(self, level: float = 0.95) -> str:
         """The estimate, then the paper's claim beside the true leakage."""
-        head, rows, hidden = self._rows(level)
-        below = [f"... and {hidden:,} more options."] if hidden else []
-        above = [f"Estimated from {self.respondents:,} owners", "", text_table(head, rows), *below, ""]
+        hidden = len(self.values) - _TALLEST_TABLE
+        below = [f"... and {hidden:,} more options."] if hidden > 0 else []
+        above = [f"Estimated from {self.respondents:,} owners", "", text_table(*self._rows(level)), *below, ""]
         return "\n".join([*above, leakage_table(self.leakages), "", *self.notes]).rstrip()
 
-    def _rows(self, level: float) -> tuple[tuple[str, ...], list[tuple[str, ...]], int]:
+    def _options(self, level: float) -> list[dict[str, Any]]:
         low, high = self.bounds(check_level(level))
-        head = ("option", "estimate", "error", f"{level:.4g} interval", "")
-        rows: list[tuple[str, ...]] = [
-            (name, _show(v), _show(e), f"{_show(a)} to {_show(b)}", "")
-            for name, v, e, a, b in zip(self._names(), self.values, self.errors, low, high, strict=True)
-        ]
-        return head, rows[:_TALLEST_TABLE], max(0, len(rows) - _TALLEST_TABLE)
+        names = self.labels or (("yes",) if len(self.values) == 1 else range(1, len(self.values) + 1))
+        columns = zip(names, *(one.tolist() for one in (self.values, self.errors, low, high)), strict=True)
+        return [{"option": str(n), "estimate": v, "error": e, "interval": [a, b]} for n, v, e, a, b in columns]
 
-    def _names(self) -> tuple[str, ...]:
-        if self.labels:
-            return self.labels
-        return ("yes",) if len(self.values) == 1 else tuple(str(v) for v in range(1, len(self.values) + 1))
+    def _rows(self, level: float) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        rows: list[tuple[str, ...]] = []
+        for one in self._options(level)[:_TALLEST_TABLE]:
+            low, high = map(_show, one["interval"])
+            rows.append((one["option"], _show(one["estimate"]), _show(one["error"]), f"{low} to {high}", ""))
+        return ("option", "estimate", "error", f"{level:.4g} interval", ""), rows
 
     def _shaped(self, numbers: NDArray[np.float64]) -> float | NDArray[np.float64]:
         return float(numbers[0]) if len(numbers) == 1 else numbers.copy()
@@ -103,13 +86,11 @@ class Estimate:
         return self.table()
 
     def _repr_html_(self) -> str:
-        head, rows, _ = self._rows(0.95)
         title = f"Estimated from {self.respondents:,} owners"
-        return html_table(title, head, rows, self.notes) + leakage_html(self.leakages)
+        return html_table(title, *self._rows(0.95), self.notes) + leakage_html(self.leakages)
 
 
 def check_level(level: Any) -> float:
-    """A level of confidence: a number between 0 and 1."""
     refusal = PlanError("This level is not usable.", rule="Between 0 and 1.", suggest=Argument("level", 0.95))
     return check_between(level, 0, 1, refusal)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +27,9 @@ if TYPE_CHECKING:
 SECOND_ROUND = "second-round"
 BOTH_ROUNDS = "both-rounds"
 COUNTS = "counts"
-VIEWS = (SECOND_ROUND, BOTH_ROUNDS, COUNTS)
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-_SEARCH_STEPS = 100
 _LARGEST_EPSILON = 700.0
 
 
@@ -47,30 +45,15 @@ class Leakage:
     view: str
     sees: str
     pure: float
+    pairs: Sequence[Pair] = field(repr=False, compare=False)
     epsilon: float
-    delta: float
-    claim: float | None
+    delta: float = field(init=False)
+    claim: float | None = None
     neighbors: str = "replace"
     exact: bool = True
-    pairs: tuple[Pair, ...] = field(default=(), repr=False, compare=False)
 
-    @classmethod
-    def of(
-        cls,
-        view: str,
-        sees: str,
-        pure: float,
-        pairs: Sequence[Pair],
-        *,
-        epsilon: float | None = None,
-        claim: float | None = None,
-        neighbors: str = "replace",
-        exact: bool = True,
-    ) -> Leakage:
-        """At the epsilon asked for, or at the pure one."""
-        asked = pure if epsilon is None else check_epsilon(epsilon)
-        one = cls(view, sees, pure, asked, 0.0, claim, neighbors, exact, tuple(pairs))
-        return replace(one, delta=one.delta_at(asked))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", self.delta_at(self.epsilon))
 
     def delta_at(self, epsilon: float) -> float:
         """The smallest delta with which an epsilon holds."""
@@ -86,17 +69,15 @@ class Leakage:
         low, high = 0.0, min(self.pure, _LARGEST_EPSILON)
         if self.delta_at(high) > delta:
             return math.inf
-        for _ in range(_SEARCH_STEPS):
+        for _ in range(100):
             middle = (low + high) / 2
             low, high = (low, middle) if self.delta_at(middle) <= delta else (middle, high)
         return high
 
     def curve(self, epsilons: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
-        """The smallest delta for each epsilon."""
         return np.array([self.delta_at(float(epsilon)) for epsilon in epsilons])
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Delta against epsilon."""
         return draw_leakages([self], axes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -124,32 +105,34 @@ def draw_leakages(leakages: Sequence[Leakage], axes: Axes | None = None) -> Axes
     return plot_leakage(epsilons, curves, claims, axes)
 
 
-HEAD = ("who sees what", "the paper's claim", "true epsilon", "delta at epsilon", "")
+_HEAD = ("who sees what", "the paper's claim", "true epsilon", "delta at epsilon", "")
 
 
 def leakage_table(leakages: Sequence[Leakage]) -> str:
     """The paper's claim and the truth side by side, a row per view."""
-    return "\n".join([text_table(HEAD, [_cells(one) for one in leakages]), *_notes(leakages)])
+    rows, notes = _rows(leakages)
+    return "\n".join([text_table(_HEAD, rows), *notes])
 
 
 def leakage_html(leakages: Sequence[Leakage], title: str = "Leakage") -> str:
     """The claim and the truth as a table for a notebook."""
-    return html_table(title, HEAD, [_cells(one) for one in leakages], _notes(leakages))
+    return html_table(title, _HEAD, *_rows(leakages))
 
 
-def _cells(one: Leakage) -> tuple[str, ...]:
-    claim = "none" if one.claim is None else show_epsilon(one.claim)
-    delta = show_delta(one) if math.isinf(one.epsilon) else f"{show_delta(one)} at {one.epsilon:.4g}"
-    return (one.sees, claim, show_epsilon(one.pure), delta, "" if one.exact else "upper bound")
-
-
-def _notes(leakages: Sequence[Leakage]) -> list[str]:
+def _rows(leakages: Sequence[Leakage]) -> tuple[list[tuple[str, ...]], list[str]]:
+    rows: list[tuple[str, ...]] = []
+    for one in leakages:
+        delta = show_delta(one) if math.isinf(one.epsilon) else f"{show_delta(one)} at {one.epsilon:.4g}"
+        exact = "" if one.exact else "upper bound"
+        rows.append((one.sees, show_epsilon(one.claim), show_epsilon(one.pure), delta, exact))
     note = "Infinite: some outcome gives an answer away for certain; delta bounds how likely that is."
-    return [note] if any(math.isinf(one.pure) for one in leakages) else []
+    return rows, [note] if any(math.isinf(one.pure) for one in leakages) else []
 
 
-def show_epsilon(epsilon: float) -> str:
-    """Four digits, or the word."""
+def show_epsilon(epsilon: float | None) -> str:
+    """Four digits, or a word."""
+    if epsilon is None:
+        return "none"
     return "infinite" if math.isinf(epsilon) else f"{epsilon:.4g}"
 
 

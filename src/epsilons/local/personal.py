@@ -35,7 +35,6 @@ from epsilons.noise import Entropy, system
 from epsilons.preferences import Levels, Roster, roster_of
 
 _ROWS_IN_A_TABLE = 12
-_DEFAULT_CAP = 2.0
 
 
 class PersonalResponse:
@@ -109,7 +108,7 @@ class PersonalResponse:
                 rule = f"When every owner counts alike, one moves the count by up to {reached:.4g}."
                 raise PlanError("This cap is out of reach.", rule=rule, suggest=Argument("assume", "unrelated"))
             return np.full(len(sizes), 1 / people)
-        most = _DEFAULT_CAP * least if cap is None else float(cap)
+        most = 2 * least if cap is None else float(cap)
         if not most >= least:
             rule = f"With these epsilons one owner moves the count by at least {least:.4g}, whatever the weights."
             hint = Argument("cap", math.ceil(least * 100) / 100)
@@ -154,12 +153,10 @@ class PersonalResponse:
 
         n = np.clip(values, 0, people)
         errors = np.sqrt(np.maximum(alike + n * extra + split * n * (people - n), 0))
-        moves = weights * people / p
-        note = f"One owner who cheats moves a count by at most {moves.max():.4g}; "
-        note += f"by claiming the smallest epsilon, by {moves[0]:.4g}."
-        if assume == "unrelated":
-            note += " Levels are combined as if preferences said nothing about answers."
-        return Estimate(values, errors, int(people), self.leakages, bounds, notes=(note,))
+        most = weights * people / p
+        note = f"One owner who cheats moves a count by at most {most.max():.4g}; by claiming the smallest epsilon, by "
+        assumed = " Levels are combined as if preferences said nothing about answers." if assume == "unrelated" else ""
+        return Estimate(values, errors, int(people), self.leakages, bounds, notes=(f"{note}{most[0]:.4g}.{assumed}",))
 
     def leakage(self, epsilon: float | None = None) -> Leakage:
         """What an answer gives away about an owner of one level; without a level, of the most open private one.
@@ -179,14 +176,13 @@ class PersonalResponse:
             sees = f"an answer of an owner at {self.levels.name(grant)}"
             if protocol is None:
                 ends = (np.array([1.0, 0.0]), np.array([0.0, 1.0]))
-                found.append(Leakage.of(SECOND_ROUND, sees, math.inf, [ends]))
+                found.append(Leakage(SECOND_ROUND, sees, math.inf, [ends], math.inf))
             else:
                 found.append(replace(protocol.leakage(SECOND_ROUND), sees=sees))
         return tuple(found) if every or len(found) <= _ROWS_IN_A_TABLE else (found[0], found[-1])
 
     @property
     def guarantee(self) -> Guarantee:
-        """The promise in the form that composes with other releases."""
         caveats = (ROSTER_IS_PUBLIC, *((PUBLIC_PEOPLE,) if None in self.levels.grants else ()))
         losses, rounded = tuple((grant, grant) for grant in self.levels.grants), self.levels.rounding_loss > 0
         return Guarantee(neighbors="replace", losses=losses, caveats=caveats, imputes=True, rounded=rounded)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import gzip
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,7 +58,6 @@ class SquareGrid:
 
     @property
     def _degrees(self) -> tuple[float, float]:
-        """The height and the width of a cell."""
         height = self.miles / _MILES_PER_DEGREE
         return height, height / math.cos(math.radians(self.center[0]))
 
@@ -88,7 +86,6 @@ class SquareGrid:
         return range(max(0, first), min(self.side - 1, last) + 1)
 
     def outline(self, cell: int) -> Outline:
-        """A cell's corners."""
         row, column = divmod(cell - 1, self.side)
         height, width = self._degrees
         south = self.center[0] + (row - self.side / 2) * height
@@ -100,14 +97,12 @@ class SquareGrid:
         return f"cell {cell}"
 
     def cell_of(self, label: str) -> int:
-        """The id that a label names."""
         number = label.removeprefix("cell ")
         if not (number.isdecimal() and number.isascii() and len(number) <= 10 and 0 < int(number) <= self.side**2):
-            raise _unknown_cell("cell 2005559445")
+            raise ProtocolError("A label is not a cell of the grid.", suggest="cell 2005559445")
         return int(number)
 
     def to_dict(self) -> dict[str, Any]:
-        """The grid as plain values."""
         return {"grid": "square", "center": list(self.center), "miles": self.miles, "side": self.side}
 
 
@@ -150,7 +145,7 @@ class H3Grid:
     def cell_of(self, label: str) -> int:
         h3, text = _h3(), label.removeprefix("h3 ")
         if not h3.is_valid_cell(text):
-            raise _unknown_cell("h3 882a100d25fffff")
+            raise ProtocolError("A label is not a cell of the grid.", suggest="h3 882a100d25fffff")
         return int(h3.str_to_int(text))
 
     def to_dict(self) -> dict[str, Any]:
@@ -167,9 +162,9 @@ def grid_from(document: Mapping[str, Any]) -> Grid:
         if document.get("grid") == "h3":
             return H3Grid(int(document["resolution"]))
         if document.get("grid") == "square":
-            latitude, longitude = document["center"]
-            center = (float(latitude), float(longitude))
-            return SquareGrid(center, float(document.get("miles", 0.15)), int(document.get("side", 63_333)))
+            latitude, longitude = map(float, document["center"])
+            sizes = float(document.get("miles", 0.15)), int(document.get("side", 63_333))
+            return SquareGrid((latitude, longitude), *sizes)
     except (KeyError, TypeError, ValueError):
         pass
     raise ProtocolError("The grid is not usable.", rule='A grid "h3" or "square" with its numbers.')
@@ -184,7 +179,6 @@ class Region:
 
     @classmethod
     def of(cls, grid: Grid, box: Box) -> Region:
-        """All cells in a box."""
         ids = tuple(grid.cells_in(box))
         if not ids:
             raise PlanError("No cell's centre lies in the box.", suggest="a larger box")
@@ -195,26 +189,18 @@ class Region:
 
     def numbers(self, latitudes: Any, longitudes: Any) -> NDArray[np.uint32]:
         """Owners' truths: the number of their cell, 1 for the first one, 0 elsewhere."""
-        cells = self.grid.cells(latitudes, longitudes)
-        ids = np.array(self.ids, dtype=np.uint64)
+        cells, ids = self.grid.cells(latitudes, longitudes), np.array(self.ids, dtype=np.uint64)
         order = np.argsort(ids)
-        ordered = ids[order]
-        places = np.minimum(np.searchsorted(ordered, cells), len(ordered) - 1)
-        return np.where(ordered[places] == cells, order[places] + 1, 0).astype(np.uint32)
+        found = order[np.minimum(np.searchsorted(ids, cells, sorter=order), len(ids) - 1)]
+        return np.where(ids[found] == cells, found + 1, 0).astype(np.uint32)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The cells as labels of a survey's options."""
         return tuple(self.grid.label(cell) for cell in self.ids)
 
     @classmethod
     def from_labels(cls, grid: Grid, labels: Sequence[str]) -> Region:
-        """The inverse of `labels`."""
         return cls(grid, tuple(grid.cell_of(label) for label in labels))
-
-    def outlines(self) -> Iterator[Outline]:
-        """The corners of every cell."""
-        return (self.grid.outline(cell) for cell in self.ids)
 
     def heat_map(self, numbers: Estimate | Any, axes: Axes | None = None, title: str = "") -> Axes:
         """A picture of how many owners are in each cell: an estimate, or one number per cell."""
@@ -224,7 +210,7 @@ class Region:
         if values.shape != (len(self),):
             raise DataError("Numbers and cells do not match.", rule="One number per cell.")
         # An estimate may be below 0; a picture of people starts there.
-        return plot_map(list(self.outlines()), np.maximum(values, 0), "people", title, axes)
+        return plot_map([self.grid.outline(cell) for cell in self.ids], np.maximum(values, 0), "people", title, axes)
 
 
 def read_points(latitudes: Any, longitudes: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -240,7 +226,6 @@ def read_points(latitudes: Any, longitudes: Any) -> tuple[NDArray[np.float64], N
 
 
 def check_box(box: Box) -> Box:
-    """South below north, west below east."""
     south, west, north, east = box
     if not (-90 <= south < north <= 90 and -180 <= west < east <= 180):
         rule, hint = "South, west, north, east in degrees.", Argument("box", (40.6, -74.1, 40.9, -73.8))
@@ -255,20 +240,12 @@ def check_cells(cells: int) -> None:
         raise PlanError("There are too many cells.", rule=f"At most {MAX_OPTIONS:,}.", suggest=hint)
 
 
-def _unknown_cell(suggest: str) -> ProtocolError:
-    return ProtocolError("A label is not a cell of the grid.", suggest=suggest)
-
-
-def _h3() -> ModuleType:
+def _h3() -> Any:
     try:
         import h3
     except ImportError:
         raise PlanError("The H3 grid needs the package h3.", suggest="pip install 'epsilons[places]'") from None
-    module: ModuleType = h3
-    return module
-
-
-# Check-ins ------------------------------------------------------------------------------------------------------------
+    return h3
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,9 +256,6 @@ class CheckIns:
     latitudes: NDArray[np.float64]
     longitudes: NDArray[np.float64]
     bad: tuple[int, ...]
-
-    def __len__(self) -> int:
-        return len(self.users)
 
 
 def read_checkins(path: str | Path) -> CheckIns:

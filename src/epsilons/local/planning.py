@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from epsilons.arguments.checks import check_between, check_whole
 from epsilons.display import html_table, show, text_table
 from epsilons.errors import Argument, PlanError
-from epsilons.local.base import ResponseProtocol, read_options
+from epsilons.local.base import read_options
 from epsilons.local.binomials import MOST_ALIKE, difference_pair
 from epsilons.local.leakage import BOTH_ROUNDS, COUNTS, SECOND_ROUND, Leakage, show_delta, show_epsilon, smallest_delta
 from epsilons.local.randomized_response import RandomizedResponse
@@ -22,7 +22,6 @@ from epsilons.local.sampling_privacy import SamplingPrivacy
 
 #: Sampling rates are given to so many digits, rounded down.
 _DIGITS = 10**6
-_RATES = 80
 _MOST_PEOPLE = 10**9
 
 JUDGES = {
@@ -31,8 +30,16 @@ JUDGES = {
     COUNTS: "published counts",
     BOTH_ROUNDS: "one owner in both rounds",
 }
-_VIEWS = ("owner in both rounds", "published counts")
-_HEAD = ("protocol", "holds for", "rate", "respondents", "error", "paper's claim", *_VIEWS)
+_HEAD = (
+    "protocol",
+    "holds for",
+    "rate",
+    "respondents",
+    "error",
+    "paper's claim",
+    "owner in both rounds",
+    JUDGES[COUNTS],
+)
 
 
 @dataclass(frozen=True)
@@ -43,12 +50,11 @@ class CollectionRow:
     Without a protocol the wanted leakage is out of reach.
     """
 
-    protocol: ResponseProtocol | None
+    protocol: RandomizedResponse | SamplingPrivacy | None
     judge: str
     respondents: int | None = None
     error: float = math.inf
     reached: bool = False
-    claim: float | None = None
     both_rounds: Leakage | None = None
     counts: Leakage | None = None
 
@@ -68,7 +74,12 @@ class CollectionPlan:
     @cached_property
     def rows(self) -> tuple[CollectionRow, ...]:
         """Randomized response, then Sampling Privacy once for each view."""
-        return self._by_response(), self._by_claim(), self._by_counts(), self._by_both_rounds()
+        # Round two alone: ln(1 + s/pi) is epsilon, all pi alike, at s = (e^epsilon - 1)/(e^epsilon + options).
+        rate = -math.expm1(-self.epsilon) / (1 + self.options * math.exp(-self.epsilon))
+        claimed = self._sampled(_rate_down(rate), SECOND_ROUND)
+        # Both rounds: a sampled owner shows their answer, so delta is the rate itself.
+        shown = self._sampled(Fraction(math.floor(self.delta * 10**15), 10**15), BOTH_ROUNDS)
+        return self._by_response(), claimed, self._by_counts(), shown
 
     def __str__(self) -> str:
         return "\n".join([self._title(), "", text_table(_HEAD, self._cells()), "", *self._notes()])
@@ -82,7 +93,19 @@ class CollectionPlan:
         return f"To count {size} with an error of {error}, at epsilon {self.epsilon:.4g} and delta {self.delta:.3g}"
 
     def _cells(self) -> list[tuple[str, ...]]:
-        return [_row_cells(row, self.count is not None) for row in self.rows]
+        rows: list[tuple[str, ...]] = []
+        for row in self.rows:
+            protocol, cells = row.protocol, ("–", "out of reach", "–", "–", "–", "–")
+            name = "randomized response" if isinstance(protocol, RandomizedResponse) else "Sampling Privacy"
+            if protocol is not None and row.both_rounds is not None and row.counts is not None:
+                rate = float(protocol.truth if isinstance(protocol, RandomizedResponse) else protocol.sampling)
+                most = "" if self.count is None else "up to "
+                people = "any" if row.respondents is None else f"{most}{row.respondents:,}"
+                error = show(row.error) + ("" if row.reached else " (too large)")
+                leaks = show_epsilon(protocol.claim), _say(row.both_rounds), _say(row.counts)
+                cells = (f"{rate:.4g}", people, error, *leaks)
+            rows.append((name, JUDGES[row.judge], *cells))
+        return rows
 
     def _notes(self) -> list[str]:
         notes = ["The wanted leakage holds for the view under 'holds for'; the last columns say what other views see."]
@@ -95,74 +118,53 @@ class CollectionPlan:
     def _by_response(self) -> CollectionRow:
         protocol = RandomizedResponse(epsilon=self.epsilon, options=self.options)
         if self.count is None:
-            return self._for_share(protocol, "")
+            return self._row(protocol, "")
         rest = (self.error**2 - protocol.spread(self.count, self.count) ** 2) / protocol.spread(0, 1) ** 2
-        people = self.count + max(0, math.floor(rest))
-        return self._row(protocol, "", people, protocol.spread(self.count, people))
-
-    def _by_claim(self) -> CollectionRow:
-        """The rate at which ln(1 + s/pi) is epsilon, all pi alike: s = (e^epsilon - 1)/(e^epsilon + options)."""
-        rate = -math.expm1(-self.epsilon) / (1 + self.options * math.exp(-self.epsilon))
-        return self._sampled(_rate_down(rate), SECOND_ROUND)
-
-    def _by_both_rounds(self) -> CollectionRow:
-        """A sampled owner shows their answer, so delta is the rate itself."""
-        return self._sampled(Fraction(math.floor(self.delta * 10**15), 10**15), BOTH_ROUNDS)
+        return self._row(protocol, "", self.count + max(0, math.floor(rest)))
 
     def _by_counts(self) -> CollectionRow:
         if self.count is not None:
-            return self._sampled(self._largest_rate(self.count), COUNTS)
-        rates = [_rate_down(float(step)) for step in np.geomspace(1e-4, 0.95, _RATES)]
+            leaks = partial(self._leaks, self.count)
+            digits = bisect_left(range(1, _DIGITS - 1), True, key=lambda digits: leaks(Fraction(digits, _DIGITS)))
+            return self._sampled(Fraction(digits, _DIGITS), COUNTS)
+        rates = [_rate_down(float(step)) for step in np.geomspace(1e-4, 0.95, 80)]
         needed = [(people, rate) for rate in rates if (people := self._people_for(rate)) is not None]
-        if not needed:
-            return CollectionRow(None, COUNTS)
-        people, rate = min(needed, key=lambda pair: pair[0])
+        people, rate = min(needed, key=lambda pair: pair[0], default=(None, Fraction(0)))
         return self._sampled(rate, COUNTS, people)
 
     def _people_for(self, rate: Fraction) -> int | None:
         """The fewest respondents for which both the error and the leakage of the counts are as wanted."""
-        assert self.share is not None
-        low = high = max(1, math.ceil(self.share * float((1 - rate) / rate) / self.error**2))
-        while not self._leaks_little(self._alike(high), rate):
+        low = high = max(1, math.ceil((self.share or 0.0) * float((1 - rate) / rate) / self.error**2))
+        while self._leaks(self._alike(high), rate):
             high *= 2
             if high > _MOST_PEOPLE:
                 return None
-        return low + bisect_left(range(low, high), True, key=lambda n: self._leaks_little(self._alike(n), rate))
+        return low + bisect_left(range(low, high), True, key=lambda n: not self._leaks(self._alike(n), rate))
 
     def _alike(self, people: int) -> int:
-        assert self.share is not None
-        return max(1, math.floor(self.share * people))
+        return max(1, math.floor((self.share or 0.0) * people))
 
-    def _largest_rate(self, count: int) -> Fraction:
-        def leaks(digits: int) -> bool:
-            return not self._leaks_little(count, Fraction(digits, _DIGITS))
-
-        return Fraction(bisect_left(range(1, _DIGITS - 1), True, key=leaks), _DIGITS)
-
-    def _leaks_little(self, alike: int, rate: Fraction) -> bool:
-        """Whether counts of so many alike keep to the wanted epsilon and delta."""
-        return smallest_delta([difference_pair(min(alike, MOST_ALIKE), float(rate))], self.epsilon) <= self.delta
+    def _leaks(self, alike: int, rate: Fraction) -> bool:
+        """Whether counts of so many alike leak more than the wanted epsilon and delta."""
+        return smallest_delta([difference_pair(min(alike, MOST_ALIKE), float(rate))], self.epsilon) > self.delta
 
     def _sampled(self, rate: Fraction, judge: str, people: int | None = None) -> CollectionRow:
-        if rate <= 0:
-            return CollectionRow(None, judge)
-        protocol = SamplingPrivacy(self.options, rate)
-        if self.count is None:
-            return self._for_share(protocol, judge, people)
-        return self._row(protocol, judge, None, protocol.spread(self.count, self.count))
+        return (
+            CollectionRow(None, judge) if rate <= 0 else self._row(SamplingPrivacy(self.options, rate), judge, people)
+        )
 
-    def _for_share(self, protocol: ResponseProtocol, judge: str, people: int | None = None) -> CollectionRow:
-        assert self.share is not None
-        if people is None:
-            people = math.ceil((protocol.spread(self.share, 1) / self.error) ** 2)
-        return self._row(protocol, judge, people, protocol.spread(self.share * people, people) / people)
-
-    def _row(self, protocol: ResponseProtocol, judge: str, people: int | None, error: float) -> CollectionRow:
-        alike = self.count if self.count is not None else self._alike(people or 1)
+    def _row(
+        self, protocol: RandomizedResponse | SamplingPrivacy, judge: str, people: int | None = None
+    ) -> CollectionRow:
+        if self.count is not None:
+            alike, error = self.count, protocol.spread(self.count, people or self.count)
+        else:
+            share = self.share or 0.0
+            people = people or math.ceil((protocol.spread(share, 1) / self.error) ** 2)
+            alike, error = self._alike(people), protocol.spread(share * people, people) / people
         counts = protocol.leakage(COUNTS, count=alike, epsilon=self.epsilon)
         both = protocol.leakage(BOTH_ROUNDS, epsilon=self.epsilon)
-        reached = error <= self.error * (1 + 1e-9)
-        return CollectionRow(protocol, judge, people, error, reached, protocol.claim, both, counts)
+        return CollectionRow(protocol, judge, people, error, error <= self.error * (1 + 1e-9), both, counts)
 
 
 def plan(
@@ -194,20 +196,6 @@ def plan(
             raise refusal
         count = check_whole(count, refusal=refusal)
     return CollectionPlan(error, epsilon, delta, options, share, count)
-
-
-def _row_cells(row: CollectionRow, fixed_group: bool) -> tuple[str, ...]:
-    if row.protocol is None or row.both_rounds is None or row.counts is None:
-        return ("Sampling Privacy", JUDGES[row.judge], "–", "out of reach", "–", "–", "–", "–")
-    if isinstance(row.protocol, SamplingPrivacy):
-        name, rate = "Sampling Privacy", f"{float(row.protocol.sampling):.4g}"
-    else:
-        assert isinstance(row.protocol, RandomizedResponse)
-        name, rate = "randomized response", f"{float(row.protocol.truth):.4g}"
-    respondents = "any" if row.respondents is None else f"{'up to ' if fixed_group else ''}{row.respondents:,}"
-    error = show(row.error) + ("" if row.reached else " (too large)")
-    claim = "none" if row.claim is None else show_epsilon(row.claim)
-    return (name, JUDGES[row.judge], rate, respondents, error, claim, _say(row.both_rounds), _say(row.counts))
 
 
 def _say(one: Leakage) -> str:

@@ -88,7 +88,6 @@ class RandomizedResponse(ResponseProtocol):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The promise in the form that composes with other releases."""
         if math.isinf(self.epsilon):
             rule, hint = "Every output needs a chance.", (Argument("others"), " without a 0")
             raise ProtocolError("There is no promise that holds for everyone.", rule=rule, suggest=hint)
@@ -145,9 +144,8 @@ class RandomizedResponse(ResponseProtocol):
         rare = self.others.index(min(self.others))
         other = 1 if rare == 0 else 0
         rest = 1 - self.high(rare) - self.low(other)
-        one = np.array([float(self.high(rare)), float(self.low(other)), float(rest)])
-        two = np.array([float(self.low(rare)), float(self.high(other)), float(rest)])
-        return one, two
+        one, two = (self.high(rare), self.low(other), rest), (self.low(rare), self.high(other), rest)
+        return np.array(one, dtype=np.float64), np.array(two, dtype=np.float64)
 
     def _look(self, view: str, crowd: Crowd) -> Seen:
         """Counts are a function of the answers, so the loss of one answer bounds theirs; for two coins it is exact."""

@@ -57,13 +57,10 @@ class SamplingOnly(ResponseProtocol):
         return (Die([1 - self.sampling, self.sampling]).roll(entropy, len(truths)),)
 
     def estimate(self, *counts: Any) -> Estimate:
-        """Refuses, and says why."""
         self._read_rounds(counts)
-        raise PlanError(
-            "Sampling alone tells nothing about how many would say Yes.",
-            rule="One equation, two unknowns: owners with a Yes and with a No answer with the same probability.",
-            suggest="SamplingDeniability, RandomizedResponse or SamplingPrivacy",
-        )
+        rule = "One equation, two unknowns: owners with a Yes and with a No answer with the same probability."
+        hint = "SamplingDeniability, RandomizedResponse or SamplingPrivacy"
+        raise PlanError("Sampling alone tells nothing about how many would say Yes.", rule=rule, suggest=hint)
 
     def spread(self, count: float, population: float) -> float:
         return math.inf
@@ -107,23 +104,17 @@ class SamplingDeniability(ResponseProtocol):
         answered = {output: self.sampling * chance for output, chance in self.response.law(truth).items()}
         return {**answered, (_SILENT,): 1 - self.sampling}
 
-    @cached_property
-    def _dice(self) -> list[Die]:
-        return [Die(list(self.law(truth).values())) for truth in (0, 1)]
-
     def _respond(self, truths: NDArray[np.uint32], entropy: Entropy) -> Sequence[Outputs]:
-        no, yes = (die.roll(entropy, len(truths)) for die in self._dice)
+        no, yes = (Die(list(self.law(truth).values())).roll(entropy, len(truths)) for truth in (0, 1))
         np.copyto(no, yes, where=truths == 1)
         return (no,)
 
     def estimate(self, *counts: Any) -> Estimate:
         (seen,) = self._read_rounds(counts)
-        high, low = self.sampling * self.response.high(1), self.sampling * self.response.low(1)
-        return one_round_estimate(seen, [high], [low], self)
+        return one_round_estimate(seen, [self.law(1)[1,]], [self.law(0)[1,]], self)
 
     def spread(self, count: float, population: float) -> float:
-        high, low = self.sampling * self.response.high(1), self.sampling * self.response.low(1)
-        return deviation(count, population, float(high), float(low))
+        return deviation(count, population, float(self.law(1)[1,]), float(self.law(0)[1,]))
 
     def _chances(self) -> dict[str, Any]:
         return {"sampling": self.sampling, "truth": self.response.truth, "yes": self.response.others[1]}
@@ -219,7 +210,7 @@ class SamplingPrivacy(ResponseProtocol):
     def _look(self, view: str, crowd: Crowd) -> Seen:
         if view == COUNTS:
             return self._look_at_counts(crowd)
-        share = float(self.sampling)
+        share, zero = float(self.sampling), float(self.others[0])
         if view == SECOND_ROUND:
             # Round two alone is randomized response with first coin `sampling`: worst for what chance names least.
             rare = self.others.index(min(self.others))
@@ -228,7 +219,6 @@ class SamplingPrivacy(ResponseProtocol):
             pair = (np.array([one + share, two, rest]), np.array([one, two + share, rest]))
             return "one owner's second round", log_loss(self.sampling, min(self.others)), [pair], True
         # A sampled owner of v sends (0, v), which no other truth can lead to.
-        zero = float(self.others[0])
         rest = 1 - share - zero
         pairs: list[Pair] = [(np.array([share, zero, rest]), np.array([0.0, zero + share, rest]))]
         if self.options > 1:

@@ -23,6 +23,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -72,15 +73,16 @@ class Survey:
             if to_nano(epsilon) is None or not name or name != name.strip() or not name.isprintable():
                 raise ProtocolError("A level is not usable.", rule="A name and a finite epsilon.")
 
-    def truth(self, answer: str) -> int | None:
-        """The number of an option by its label or number; None if there is no such option."""
-        asked = answer.strip().casefold()
-        for number, label in enumerate((self.none, *self.options)):
-            if asked == label.casefold():
-                return number
-        if asked.isdecimal() and asked.isascii() and len(asked) <= 9 and int(asked) <= len(self.options):
-            return int(asked)
-        return None
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {label.casefold(): number for number, label in enumerate((self.none, *self.options))}
+
+    def truth(self, answer: str, largest: int | None = None) -> int | None:
+        """The number of an option by its label or number (up to `largest`); None if there is no such option."""
+        asked, most = answer.strip().casefold(), len(self.options) if largest is None else largest
+        if asked.isdecimal() and asked.isascii() and len(asked) <= 9:
+            return int(asked) if int(asked) <= most else None
+        return self._numbers.get(asked)
 
     def protocol_for(self, level: str | None = None) -> ResponseProtocol:
         """What an owner follows: the survey's protocol, or the one of the level they picked."""
@@ -94,20 +96,17 @@ class Survey:
 
     @property
     def rounds(self) -> int:
-        """How many outputs an owner sends."""
         return 1 if self.protocol is None else self.protocol.rounds
 
     def respond(self, answer: str, level: str | None = None, *, entropy: Entropy | None = None) -> tuple[int, ...]:
         """One owner's outputs, one for each round. The answer stays where this runs."""
-        (outputs,) = self.respond_all([answer], level, entropy=entropy)
-        return outputs
+        return self.respond_all([answer], level, entropy=entropy)[0]
 
     def respond_all(
         self, answers: Sequence[str], level: str | None = None, *, entropy: Entropy | None = None
     ) -> list[tuple[int, ...]]:
         """The outputs of several owners; nothing is drawn unless every answer is one of the survey's."""
-        protocol, known = self.protocol_for(level), {answer: self.truth(answer) for answer in set(answers)}
-        truths = [known[answer] for answer in answers]
+        protocol, truths = self.protocol_for(level), [self.truth(answer) for answer in answers]
         if None in truths:
             labels = (self.none, *self.options)
             hint = ", ".join(labels[:8]) + (", ..." if len(labels) > 8 else "")
@@ -122,7 +121,6 @@ class Survey:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
         protocol: dict[str, Any] = {"mechanism": PERSONAL, "levels": {k: float(v) for k, v in self.levels.items()}}
         if self.protocol is not None:
             protocol = {key: value for key, value in self.protocol.to_dict().items() if key != "options"}
@@ -161,15 +159,12 @@ class Survey:
 
     @classmethod
     def load(cls, path: str | Path) -> Survey:
-        """Read the file."""
         return cls.from_dict(read_document(path, "protocol"))
 
     def to_json(self) -> str:
-        """The file as JSON."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     def to_toml(self) -> str:
-        """The file as TOML."""
         document = self.to_dict()
         tables: dict[str, Any] = {key: document.pop(key) for key in ("protocol", "places") if key in document}
         if "levels" in tables["protocol"]:

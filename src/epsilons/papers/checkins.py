@@ -60,7 +60,6 @@ def compare(checkins: CheckIns, region: Region, epsilon: float, entropy: Entropy
 
 
 def describe(found: dict[str, Any], region: Region, rows: int = 8) -> str:
-    """The fullest cells, and what was given away."""
     truth = found["truth"]
     bounds = {name: found[name].bounds(0.95) for name in _PROTOCOLS}
     table = []
@@ -80,7 +79,6 @@ def describe(found: dict[str, Any], region: Region, rows: int = 8) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the example; 0 if all went well."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("file", nargs="?", type=Path, help="check-ins in SNAP's Gowalla format (default: made up)")
     parser.add_argument("--box", type=float, nargs=4, default=CITY, metavar=("SOUTH", "WEST", "NORTH", "EAST"))

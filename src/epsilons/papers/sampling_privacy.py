@@ -85,11 +85,7 @@ def intro_deviations() -> list[tuple[int, float, float]]:
     return [(n, math.sqrt(0.15 * 0.3 * n), response.spread(YES, n)) for n in (10_000, 1_000_000)]
 
 
-# Figures --------------------------------------------------------------------------------------------------------------
-
-
 def draw_constant_error(found: Sequence[Crowd]) -> Axes:
-    """Error against population, measured and predicted."""
     axes = new_axes(7.5, 4.8)
     for name, color in COLORS.items():
         rows = [row for row in found if row.protocol == name]
@@ -144,11 +140,7 @@ def draw_figure_3() -> Axes:
     return axes
 
 
-# The command ----------------------------------------------------------------------------------------------------------
-
-
 def describe(found: Sequence[Crowd]) -> str:
-    """Everything as text."""
     bars: dict[str, tuple[int, ...]] = {"truth": FIGURE_6_TRUTH}
     bars |= {f"{name}, as printed": printed for name, printed in figure_6().items()}
     bars |= {f"{name}, 95%": alike for name, alike in figure_6(0.95).items()}
@@ -177,7 +169,6 @@ def describe(found: Sequence[Crowd]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run everything, print it, write the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", type=Path, help="directory for the figures (default: none are drawn)")
     parser.add_argument("--runs", type=int, default=40, help="runs of each protocol in each population (default 40)")

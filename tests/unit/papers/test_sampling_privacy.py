@@ -63,7 +63,7 @@ def test_the_report_and_the_figures(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_a_made_up_city_is_estimated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     people = checkins_from(checkins.make_city(3_000))
-    assert len(people) == 3_000
+    assert len(people.users) == 3_000
     assert people.bad == ()
     region = Region.of(SquareGrid((40.75, -73.975), miles=1.0), checkins.CITY)
     found = checkins.compare(people, region, 3.0, entropy=seeded(3))
