@@ -21,8 +21,6 @@ from epsilons.cli.errors import Refusal, parameters_of
 from epsilons.cli.terminal import note
 from epsilons.errors import EpsilonsError
 
-_INTERRUPTED = 130
-
 
 class Commands(click.Group):
     """The commands of `commands.FILES`, and those defined here."""
@@ -32,10 +30,8 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         cmd_name = cmd_name.replace("_", "-")  # as the library writes kth_largest
-        for file, names in commands.FILES.items():
-            if cmd_name in names:
-                return load(file)[cmd_name]
-        return super().get_command(ctx, cmd_name)
+        file = next((file for file, names in commands.FILES.items() if cmd_name in names), None)
+        return load(file)[cmd_name] if file else super().get_command(ctx, cmd_name)
 
 
 def load(file: str) -> dict[str, click.Command]:
@@ -88,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except (click.Abort, KeyboardInterrupt):
         note("epsilons: interrupted")
-        return _INTERRUPTED
+        return 130
     return outcome if isinstance(outcome, int) else 0
 
 

@@ -35,11 +35,7 @@ class Refusal(click.ClickException):
 
     def __init__(self, error: EpsilonsError, parameters: Mapping[str, click.Parameter]) -> None:
         super().__init__(error.message(lambda argument: write_argument(argument, parameters)))
-        self.code = error.code
-
-    @property
-    def exit_code(self) -> int:  # type: ignore[override]
-        return STATUS.get(self.code, 1)
+        self.exit_code = STATUS.get(error.code, 1)  # type: ignore[misc]
 
     def show(self, file: IO[Any] | None = None) -> None:
         note(f"epsilons: {self.message}")
@@ -100,7 +96,6 @@ def _typed(value: Any) -> str:
 
 
 def _line(name: str, value: Any) -> str:
-    """A line of the dataset file, and the table that it stands in."""
     table = _TABLES[name]
     if table == name:
         lines = value.items() if isinstance(value, Mapping) else ()

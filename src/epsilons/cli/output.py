@@ -45,27 +45,23 @@ def ask_once(people: Dataset, ask: Callable[[], _T]) -> tuple[_T, bool]:
 
 def print_release(people: Dataset, release: Release, stored: bool) -> None:
     """An answer as JSON."""
-    print_json({**_document(release), "left": _pairs(people.remaining().epsilons), "stored": stored})
+    print_json({**_document(release), "left": list(people.remaining().epsilons.items()), "stored": stored})
 
 
 def print_answers(people: Dataset, answers: Answers, stored: bool) -> None:
     """Several answers as JSON."""
     left = people.remaining().epsilons
-    charges = {granted: spent for granted, spent in answers.charges.items() if granted in left}
+    charges = [(granted, spent) for granted, spent in answers.charges.items() if granted in left]
     shown = {name: _document(release) for name, release in answers.items()}
-    print_json({"answers": shown, "charges": _pairs(charges), "left": _pairs(left), "stored": stored})
+    print_json({"answers": shown, "charges": charges, "left": list(left.items()), "stored": stored})
 
 
 def _document(release: Release) -> dict[str, Any]:
     from epsilons.dataset.answers import interval_of
 
     interval = interval_of(release)
-    plain = [list(pair) for pair in interval.values()] if isinstance(interval, dict) else interval and list(interval)
+    plain = list(interval.values()) if isinstance(interval, dict) else interval
     return {"release": release.to_dict(), "interval": plain}
-
-
-def _pairs(epsilons: Mapping[float, float]) -> list[list[float]]:
-    return [[granted, epsilon] for granted, epsilon in epsilons.items()]
 
 
 # Tables -------------------------------------------------------------------------------------------------------------
@@ -96,23 +92,19 @@ def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool)
     head, rows = answers.table()
     keys = len(head) - 2 * len(answers)
     holds = ", ".join(dict.fromkeys(_HOLDS[release.assumption] for release in answers.values()))
-    beside = [("holds", holds)] if len(rows) == 1 else []
-    if beside:
-        head, rows = [*head, "holds"], [[*rows[0], holds]]
-    table = text_table(list(map(show_key, head)), rows, width())
-    if len(answers) > 1 and (beside or len(table.splitlines()) > len(rows) + 2):
+    # A single row has room for the condition.
+    titles, cells = (["holds"], [holds]) if len(rows) == 1 else ([], [])
+    table = text_table([*map(show_key, head), *titles], [[*row, *cells] for row in rows], width())
+    if len(answers) > 1 and (cells or len(table.splitlines()) > len(rows) + 2):
         # Cells would break; a line for each answer is easier to read.
-        lines = []
-        for row in rows:
-            for place, name in enumerate(answers):
-                start = keys + 2 * place
-                group = row[:keys] if place == 0 else [""] * keys
-                lines.append([*group, show_key(name), *row[start : start + 2], *(one for _, one in beside)])
-        table = text_table(
-            [*head[:keys], "", "answer", "95% interval", *(title for title, _ in beside)], lines, width()
-        )
-    write("\n".join([table, *([] if beside else [f"Intervals hold {holds}."]), ""]))
-    write(_charges(people, answers, stored) + "\n")
+        lines = [
+            [*(row[:keys] if at == keys else [""] * keys), show_key(name), *row[at : at + 2], *cells]
+            for row in rows
+            for at, name in zip(range(keys, len(row), 2), answers, strict=True)
+        ]
+        table = text_table([*head[:keys], "", "answer", "95% interval", *titles], lines, width())
+    write(table if cells else f"{table}\nIntervals hold {holds}.")
+    write(f"\n{_charges(people, answers, stored)}\n")
     for name, release in answers.items():
         write((f"{show_key(name)}: " if len(answers) > 1 else "") + _explain(release, len(rows) > 1, verbose))
     guarantee = compose_all(release.guarantee for release in answers.values())

@@ -280,8 +280,12 @@ ROUTES = (
     Route("POST", _ID + "/rounds/([0-9]{1,3})/close", _ask(lambda one, at, _: one.close(*at)), most=0),
     Route("GET", _LEVEL + "/present", _ask(lambda one, at, _: one.present(*at)), most=0),
     Route("GET", _LEVEL + "/accepted", _ask(lambda one, at, _: one.accepted(*at)), most=0),
-    Route("POST", _LEVEL + "/check", _ask(lambda one, at, b: one.check(*at, b[:CHALLENGE_BYTES], b[CHALLENGE_BYTES:]))),
-    Route("POST", _LEVEL + "/collect", _ask(lambda one, at, ids: one.collect(*at, ids))),
+    Route(
+        "POST",
+        _LEVEL + "/check",
+        _ask(lambda one, at, b: one.check(at[0], at[1], b[:CHALLENGE_BYTES], b[CHALLENGE_BYTES:])),
+    ),
+    Route("POST", _LEVEL + "/collect", _ask(lambda one, at, ids: one.collect(at[0], at[1], ids))),
 )
 
 

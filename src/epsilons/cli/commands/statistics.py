@@ -80,18 +80,9 @@ def plan(
 @click.argument("query")
 @click.option("--share", type=float, default=0.1, show_default=True, help="For all aggregates together.")
 @click.option("--keys", "by", multiple=True, metavar="COLUMN=KEY,KEY", help="The groups of a column of GROUP BY.")
-@click.option("--bounds", "bounds", multiple=True, metavar="COLUMN=LOW,HIGH", help="Public bounds of a column.")
+@click.option("--bounds", multiple=True, metavar="COLUMN=LOW,HIGH", help="Public bounds of a column.")
 @options.apply_all([*options.option_flags(QUERIES), *options.SPENDING])
-def sql(
-    dataset: str,
-    query: str,
-    share: float,
-    bounds: tuple[str, ...],
-    dry_run: bool,
-    verbose: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
+def sql(dataset: str, query: str, share: float, dry_run: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     """Ask in SQL: COUNT, SUM, AVG, VAR_POP, MEDIAN, QUANTILE, MIN and MAX of columns, WHERE, GROUP BY with keys.
 
     \b
@@ -100,9 +91,10 @@ def sql(
         "SELECT AVG(wage), COUNT(*) FROM people WHERE age >= 18"
     """
     with options.open_dataset(dataset) as people:
+        bounds = options.read_bounds(given.pop("bounds"))
         asked = options.read_arguments(None, given, people)
         batch = people.batch(share)
-        batch.sql(query, bounds=options.read_bounds(bounds), keys=asked.pop("by", None), **asked)
+        batch.sql(query, bounds=bounds, keys=asked.pop("by", None), **asked)
         if dry_run:
             print_json(batch.plan().to_dict()) if as_json else write(str(batch.plan()))
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from epsilons.cli.commands.collect import aggregators, demo, owner, survey
+from epsilons.cli.commands.collect import aggregators, owner, survey
 from epsilons.cli.errors import Group
 
 
@@ -13,7 +13,7 @@ def command() -> None:
     """Ask people directly: they randomize their own answers, or share them among aggregators; you estimate."""
 
 
-for _command in (*survey.COMMANDS, *owner.COMMANDS, *aggregators.COMMANDS, demo.demo):
+for _command in (*survey.COMMANDS, *owner.COMMANDS, *aggregators.COMMANDS):
     command.add_command(_command)
 
 COMMANDS = {"collect": command}
