@@ -29,6 +29,11 @@ def show(number: Any) -> str:
     return f"{plain:,.4g}" if abs(plain) < 9_999.5 else f"{plain:,.0f}"
 
 
+def show_span(numbers: Sequence[float]) -> str:
+    """`0.05…1`, or one number where the least and the largest look alike."""
+    return "…".join(dict.fromkeys((show(min(numbers)), show(max(numbers)))))
+
+
 def show_count(number: int, one: str, many: str = "") -> str:
     """`1 person`, `2,000 people`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

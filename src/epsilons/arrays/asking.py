@@ -110,7 +110,7 @@ def _values(entry: Entry, data: Mapping[str, Any], own: Mapping[str, Any]) -> tu
 def _read_data(entry: Entry, data: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """What a plan is asked with: the values, or a model's X and y; all else was planned."""
     wanted = ("X", "y") if entry.model else ("values",)
-    hint = f"plan.ask({', '.join(wanted)})"
+    hint = f"only {' and '.join(wanted)}"
     found = take_places("plan.ask", wanted, wanted, data, named, hint)
     for name in found:
         if name not in wanted:

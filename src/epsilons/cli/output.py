@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from epsilons.arguments.checks import ASSUMPTIONS
 from epsilons.cli.terminal import note, print_json, width, write
-from epsilons.display import show, show_key, text_table
+from epsilons.display import show, show_key, show_span, text_table
 from epsilons.guarantee import PERSONALIZED, compose_all, to_epsilon
 
 if TYPE_CHECKING:
@@ -146,12 +146,7 @@ def _charges(people: Dataset, answers: Answers, stored: bool) -> str:
     lines = [(names.get(level, show(level)), [level]) for level in alone]
     lines += [(f"{len(others)} {'other ' if alone else ''}levels", others)] if others else []
     rows = [
-        (name, _span(those), _span([charges[one] for one in those]), _span([left[one] for one in those]))
+        (name, show_span(those), show_span([charges[one] for one in those]), show_span([left[one] for one in those]))
         for name, those in lines
     ]
     return text_table(("level", "granted", "charged when first asked" if stored else "charged", "left"), rows, width())
-
-
-def _span(numbers: list[float]) -> str:
-    low, high = show(min(numbers)), show(max(numbers))
-    return low if low == high else f"{low}…{high}"

@@ -37,7 +37,7 @@ def write(text: str, style: str | None = None, stderr: bool = False) -> None:
     """Results on stdout, broken between words to fit the terminal; in colour on a terminal only."""
     console = _console(stderr)
     if not stderr or console.is_terminal:
-        text = "\n".join(part for line in text.split("\n") for part in _broken(line, console.width))
+        text = "\n".join(_break(line, console.width) for line in text.split("\n"))
     console.print(text, style=style, markup=False, soft_wrap=True)
 
 
@@ -46,12 +46,11 @@ def note(text: str) -> None:
     write(text, stderr=True)
 
 
-def _broken(line: str, wide: int) -> list[str]:
-    """The line in parts that fit; a longer word, such as a path or a digest, stays whole."""
-    if len(line) <= wide:
-        return [line]
+def _break(line: str, wide: int) -> str:
+    """Lines that fit; a longer word, such as a path or a digest, stays whole."""
     indent = line[: len(line) - len(line.lstrip())]
-    return textwrap.wrap(line, wide, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    whole = textwrap.fill(line, wide, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return line if len(line) <= wide else whole
 
 
 def preparing(what: str) -> Any:

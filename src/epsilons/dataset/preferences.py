@@ -26,6 +26,7 @@ from epsilons.preferences import Preferences, Roster, roster_of, to_nano
 
 #: A word with more blanks than this around it is not shown.
 _BLANKS = 20
+_COLUMN = Argument("column")
 _AS_NUMBERS = (Argument("types", {"id": "int"}), " for ids in a CSV file")
 #: Ids, and an epsilon for each of them.
 _Asked = tuple[Any, NDArray[np.float64]]
@@ -84,7 +85,7 @@ def read_given(given: Any, person: Column, preferences: Preferences) -> tuple[pa
     source = preferences.column
     if source is None:
         rule = "A table of preferences has the columns that the dataset's preferences were read from."
-        hint = '{"ann": 0.1}, or preferences from a column'
+        hint = "an epsilon for each id, or preferences from a column"
         raise PreferenceError("It is not known which column holds the preferences.", rule=rule, suggest=hint)
     ids, epsilons = _read_other(given, source.person or person.name, preferences)
     asked = _make_table((_check_ids(ids, person), epsilons), source.column)
@@ -102,8 +103,8 @@ def read_mapping(given: Mapping[Any, Any], person: Column, levels: Mapping[str, 
     try:
         epsilons = np.array([math.nan if one is None else check_real(one) for one in asked], float)
     except TypeError:
-        rule, hint = "An epsilon is a number, or the name of a level.", '{"ann": 0.1, "bob": eps.PUBLIC}'
-        raise PreferenceError("A preference is not a number.", rule=rule, suggest=hint) from None
+        rule = "An epsilon is a number, or the name of a level."
+        raise PreferenceError("A preference is not a number.", rule=rule) from None
     return as_ids(list(given), person), epsilons
 
 
@@ -182,7 +183,8 @@ def _read_levels(
     """Names of levels become their rank, the strictest first, so that the least rank is the strictest preference."""
     if kind.family != TEXT:
         what = f"Column {kind.name!r} holds {kind.family}, not names of levels."
-        raise PreferenceError(what, rule="A level goes by its name.", suggest="no levels, if it holds epsilons")
+        hint = ("no ", Argument("levels"), ", if it holds epsilons; or another ", _COLUMN)
+        raise PreferenceError(what, rule="A level goes by its name.", suggest=hint)
     ranked = sorted(levels, key=lambda name: float(levels[name]))
     strictness = [float(levels[name]) for name in ranked]
     ifs = [
@@ -223,7 +225,7 @@ def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> Preference
             suggest=f"{word!r} as a level too, or the column without blanks and in one case",
         )
     rule = f"{levels} Others are not shown, since the column may be another one than was meant."
-    hint = "look at the distinct words in it yourself; then name another column, or add the missing level"
+    hint = ("look at its distinct words yourself; add one to ", Argument("levels"), ", or name another ", _COLUMN)
     return PreferenceError(f"Column {kind.name!r} holds unknown levels.", rule=rule, suggest=hint)
 
 
@@ -245,7 +247,7 @@ def _add_default(
     new = in_data.filter(pc.invert(pc.is_in(in_data, value_set=ids)))
     if len(new) and default is None:
         rule, hint = "A default applies only if you give one.", Argument("default", 0.05)
-        raise PreferenceError("Somebody in the table has no preference.", rule=rule, suggest=hint)
+        raise PreferenceError("A person in the table has no preference.", rule=rule, suggest=hint)
     fill = np.full(len(new), math.nan if default is None else default)
     return pa.concat_arrays([ids, new]), np.concatenate([epsilons, fill])
 
@@ -266,9 +268,10 @@ def _roster_of_column(epsilons: NDArray[np.float64], source: str) -> Roster:
     try:
         return roster_of(epsilons)
     except PreferenceError as refused:
-        rule, hint = refused.rule, refused.hint
+        rule, hint = refused.rule, refused.parts[2]
     what = f"Column {source!r} holds an epsilon that is not allowed."
     if np.isnan(epsilons).any():
-        what = f"Somebody has no preference in column {source!r}."
-    hint = f"{hint}; or another column, if {source!r} does not hold preferences"
-    raise PreferenceError(what, rule=rule, suggest=hint)
+        what = f"A person has no preference in column {source!r}."
+        hint = (Argument("levels", {"strict": 0.05, "open": 1}), " if it holds names, or ", Argument("default", 0.05))
+    parts = hint if isinstance(hint, tuple) else (hint,)
+    raise PreferenceError(what, rule=rule, suggest=(*parts, "; or another ", _COLUMN))

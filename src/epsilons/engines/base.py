@@ -114,7 +114,11 @@ class Schema(Mapping[str, Column]):
             raise DataError(
                 f"Column {column.name!r} holds {column.family}, not numbers.",
                 rule="This statistic works on numbers.",
-                suggest=("a histogram with categories for text; ", Argument("types"), " for numbers in a CSV file"),
+                suggest=(
+                    "a histogram with categories for text; ",
+                    Argument("types", {column.name: "float"}),
+                    " for numbers in a CSV file",
+                ),
             )
         return column
 

@@ -77,7 +77,6 @@ def check_grants(given: Grants, people: int) -> NDArray[np.int64]:
         raise PreferenceError(
             "A grant cannot be used.",
             rule=f"A grant is a whole number of nano-epsilon from 1 to {LARGEST_GRANT}, or public (-1 or None).",
-            suggest="epsilons.preferences.to_nano",
         )
     return array
 
@@ -133,7 +132,7 @@ def check_answer(given: bytes) -> bytes:
 
 def check_release_number(given: int) -> int:
     if not _is_whole(given, 1, 2**63 - 1):
-        raise LedgerError("There is no release of this number.", suggest="ledger.history()")
+        raise LedgerError("There is no release of this number.", suggest="a number of the history")
     return int(given)
 
 

@@ -222,7 +222,7 @@ class Ledger:
                 return before
             terms = statements.read_terms(connection)
             if terms is None:
-                raise LedgerError("This ledger's terms are not settled.", suggest="ledger.settle_terms(...)")
+                raise LedgerError("This ledger's terms are not settled.", suggest="settle them first")
             if individual and not terms.allow_individual:
                 raise LedgerError(
                     "This ledger does not allow individual privacy.",

@@ -111,7 +111,7 @@ def find_reservation(connection: Connection, key: bytes) -> Reservation | None:
 def get_reservation(connection: Connection, number: int) -> Reservation:
     row = connection.execute(_NUMBERED, {"which": number}).one_or_none()
     if row is None:
-        raise LedgerError("There is no release of this number.", suggest="ledger.history()")
+        raise LedgerError("There is no release of this number.", suggest="a number of the history")
     return _resume(connection, row)
 
 

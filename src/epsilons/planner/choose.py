@@ -85,7 +85,7 @@ class PlanRow:
             raise PlanError(
                 "This plan cannot be asked.",
                 rule="It is about people or shares as they might be.",
-                suggest="plan what is to be asked, then plan.ask()",
+                suggest="plan what is to be asked",
             )
         return self.front(self, mechanism, data, named)
 

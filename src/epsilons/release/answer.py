@@ -115,7 +115,7 @@ class Release:
                 return cls._from_dict({one.name: data[one.name] for one in fields(cls)})
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             pass
-        raise PlanError(f"This is not a release in format {FORMAT}.", suggest="a dict made by release.to_dict()")
+        raise PlanError(f"This is not a release in format {FORMAT}.", suggest="the dict of a release")
 
     @classmethod
     def _from_dict(cls, data: dict[str, Any]) -> Release:

@@ -101,12 +101,9 @@ class AggregatorApp:
         shown, wanted = headers.get(b"authorization", b""), b"Bearer " + self._token.encode()
         if route.token and not hmac.compare_digest(shown, wanted):
             return _problem(401, "This is for the coordinator.", "Authorization: Bearer and the token.")
-        try:
-            body = await _read(receive, headers, route.most)
-        except _GoneError:
-            return _problem(400, "The request ended too early.")
-        if body is None:
-            return _problem(413, "The request is too large.", f"At most {route.most:,} bytes.")
+        body = await _read(receive, headers, route.most)
+        if isinstance(body, Reply):
+            return body
         try:
             parts = [bytes.fromhex(part) if number == 0 else int(part) for number, part in enumerate(found.groups())]
             return await route.handle(self, parts, body)
@@ -118,24 +115,20 @@ class AggregatorApp:
             return _problem(500, "The aggregator failed.", "Nothing was acknowledged; the request may be sent again.")
 
 
-class _GoneError(Exception):
-    """The sender went away in the middle of a request: half a list of ids must not pass for a list."""
-
-
-async def _read(receive: Receive, headers: dict[bytes, bytes], most: int) -> bytes | None:
-    """The body; None as soon as it is known to be too large."""
-    told = headers.get(b"content-length", b"0")
+async def _read(receive: Receive, headers: dict[bytes, bytes], most: int) -> bytes | Reply:
+    """The body, or why there is none: said as soon as it is known to be too large."""
+    told, too_large = headers.get(b"content-length", b"0"), f"At most {most:,} bytes."
     if not told.isdigit() or int(told) > most:
-        return None
+        return _problem(413, "The request is too large.", too_large)
     parts, size = [], 0
     while True:
         message = await receive()
-        if message["type"] == "http.disconnect":
-            raise _GoneError
+        if message["type"] == "http.disconnect":  # half a list of ids must not pass for a list
+            return _problem(400, "The request ended too early.")
         part = message.get("body", b"")
         size += len(part)
         if size > most:
-            return None
+            return _problem(413, "The request is too large.", too_large)
         parts.append(part)
         if not message.get("more_body"):
             return b"".join(parts)
@@ -238,10 +231,6 @@ def _ask(call: Callable[[Aggregator, list[Any], bytes], Any]) -> Handle:
     return handle
 
 
-async def _key(app: AggregatorApp, parts: list[Any], body: bytes) -> Reply:
-    return _json({"key": app.aggregator.key})
-
-
 async def _enter(app: AggregatorApp, parts: list[Any], body: bytes) -> Reply:
     try:
         document = json.loads(body)
@@ -273,7 +262,7 @@ _ID = "/v1/collections/([0-9a-f]{64})"
 _LEVEL = _ID + "/levels/([0-9]{1,3})"
 
 ROUTES = (
-    Route("GET", "/v1/key", _key, token=False, most=0),
+    Route("GET", "/v1/key", _ask(lambda one, *_: {"key": one.key}), token=False, most=0),
     Route("PUT", _ID, _enter),
     Route("GET", _ID, _ask(lambda one, at, _: one.status(*at)), most=0),
     Route("POST", _ID + "/reports", _take, token=False, most=MOST_REPORT_BYTES),

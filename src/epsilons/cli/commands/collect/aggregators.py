@@ -108,7 +108,13 @@ def run(file: str, urls: tuple[str, ...], tokens: tuple[str, ...], as_json: bool
     elif given["close"]:
         _refuse_too_few(coordinator, 1)
     elif any(state["round"] <= collection.rounds for state in coordinator.status()):
-        _show_status(coordinator, as_json)
+        states = coordinator.status()
+        if as_json:
+            print_json({"open": True, "aggregators": states})
+            return
+        for one, state in zip(aggregators, states, strict=True):
+            counts = ", ".join(f"{count:,} at {level}" for level, count in state["reports"].items())
+            write(f"{one.url}: round {state['round']}: {counts}")
         return
     publication = coordinator.publish()
     if given["output"] is not None:
@@ -169,16 +175,6 @@ def _refuse_too_few(coordinator: Coordinator, number: int) -> None:
                 f"At least {minimum} reports of a level.",
             )
             raise ProtocolError(what, rule=rule, suggest="more owners, then the same command")
-
-
-def _show_status(coordinator: Coordinator, as_json: bool) -> None:
-    states = coordinator.status()
-    if as_json:
-        print_json({"open": True, "aggregators": states})
-        return
-    for place, state in zip(coordinator.collection.aggregators, states, strict=True):
-        counts = ", ".join(f"{count:,} at {level}" for level, count in state["reports"].items())
-        write(f"{place.url}: round {state['round']}: {counts}")
 
 
 def _promise(publication: Publication, verbose: bool) -> str:
