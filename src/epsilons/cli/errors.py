@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import click
 
-from epsilons.cli.terminal import note
+from epsilons.cli.output import note
 from epsilons.display import toml_key, toml_value
 from epsilons.errors import Argument, EpsilonsError
 
@@ -70,10 +70,9 @@ def parameters_of(commands: Iterable[click.Command]) -> dict[str, click.Paramete
 def write_argument(argument: Argument, parameters: Mapping[str, click.Parameter]) -> str:
     """An argument as a flag, by place, or as a line of the dataset file."""
     name, value, parameter = argument.name, argument.value, parameters.get(argument.name)
-    if parameter is None and name in _TABLES:
-        return _line(name, value)
     if parameter is None:
-        return name if value is ... else f"{name} {_typed(value)}"
+        plain = name if value is ... else f"{name} {_typed(value)}"
+        return _line(name, value) if name in _TABLES else plain
     if isinstance(parameter, click.Argument):
         return name.upper() if value is ... else f"{_typed(value)} for {name.upper()}"
     flag = parameter.opts[0]

@@ -13,7 +13,7 @@ import click
 from epsilons.arguments.checks import check_bounds
 from epsilons.arguments.options import TABLES, Parameter, options_of
 from epsilons.cli.errors import refusing
-from epsilons.cli.terminal import as_json, note, preparing
+from epsilons.cli.output import as_json, note, preparing
 from epsilons.errors import Argument, PlanError
 from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.statistics.entry import Entry
@@ -64,14 +64,9 @@ _KINDS: dict[str, dict[str, Any]] = {
         "help": 'Groups, with their keys: region=north,south, or a JSON list: region=["a,b","c"]. May be repeated.',
     },
 }
-_BY_COLUMN = {
-    "metavar": "COLUMN=LOW,HIGH",
-    "help": "Public bounds of a column; those of the file unless given. May be repeated.",
-}
-_TO_PLAN = {
-    "metavar": "LOW,HIGH",
-    "help": "Public bounds of the column, or for a model COLUMN=LOW,HIGH; those of the file unless given.",
-}
+#: (metavar, help) of bounds that may be repeated: of a model's columns, and of any statistic that is planned.
+_BY_COLUMN = ("COLUMN=LOW,HIGH", "Public bounds of a column; those of the file unless given. May be repeated.")
+_TO_PLAN = ("LOW,HIGH", "Public bounds of the column, or for a model COLUMN=LOW,HIGH; those of the file unless given.")
 #: Options that a command cannot take, or that only those take which spend.
 _APART = ("entropy", "fresh")
 #: What commands take that answer, besides the options of every question.
@@ -94,13 +89,13 @@ def _type_of(argument: Parameter) -> Any:
     return next((kind for kind in (int, float) if kind in (argument.annotation, *get_args(argument.annotation))), str)
 
 
-def _flag(argument: Parameter, about: str = "", several: dict[str, str] | None = None) -> _Decorator:
-    """An option of a command for an argument of a question; `several` describes one that may be repeated."""
+def _flag(argument: Parameter, about: str = "", several: tuple[str, str] | None = None) -> _Decorator:
+    """An option of a command for an argument of a question."""
     if argument.annotation in (bool, bool | None):
         return click.option(f"--{argument.name}/--no-{argument.name}", default=None, help=argument.help)
     settings: dict[str, Any] = {"type": _type_of(argument), "help": argument.help, **_KINDS.get(argument.name, {})}
     if several:
-        settings = {"multiple": True, **several}
+        settings = {"multiple": True, "metavar": several[0], "help": several[1]}
     if argument.name == "mechanism":
         settings |= {"default": "auto", "show_default": True, "help": "Which mechanism answers."}
     if about:
@@ -135,9 +130,7 @@ def plan_flags() -> list[_Decorator]:
         for argument in entry.own(TABLES).values():
             own.setdefault(argument.name, (argument, []))[1].append(entry.name.replace("_", "-"))
     flags = [
-        _flag(argument, several=_TO_PLAN)
-        if name == "bounds"
-        else _flag(argument, "" if name == "step" else ", ".join(whose))
+        _flag(argument, "" if name in ("bounds", "step") else ", ".join(whose), _TO_PLAN if name == "bounds" else None)
         for name, (argument, whose) in own.items()
     ]
     return flags + option_flags()
@@ -191,10 +184,9 @@ def _read_keys(column: str, listed: str, people: Dataset) -> list[Any]:
     """Keys with commas between them, or as a JSON list; text takes the type of its column."""
     if listed.startswith("["):
         try:
-            found: list[Any] = json.loads(listed)
+            return list(json.loads(listed))
         except ValueError:
             raise PlanError(f"The keys of {column!r} are not a JSON list.", suggest=f'{column}=["a,b","c"]') from None
-        return found
     keys = listed.split(",")
     if not all(keys):
         rule, hint = "An empty key needs a JSON list.", f'{column}=north,south, or {column}=["north",""]'
@@ -208,18 +200,12 @@ def read_bounds(given: Iterable[str]) -> dict[str, tuple[float, float]]:
     for text in given:
         name, _, pair = text.rpartition("=")
         try:
-            found[name] = check_column_bounds(name, PAIR.convert(pair, None, None))
-        except click.BadParameter:
-            hint = Argument("bounds", {"wage": (0, 100)})
-            raise PlanError(f"{text!r} is not a column with bounds.", suggest=hint) from None
+            found[name] = check_bounds(PAIR.convert(pair, None, None), "question")
+        except click.BadParameter as error:
+            what = f"{text!r} is not a column with bounds: {error.message}."
+            raise PlanError(what, suggest=Argument("bounds", {"wage": (0, 100)})) from None
+        except PlanError as error:
+            hint = error.parts[2]
+            own = Argument("bounds", {name: hint.value}) if isinstance(hint, Argument) else hint
+            raise PlanError(f"Column {name!r}: {error.what}", rule=error.rule, suggest=own) from None
     return found
-
-
-def check_column_bounds(name: str, pair: Any) -> tuple[float, float]:
-    """Bounds of one of several columns, which the hint then names."""
-    try:
-        return check_bounds(pair, "question")
-    except PlanError as error:
-        hint = error.parts[2]
-        own = Argument("bounds", {name: hint.value}) if isinstance(hint, Argument) else hint
-        raise PlanError(f"Column {name!r}: {error.what}", rule=error.rule, suggest=own) from None

@@ -13,10 +13,9 @@ from typing import Any
 
 import click
 
+from epsilons.cli import output
 from epsilons.cli.errors import refusing
-from epsilons.cli.options import PAIR, check_column_bounds, dataset_file, open_dataset, read_bounds
-from epsilons.cli.terminal import as_json as json_option
-from epsilons.cli.terminal import note, print_json, write
+from epsilons.cli.options import dataset_file, open_dataset, read_bounds
 from epsilons.display import show_count, toml_key, toml_value
 from epsilons.errors import Argument, DataError, EpsilonsError, PreferenceError
 
@@ -55,12 +54,12 @@ def init(source: str, out: str, force: bool, **given: Any) -> None:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
         raise DataError(f"{out} cannot be written: {error.strerror}.", suggest="--out elsewhere/people.toml") from None
-    note(f"Wrote {out}. Next: epsilons check {out}")
+    output.note(f"Wrote {out}. Next: epsilons check {out}")
 
 
 @click.command(short_help="Look over a dataset file: source, people per level, what is missing.")
 @dataset_file
-@json_option
+@output.as_json
 def check(dataset: str, as_json: bool) -> None:
     """Open what a dataset file declares and say what is there and what is missing. Nothing is charged.
 
@@ -72,14 +71,14 @@ def check(dataset: str, as_json: bool) -> None:
         about = people.describe()
     hints = about.hints()
     if as_json:
-        print_json({**about.to_dict(), "hints": hints})
+        output.print_json({**about.to_dict(), "hints": hints})
     else:
-        write("\n".join([str(about), "", *(hints or ["Nothing is missing."])]))
+        output.write("\n".join([str(about), "", *(hints or ["Nothing is missing."])]))
 
 
 @click.command(short_help="Take people's preferences as the source has them now, looser ones too.")
 @dataset_file
-@json_option
+@output.as_json
 def sync(dataset: str, as_json: bool) -> None:
     """Take people's preferences as the source has them now, looser ones too. Nothing is charged or given back.
 
@@ -93,10 +92,10 @@ def sync(dataset: str, as_json: bool) -> None:
     with open_dataset(dataset) as people:
         done = people.sync_preferences()
     if as_json:
-        print_json(dict(done.__dict__))
+        output.print_json(dict(done.__dict__))
     else:
         more = show_count(done.loosened, "person", "people")
-        write(f"{more} granted more, {done.tightened:,} less; {done.unchanged:,} as before.")
+        output.write(f"{more} granted more, {done.tightened:,} less; {done.unchanged:,} as before.")
 
 
 COMMANDS = {"init": init, "check": check, "sync": sync}
@@ -187,15 +186,14 @@ def _ask_bounds(numbers: list[str]) -> dict[str, tuple[float, float]]:
 def _read_pair(name: str, text: str) -> tuple[float, float] | None:
     """What was typed; click asks again where it is no pair of bounds."""
     try:
-        return check_column_bounds(name, PAIR.convert(text, None, None)) if text.strip() else None
-    except (click.BadParameter, EpsilonsError) as error:
-        said = error.message if isinstance(error, click.BadParameter) else f"{error.what} {error.rule}"
-        raise click.UsageError(said) from None
+        return read_bounds([f"{name}={text}"])[name] if text.strip() else None
+    except EpsilonsError as error:
+        raise click.UsageError(f"{error.what} {error.rule}".strip()) from None
 
 
 def _split(text: str, hint: Argument) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name or not value:
+    name, _, value = text.partition("=")
+    if not name or not value:
         raise DataError(f"{text!r} is not a name and a value.", suggest=hint)
     return name, value
 

@@ -17,7 +17,7 @@ import click
 
 from epsilons.cli.errors import Group
 from epsilons.cli.options import apply_all
-from epsilons.cli.terminal import as_json, note, print_json, width, write
+from epsilons.cli.output import as_json, note, print_json, width, write
 from epsilons.display import show_count, show_key, text_table
 from epsilons.errors import LedgerError
 from epsilons.guarantee import to_epsilon
@@ -57,19 +57,14 @@ def _on_a_ledger(example: str, make: str = _MAKE) -> Callable[[Any], Any]:
 def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) -> Ledger:
     from epsilons import ledger
 
-    address = place or named
-    if not address:
+    given = place or named
+    if not given:
         raise click.UsageError("Which ledger? Name it: epsilons ledger show sqlite:///people.ledger")
-    if "://" not in address:
-        address = f"sqlite:///{os.path.abspath(address)}"
+    address = given if "://" in given else f"sqlite:///{os.path.abspath(given)}"
     return ledger.open(address, anchor=anchor, create=False, **how)
 
 
-@click.group(cls=Group)
-def command() -> None:
-    """What is left, what was asked, one person's account, and whether the ledger adds up."""
-
-
+command = Group("ledger", help="What is left, what was asked, one person's account, and whether the ledger adds up.")
 COMMANDS = {"ledger": command}
 
 

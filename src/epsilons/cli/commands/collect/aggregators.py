@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from epsilons.cli.commands.collect.survey import ASSUME, draw_map
-from epsilons.cli.terminal import as_json, note, print_json, progress, write
+from epsilons.cli.output import as_json, note, print_json, progress, write
 from epsilons.display import show, text_table
 from epsilons.errors import PlanError, ProtocolError
 
 if TYPE_CHECKING:
     from epsilons.collection.coordinator import Coordinator
-    from epsilons.collection.publication import Publication
     from epsilons.collection.terms import Collection
     from epsilons.demo.collecting import CollectionResult
     from epsilons.local.estimate import Estimate
 
 _POLL_SECONDS = 0.5
+_PROMISE = "nobody loses more than their level's epsilon if at least one aggregator is honest (more: --verbose)."
 _FILE = click.Path(dir_okay=False)
 #: How many cells the demo lists.
 _ROWS = 8
@@ -129,7 +129,9 @@ def run(file: str, urls: tuple[str, ...], tokens: tuple[str, ...], as_json: bool
     if as_json:
         print_json({**publication.to_dict(), "estimate": estimate.to_dict()})
     else:
-        promise = _promise(publication, given["verbose"])
+        promise = publication.guarantee or "\n".join(publication.caveats())  # Joy's protocol promises nothing
+        if publication.guarantee and not given["verbose"]:
+            promise = f"{publication.guarantee.kind}: {_PROMISE}"
         write(f"{survey.question}\nCollected by {publication.label}.\n\n{estimate}\n\n{promise}")
 
 
@@ -175,19 +177,6 @@ def _refuse_too_few(coordinator: Coordinator, number: int) -> None:
                 f"At least {minimum} reports of a level.",
             )
             raise ProtocolError(what, rule=rule, suggest="more owners, then the same command")
-
-
-def _promise(publication: Publication, verbose: bool) -> str:
-    """One line, or all that is promised; where nothing is, that is never left out."""
-    guarantee = publication.guarantee
-    if guarantee is None:
-        return "\n".join(publication.caveats())
-    if verbose:
-        return str(guarantee)
-    return (
-        f"{guarantee.kind}: nobody loses more than the epsilon of their level if at least one aggregator is honest "
-        "(more: --verbose)."
-    )
 
 
 @click.command()
@@ -246,9 +235,7 @@ def _page(told: CollectionResult, estimate: Estimate) -> str:
     most = float(told.truth.max()) * 1.001
     pair = zip(shade_map(told.truth, most), shade_map(estimate.values, most), strict=True)
     width = 2 * round(len(told.truth) ** 0.5)
-    levels = ", ".join(
-        f"{batch.reports:,} at {batch.level} ({LEVELS[batch.level]:g})" for batch in told.publication.batches
-    )
+    levels = ", ".join(f"{one.reports:,} at {one.level} ({LEVELS[one.level]:g})" for one in told.publication.batches)
     lines = [
         told.publication.collection.survey.question,
         f"{facts['counted']:,} owners counted of {told.owners:,} sent: {levels}.",
@@ -261,7 +248,7 @@ def _page(told: CollectionResult, estimate: Estimate) -> str:
         f"{'the truth':<{width}}    as estimated",
         *(f"{one}    {two}" for one, two in pair),
         "",
-        _promise(told.publication, verbose=False),
+        str(told.publication.guarantee),
     ]
     return "\n".join(lines)
 

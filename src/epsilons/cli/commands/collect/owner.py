@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from epsilons.arguments.checks import check_whole
-from epsilons.cli.terminal import as_json, note, print_json
+from epsilons.cli.output import as_json, note, print_json
 from epsilons.errors import DataError, ProtocolError
 
 _STATE = 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from epsilons.cli.terminal import as_json, note, print_json, write
+from epsilons.cli.output import as_json, note, print_json, write
 from epsilons.display import show_count
 from epsilons.errors import Argument, PlanError, ProtocolError
 
@@ -49,7 +49,7 @@ def design(file: str, force: bool, as_json: bool, **asked: Any) -> None:
     """
     from epsilons.local.survey import Survey
 
-    options, places = _options(**asked)
+    options, places = _options(asked)
     none = asked["none"] or ("no" if options == ("yes",) else "none of these")
     protocol, levels = _protocol(asked, len(options))
     survey = Survey(asked["question"], options, protocol, levels, none, places)
@@ -61,15 +61,14 @@ def design(file: str, force: bool, as_json: bool, **asked: Any) -> None:
         raise ProtocolError(f"The file cannot be written: {error.strerror}.", suggest="another place") from None
     if as_json:
         print_json({"file": file, "id": survey.id, **survey.to_dict()})
-        return
-    write(_describe(survey))
-    note(f"Written to {file}. Owners: epsilons collect respond {file}")
+    else:
+        write(_describe(survey))
+        note(f"Written to {file}. Owners: epsilons collect respond {file}")
 
 
-def _options(
-    options: tuple[str, ...], resolution: int | None, miles: float | None, box: tuple[float, ...] | None, **_: Any
-) -> tuple[tuple[str, ...], dict[str, Any]]:
+def _options(asked: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
     """The labels of the options, and how they lie on a map if they do."""
+    options, resolution, miles, box = (asked[name] for name in ("options", "resolution", "miles", "box"))
     if resolution is None and miles is None:
         if box:
             raise PlanError("A box needs a grid.", suggest="--h3 8, or --square 0.5")
@@ -79,10 +78,9 @@ def _options(
     if not box or options or (resolution is not None and miles is not None):
         what = "Places need one grid and a box, and no other options."
         raise PlanError(what, suggest="--h3 8 --box 40.7 -74 40.8 -73.9")
-    south, west, north, east = box
-    center = (round((south + north) / 2, 6), round((west + east) / 2, 6))
+    center = (round((box[0] + box[2]) / 2, 6), round((box[1] + box[3]) / 2, 6))
     grid: Any = SquareGrid(center, miles) if miles is not None else H3Grid(resolution or 0)
-    return Region.of(grid, (south, west, north, east)).labels, grid.to_dict()
+    return Region.of(grid, box).labels, grid.to_dict()
 
 
 def _protocol(asked: dict[str, Any], options: int) -> tuple[Any, dict[str, float]]:
@@ -113,10 +111,8 @@ def _describe(survey: Any) -> str:
     lines += [f"  ... {len(labels) - _ROWS_NAMED:,} more", ""] if len(labels) > _ROWS_NAMED else [""]
     if survey.protocol is not None:
         return "\n".join([*lines, str(survey.protocol)])
-    leakages = [
-        replace(survey.protocol_for(name).leakage("second-round"), sees=f"an answer at level {name}")
-        for name in survey.levels
-    ]
+    leaks = ((name, survey.protocol_for(name).leakage("second-round")) for name in survey.levels)
+    leakages = [replace(leakage, sees=f"an answer at level {name}") for name, leakage in leaks]
     names = ", ".join(f"{name} ({epsilon:g})" for name, epsilon in survey.levels.items())
     return "\n".join([*lines, f"Randomized response; everyone picks a level: {names}.", "", leakage_table(leakages)])
 
