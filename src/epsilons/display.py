@@ -29,6 +29,11 @@ def show(number: Any) -> str:
     return f"{plain:,.4g}" if abs(plain) < 9_999.5 else f"{plain:,.0f}"
 
 
+def show_span(numbers: Sequence[float]) -> str:
+    """`0.05…1`, or one number where the least and the largest look alike."""
+    return "…".join(dict.fromkeys((show(min(numbers)), show(max(numbers)))))
+
+
 def show_count(number: int, one: str, many: str = "") -> str:
     """`1 person`, `2,000 people`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
@@ -49,7 +54,10 @@ def _printable(key: object) -> str:
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], wide: int = 80) -> str:
     """Columns aligned, numbers to the right; cells break between words where a line would pass `wide`."""
     columns = list(zip(head, *rows, strict=True))
-    numbers = [place > 0 and _holds_numbers(column[1:]) for place, column in enumerate(columns)]
+    # Lists of numbers are text.
+    numbers = [False] + [
+        any(map(_NUMBER.match, cells)) and not any(", " in cell for cell in cells) for _, *cells in columns[1:]
+    ]
     lines = []
     widths = _fit(columns, wide - 2 * (len(columns) - 1))
     for row in (head, tuple("─" * width for width in widths), *rows):
@@ -60,24 +68,16 @@ def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], wide: int = 8
     return "\n".join(lines)
 
 
-def _holds_numbers(cells: Sequence[str]) -> bool:
-    return any(_NUMBER.match(cell) for cell in cells) and not any(", " in cell for cell in cells)
-
-
 def _fit(columns: Sequence[Sequence[str]], room: int) -> list[int]:
     """Widths that sum to at most `room` where possible: heads break first, then the widest columns, then words."""
     widths = [max(map(len, column)) for column in columns]
-    heads = [max(_longest_word(head), *map(len, cells), 0) for head, *cells in columns]
-    words = [max(map(_longest_word, column)) for column in columns]
+    words = [max((len(word) for cell in column for word in cell.split()), default=0) for column in columns]
+    heads = [max(map(len, (*head.split(), *cells)), default=0) for head, *cells in columns]
     for least in (heads, words, [min(word, _NARROWEST) for word in words]):
         while sum(widths) > room and widths != least:
             widest = max(range(len(widths)), key=lambda place: widths[place] * (widths[place] > least[place]))
             widths[widest] -= 1
     return widths
-
-
-def _longest_word(cell: str) -> int:
-    return max(map(len, cell.split()), default=0)
 
 
 def html_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> str:

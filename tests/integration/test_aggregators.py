@@ -171,6 +171,12 @@ def test_a_collection_by_the_commands_alone(tmp_path: Path) -> None:
         assert json.loads((tmp_path / "out.json").read_text())["batches"] == found["batches"]
         # The same publication again; a late owner is refused; other terms under the same name are, too.
         assert json.loads(epsilons(*run, folder=tmp_path).stdout)["batches"] == found["batches"]
+        plain = [part for part in run if part != "--json"]
+        short, full = (
+            " ".join(epsilons(*plain, *more, folder=tmp_path).stdout.split()) for more in ((), ("--verbose",))
+        )
+        assert short.endswith("if at least one aggregator is honest (more: --verbose).")
+        assert "An owner who sends n reports" in full
         late = epsilons(
             "collect", "send", "exam.toml.collection.json", "--state", "late", "--answer", "1", folder=tmp_path
         )

@@ -175,7 +175,7 @@ def test_without_a_directory_for_all_a_cluster_is_refused(spark: Any, monkeypatc
     frame = spark.createDataFrame(TABLE)
     monkeypatch.setattr(type(spark.sparkContext), "getCheckpointDir", lambda self: None)
     monkeypatch.setattr(spark.sparkContext, "master", "spark://somewhere:7077")
-    with pytest.raises(DataError, match="setCheckpointDir"):
+    with pytest.raises(DataError, match="checkpoint directory"):
         open_table(frame)
 
 

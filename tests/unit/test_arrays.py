@@ -68,7 +68,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[eps.EpsilonsError], str, str]] 
     ),
     # Epsilons (test_preferences.py has them all)
     "epsilon zero": (mean(epsilons=[0.5, 0, 1]), eps.PreferenceError, "An epsilon of 0 is not allowed.", "leave these"),
-    "epsilon words": (mean(epsilons=["a"] * 3), eps.PreferenceError, "Epsilons are not numbers.", "from_levels"),
+    "epsilon words": (mean(epsilons=["a"] * 3), eps.PreferenceError, "Epsilons are not numbers.", "levels={"),
     # Bounds
     "no bounds": (mean(bounds=None), eps.PlanError, "A mean needs bounds.", "bounds=(0, 100)"),
     "no bounds, sum": (lambda: eps.sum(VALUES, EPSILONS), eps.PlanError, "A sum needs bounds.", "bounds=(0, 100)"),
@@ -100,7 +100,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[eps.EpsilonsError], str, str]] 
     "statistic a list": (plan(["mean"]), eps.PlanError, "Unknown statistic ['mean'].", "count, sum, mean"),
     "argument": (plan(bounds=BOUNDS), eps.PlanError, "A count takes no 'bounds'.", "mechanism, threshold"),
     "argument of a median": (plan("median", q=0.5), eps.PlanError, "A median takes no 'q'.", "bounds, step"),
-    "no q": (plan("quantile", bounds=BOUNDS), eps.PlanError, "A quantile of None is not allowed.", "q=0.9"),
+    "no q": (plan("quantile", bounds=BOUNDS), eps.PlanError, "A quantile needs its q.", "q=0.9"),
     "no k": (plan("kth_largest", k=None, bounds=BOUNDS), eps.PlanError, "k=None is not allowed.", "k=2"),
     # Options
     "threshold word": (count(threshold="median"), eps.PlanError, "threshold='median' is not allowed.", "='best'"),
@@ -125,7 +125,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[eps.EpsilonsError], str, str]] 
     "density above 1": (count(density=1.1), eps.PlanError, "density=1.1 is not allowed.", "leave density out"),
     "density NaN": (count(density=math.nan), eps.PlanError, "density=nan is not allowed.", "leave density out"),
     "density word": (count(density="x"), eps.PlanError, "density='x' is not allowed.", "leave density out"),
-    "entropy": (count(entropy=7), eps.PlanError, "entropy=7 is not a source of random bits.", "testing.seeded(7)"),
+    "entropy": (count(entropy=7), eps.PlanError, "entropy=7 is not a source of random bits.", "a seeded one in a test"),
     # Plans
     "share 0": (plan(share=0), eps.PlanError, "share=0 is not allowed.", "share=0.1"),
     "share negative": (plan(share=-0.1), eps.PlanError, "share=-0.1 is not allowed.", "share=0.1"),
@@ -207,8 +207,8 @@ def test_a_mechanism_that_cannot_serve_lists_those_that_can(mechanism: str) -> N
         (lambda: eps.quantile(VALUES, EPSILONS), "A quantile needs 'q'.", "q=0.9"),
         (lambda: eps.linear_regression([[1]]), "A linear_regression needs 'y'.", "y"),
         (lambda: eps.plan("median", EPSILONS, gama=3), "A median takes no 'gama'.", "gamma"),
-        (lambda: eps.plan(), "eps.plan needs 'statistic'.", 'eps.plan("mean", epsilons'),
-        (lambda: eps.plan("median", EPSILONS, BOUNDS), "eps.plan takes at most 2 arguments by place.", "eps.plan("),
+        (lambda: eps.plan(), "A plan needs 'statistic'.", "statistic"),
+        (lambda: eps.plan("median", EPSILONS, BOUNDS), "A plan takes at most 2 arguments by place.", ""),
     ],
 )  # fmt: skip
 def test_a_call_that_does_not_fit_names_the_function(call: Callable[[], Any], what: str, hint: str) -> None:

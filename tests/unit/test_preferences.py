@@ -64,7 +64,7 @@ WAYS_IN: dict[str, Callable[[float], object]] = {
         (-1.0, "An epsilon of -1 is not allowed."),
         (-math.inf, "An epsilon of -inf is not allowed."),
         (math.nan, "A person has no preference (NaN or missing). A default applies only if you give one."),
-        (1e6 + 1, "A finite epsilon is at most 1,000,000. Try: eps.PUBLIC"),
+        (1e6 + 1, "A finite epsilon is at most 1,000,000. Try: an infinite one"),
         (1e300, "A finite epsilon is at most 1,000,000."),
         (1e-10, "rounds down to nothing. The smallest epsilon is a billionth."),
         (5e-324, "rounds down to nothing."),
@@ -164,7 +164,7 @@ def test_preferences_by_person_are_found_by_id() -> None:
 
 def test_preferences_by_person_need_people() -> None:
     asked = eps.Preferences({"ann": 0.1})
-    with pytest.raises(PreferenceError, match=r"by person, and no people were named.*assign\(ids\)"):
+    with pytest.raises(PreferenceError, match=r"by person, and no people were named.*one id per value"):
         eps.count([1], asked)
     with pytest.raises(PreferenceError, match="An id cannot be looked up"):
         asked.assign([["ann"]])

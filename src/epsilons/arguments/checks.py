@@ -197,6 +197,6 @@ def check_entropy(entropy: Any) -> Any:
     known = all(hasattr(entropy, name) for name in ("private", "bytes", "words", "bits"))
     if isinstance(entropy, type) or not known:
         rule = "Answers draw on the operating system; only tests draw on anything else."
-        hint = "epsilons.testing.seeded(7) in a test, else nothing"
+        hint = "a seeded one in a test, else none"
         raise PlanError((Argument("entropy", entropy), " is not a source of random bits."), rule=rule, suggest=hint)
     return entropy

@@ -132,10 +132,10 @@ def measured_loss(measurement: Any, rows: int, neighbors: str) -> Fraction:
     metric, measure = str(measurement.input_metric), str(measurement.output_measure)
     if metric not in ("SymmetricDistance()", "InsertDeleteDistance()"):
         rule = "Sample needs privacy when records are added or removed."
-        raise _RefusalError(f"The measurement is private under {metric}.", rule=rule, suggest="dp.symmetric_distance()")
+        raise _RefusalError(f"The measurement is private under {metric}.", rule=rule, suggest="symmetric distance")
     if measure not in ("MaxDivergence", "MaxDivergence()"):
         what, rule = f"The measurement is private in the sense of {measure}.", "Personalized privacy here has no delta."
-        raise _RefusalError(what, rule=rule, suggest="dp.max_divergence()")
+        raise _RefusalError(what, rule=rule, suggest="max divergence")
     if "size=" in str(measurement.input_domain):
         what, rule = (
             "The measurement's domain fixes how many records there are.",
@@ -162,7 +162,7 @@ def _diffprivlib(given: Any, tool: str, private_under: str | None) -> Algorithm:
     claim = f"The promise rests on diffprivlib's claim that {tool!r} is private"
     claim += "." if private_under is None else ", and on the caller's that it is so when a record is added or removed."
     if inspect.isclass(given):
-        raise PlanError(f"{name!r} is a class.", suggest=f"{tool}(bounds_X=..., bounds_y=...)")
+        raise PlanError(f"{name!r} is a class.", suggest="an instance of it, with all its bounds")
     model = hasattr(given, "fit")
 
     def run(sample: Any, epsilon: float) -> Any:

@@ -63,7 +63,7 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
     def ask_row(row: PlanRow, mechanism: str, data: Sequence[Any], named: Mapping[str, Any]) -> Release:
         """The row as it was shown, with the values of the people it was planned for, or a model's X and y."""
         wanted = ("X", "y") if entry.model else ("values",)
-        hint = f"plan.ask({', '.join(wanted)})"
+        hint = f"only {' and '.join(wanted)}"
         found = take_places("plan.ask", wanted, wanted, data, named, hint)
         for name in (name for name in found if name not in wanted):
             raise PlanError(("plan.ask takes no ", Argument(name), "."), rule="It asks what was planned.", suggest=hint)

@@ -31,8 +31,7 @@ def plan(*given: Any, **named: Any) -> Plan:
     >>> plan["sample"].ask([1, 0] * 500).mechanism
     'sample'
     """
-    hint = 'eps.plan("mean", epsilons, bounds=(0, 100))'
-    values = take_places("eps.plan", ("statistic", "epsilons"), ("statistic",), given, named, hint)
+    values = take_places("A plan", ("statistic", "epsilons"), ("statistic",), given, named)
     return make_plan(values.pop("statistic"), values.pop("epsilons", None), values)
 
 

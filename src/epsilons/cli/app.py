@@ -16,31 +16,35 @@ import click
 from click.shell_completion import get_completion_class
 
 from epsilons import __version__
-from epsilons.cli import commands
 from epsilons.cli.errors import Refusal, parameters_of
-from epsilons.cli.terminal import note
+from epsilons.cli.output import note
 from epsilons.errors import EpsilonsError
+from epsilons.statistics.catalogue import CATALOGUE
 
-_INTERRUPTED = 130
+#: {file of cli/commands: what is typed}; each file holds its commands in `COMMANDS`, by these names.
+FILES = {
+    "statistics": (*(name.replace("_", "-") for name in CATALOGUE), "plan", "sql"),
+    "file": ("init", "check", "sync"),
+    "ledger": ("ledger",),
+    "collect": ("collect",),
+}
 
 
 class Commands(click.Group):
-    """The commands of `commands.FILES`, and those defined here."""
+    """The commands of `FILES`, and those defined here."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), *(name for names in commands.FILES.values() for name in names)])
+        return sorted([*super().list_commands(ctx), *(name for names in FILES.values() for name in names)])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         cmd_name = cmd_name.replace("_", "-")  # as the library writes kth_largest
-        for file, names in commands.FILES.items():
-            if cmd_name in names:
-                return load(file)[cmd_name]
-        return super().get_command(ctx, cmd_name)
+        file = next((file for file, names in FILES.items() if cmd_name in names), None)
+        return load(file)[cmd_name] if file else super().get_command(ctx, cmd_name)
 
 
 def load(file: str) -> dict[str, click.Command]:
     """The commands of a file."""
-    found: dict[str, click.Command] = importlib.import_module(f"{commands.__name__}.{file}").COMMANDS
+    found: dict[str, click.Command] = importlib.import_module(f"epsilons.cli.commands.{file}").COMMANDS
     return found
 
 
@@ -72,11 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and say how it went as an exit status."""
     try:
         outcome: Any = epsilons.main(args=arguments, prog_name="epsilons", standalone_mode=False)
-    except EpsilonsError as error:
-        refusal = Refusal(error, parameters_of(load("statistics").values()))
-        refusal.show()
-        return refusal.exit_code
-    except click.ClickException as error:
+    except (EpsilonsError, click.ClickException) as error:
+        if isinstance(error, EpsilonsError):
+            error = Refusal(error, parameters_of(load("statistics").values()))
         error.show()
         return error.exit_code
     except OSError as error:
@@ -88,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except (click.Abort, KeyboardInterrupt):
         note("epsilons: interrupted")
-        return _INTERRUPTED
+        return 130
     return outcome if isinstance(outcome, int) else 0
 
 

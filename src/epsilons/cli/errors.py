@@ -16,7 +16,7 @@ from typing import IO, Any
 
 import click
 
-from epsilons.cli.terminal import note
+from epsilons.cli.output import note
 from epsilons.display import toml_key, toml_value
 from epsilons.errors import Argument, EpsilonsError
 
@@ -35,11 +35,7 @@ class Refusal(click.ClickException):
 
     def __init__(self, error: EpsilonsError, parameters: Mapping[str, click.Parameter]) -> None:
         super().__init__(error.message(lambda argument: write_argument(argument, parameters)))
-        self.code = error.code
-
-    @property
-    def exit_code(self) -> int:  # type: ignore[override]
-        return STATUS.get(self.code, 1)
+        self.exit_code = STATUS.get(error.code, 1)  # type: ignore[misc]
 
     def show(self, file: IO[Any] | None = None) -> None:
         note(f"epsilons: {self.message}")
@@ -74,10 +70,9 @@ def parameters_of(commands: Iterable[click.Command]) -> dict[str, click.Paramete
 def write_argument(argument: Argument, parameters: Mapping[str, click.Parameter]) -> str:
     """An argument as a flag, by place, or as a line of the dataset file."""
     name, value, parameter = argument.name, argument.value, parameters.get(argument.name)
-    if parameter is None and name in _TABLES:
-        return _line(name, value)
     if parameter is None:
-        return name if value is ... else f"{name} {_typed(value)}"
+        plain = name if value is ... else f"{name} {_typed(value)}"
+        return _line(name, value) if name in _TABLES else plain
     if isinstance(parameter, click.Argument):
         return name.upper() if value is ... else f"{_typed(value)} for {name.upper()}"
     flag = parameter.opts[0]
@@ -100,7 +95,6 @@ def _typed(value: Any) -> str:
 
 
 def _line(name: str, value: Any) -> str:
-    """A line of the dataset file, and the table that it stands in."""
     table = _TABLES[name]
     if table == name:
         lines = value.items() if isinstance(value, Mapping) else ()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import reduce
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from epsilons.arguments.checks import check_bounds
 from epsilons.arguments.options import TABLES, Parameter, options_of
 from epsilons.cli.errors import refusing
-from epsilons.cli.terminal import as_json, note, preparing
+from epsilons.cli.output import as_json, note, preparing
 from epsilons.errors import Argument, PlanError
 from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.statistics.entry import Entry
@@ -19,7 +21,6 @@ from epsilons.statistics.entry import Entry
 if TYPE_CHECKING:
     from epsilons.dataset import Dataset
 
-_F = TypeVar("_F", bound=Callable[..., Any])
 _Decorator = Callable[[Any], Any]
 
 dataset_file = click.argument("dataset", type=click.Path(dir_okay=False), metavar="PEOPLE.TOML")
@@ -63,17 +64,9 @@ _KINDS: dict[str, dict[str, Any]] = {
         "help": 'Groups, with their keys: region=north,south, or a JSON list: region=["a,b","c"]. May be repeated.',
     },
 }
-_BY_COLUMN: dict[str, Any] = {
-    "type": str,
-    "multiple": True,
-    "metavar": "COLUMN=LOW,HIGH",
-    "help": "Public bounds of a column; those of the file unless given. May be repeated.",
-}
-_TO_PLAN: dict[str, Any] = {
-    "multiple": True,
-    "metavar": "LOW,HIGH",
-    "help": "Public bounds of the column, or for a model COLUMN=LOW,HIGH; those of the file unless given.",
-}
+#: (metavar, help) of bounds that may be repeated: of a model's columns, and of any statistic that is planned.
+_BY_COLUMN = ("COLUMN=LOW,HIGH", "Public bounds of a column; those of the file unless given. May be repeated.")
+_TO_PLAN = ("LOW,HIGH", "Public bounds of the column, or for a model COLUMN=LOW,HIGH; those of the file unless given.")
 #: Options that a command cannot take, or that only those take which spend.
 _APART = ("entropy", "fresh")
 #: What commands take that answer, besides the options of every question.
@@ -85,15 +78,9 @@ SPENDING: tuple[_Decorator, ...] = (
 )
 
 
-def apply_all(parameters: Iterable[_Decorator]) -> Callable[[_F], _F]:
+def apply_all(parameters: Sequence[_Decorator]) -> _Decorator:
     """Several parameters as one decorator, in the order in which help lists them."""
-
-    def apply(command: _F) -> _F:
-        for parameter in reversed(list(parameters)):
-            command = parameter(command)
-        return command
-
-    return apply
+    return lambda command: reduce(lambda made, parameter: parameter(made), reversed(parameters), command)
 
 
 def _type_of(argument: Parameter) -> Any:
@@ -102,11 +89,13 @@ def _type_of(argument: Parameter) -> Any:
     return next((kind for kind in (int, float) if kind in (argument.annotation, *get_args(argument.annotation))), str)
 
 
-def _flag(argument: Parameter, about: str = "", **instead: Any) -> _Decorator:
+def _flag(argument: Parameter, about: str = "", several: tuple[str, str] | None = None) -> _Decorator:
     """An option of a command for an argument of a question."""
     if argument.annotation in (bool, bool | None):
         return click.option(f"--{argument.name}/--no-{argument.name}", default=None, help=argument.help)
-    settings = instead or {"type": _type_of(argument), "help": argument.help, **_KINDS.get(argument.name, {})}
+    settings: dict[str, Any] = {"type": _type_of(argument), "help": argument.help, **_KINDS.get(argument.name, {})}
+    if several:
+        settings = {"multiple": True, "metavar": several[0], "help": several[1]}
     if argument.name == "mechanism":
         settings |= {"default": "auto", "show_default": True, "help": "Which mechanism answers."}
     if about:
@@ -125,7 +114,7 @@ def own_parameters(entry: Entry) -> list[_Decorator]:
             default = {} if argument.required else {"required": False, "default": argument.default}
             places.append(click.argument(argument.name, type=kind, **default))
         else:
-            flags.append(_flag(argument, **(_BY_COLUMN if entry.model and argument.name == "bounds" else {})))
+            flags.append(_flag(argument, several=_BY_COLUMN if entry.model and argument.name == "bounds" else None))
     return places + flags
 
 
@@ -141,7 +130,7 @@ def plan_flags() -> list[_Decorator]:
         for argument in entry.own(TABLES).values():
             own.setdefault(argument.name, (argument, []))[1].append(entry.name.replace("_", "-"))
     flags = [
-        _flag(argument, **_TO_PLAN) if name == "bounds" else _flag(argument, "" if name == "step" else ", ".join(whose))
+        _flag(argument, "" if name in ("bounds", "step") else ", ".join(whose), _TO_PLAN if name == "bounds" else None)
         for name, (argument, whose) in own.items()
     ]
     return flags + option_flags()
@@ -169,8 +158,8 @@ def read_arguments(entry: Entry | None, given: dict[str, Any], people: Dataset) 
     kept = {name: value for name, value in given.items() if value is not None and value != ()}
     if "by" in kept:
         kept["by"] = dict(_read_group(text, people) for text in kept["by"])
-    if "threshold" in kept:
-        kept["threshold"] = _number_or_text(kept["threshold"])
+    with suppress(KeyError, ValueError):  # a class may be text
+        kept["threshold"] = float(kept["threshold"])
     for name in ("categories", "classes"):
         if name in kept:
             kept[name] = _read_keys(kept.get("column") or kept.get("target") or "", kept[name], people)
@@ -180,13 +169,6 @@ def read_arguments(entry: Entry | None, given: dict[str, Any], people: Dataset) 
         by_column = entry is not None and entry.model
         kept["bounds"] = read_bounds(kept["bounds"]) if by_column else PAIR.convert(kept["bounds"][-1], None, None)
     return kept
-
-
-def _number_or_text(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def _read_group(text: str, people: Dataset) -> tuple[str, list[Any]]:
@@ -202,17 +184,13 @@ def _read_keys(column: str, listed: str, people: Dataset) -> list[Any]:
     """Keys with commas between them, or as a JSON list; text takes the type of its column."""
     if listed.startswith("["):
         try:
-            found: list[Any] = json.loads(listed)
+            return list(json.loads(listed))
         except ValueError:
             raise PlanError(f"The keys of {column!r} are not a JSON list.", suggest=f'{column}=["a,b","c"]') from None
-        return found
     keys = listed.split(",")
     if not all(keys):
-        raise PlanError(
-            f"A key of {column!r} is empty.",
-            rule="Keys stand with commas between them; an empty key needs a JSON list.",
-            suggest=f'{column}=north,south, or {column}=["north",""]',
-        )
+        rule, hint = "An empty key needs a JSON list.", f'{column}=north,south, or {column}=["north",""]'
+        raise PlanError(f"A key of {column!r} is empty.", rule=rule, suggest=hint)
     return [people.key(column, key) for key in keys]
 
 
@@ -222,20 +200,12 @@ def read_bounds(given: Iterable[str]) -> dict[str, tuple[float, float]]:
     for text in given:
         name, _, pair = text.rpartition("=")
         try:
-            found[name] = check_column_bounds(name, PAIR.convert(pair, None, None))
-        except click.BadParameter:
-            hint = Argument("bounds", {"wage": (0, 100)})
-            raise PlanError(f"{text!r} is not a column with bounds.", suggest=hint) from None
+            found[name] = check_bounds(PAIR.convert(pair, None, None), "question")
+        except click.BadParameter as error:
+            what = f"{text!r} is not a column with bounds: {error.message}."
+            raise PlanError(what, suggest=Argument("bounds", {"wage": (0, 100)})) from None
+        except PlanError as error:
+            hint = error.parts[2]
+            own = Argument("bounds", {name: hint.value}) if isinstance(hint, Argument) else hint
+            raise PlanError(f"Column {name!r}: {error.what}", rule=error.rule, suggest=own) from None
     return found
-
-
-def check_column_bounds(name: str, pair: Any) -> tuple[float, float]:
-    """Bounds of one of several columns, which the hint then names."""
-    try:
-        return check_bounds(pair, "question")
-    except PlanError as error:
-        what, rule, hint = error.parts
-        if isinstance(hint, Argument) and hint.value is not ...:
-            hint = Argument("bounds", {name: hint.value})
-        parts = what if isinstance(what, tuple) else (what,)
-        raise PlanError((f"Column {name!r}: ", *parts), rule=rule, suggest=hint) from None

@@ -1,18 +1,29 @@
-"""How answers are shown: the number, its interval and its condition on a line; then the price and what is left."""
+"""Results go to stdout, progress and notes to stderr.
+
+An answer is a number, its interval and its condition on a line; then follow the price and what is left.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import click
+
 from epsilons.arguments.checks import ASSUMPTIONS
-from epsilons.cli.terminal import note, print_json, width, write
-from epsilons.display import show, show_key, text_table
+from epsilons.display import show, show_key, show_span, text_table
 from epsilons.guarantee import PERSONALIZED, compose_all, to_epsilon
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
     from epsilons.dataset import Dataset
     from epsilons.dataset.answers import Answers
     from epsilons.release import Release
@@ -28,6 +39,66 @@ _HOLDS = {
 _FEW_PEOPLE, _MOST_LEVELS = 20, 12
 #: Caveats that no answer is shown without.
 _MARKS = ("Not DP", "NOT PRIVATE")
+#: `@as_json` on a command: its function gets `as_json: bool`.
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
+
+
+def _console(stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    if isinstance(stream, TextIOWrapper):
+        # A terminal that knows no Greek shows a question mark rather than an error.
+        stream.reconfigure(errors="replace")
+    return Console(stderr=stderr, highlight=False, emoji=False)
+
+
+def width() -> int:
+    """How many columns a table may have: those of the terminal, 80 where there is none."""
+    return _console().width
+
+
+def write(text: str, style: str | None = None, stderr: bool = False) -> None:
+    """Results on stdout, broken between words to fit the terminal; in colour on a terminal only."""
+    console = _console(stderr)
+    if not stderr or console.is_terminal:
+        text = "\n".join(_break(line, console.width) for line in text.split("\n"))
+    console.print(text, style=style, markup=False, soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """A note on stderr: broken between words on a terminal, as it is in a file."""
+    write(text, stderr=True)
+
+
+def _break(line: str, wide: int) -> str:
+    """Lines that fit; a longer word, such as a path or a digest, stays whole."""
+    indent = line[: len(line) - len(line.lstrip())]
+    whole = textwrap.fill(line, wide, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return line if len(line) <= wide else whole
+
+
+def preparing(what: str) -> Any:
+    """Show that something is being prepared, while a block lasts and where stderr is a terminal."""
+    return _console(stderr=True).status(what)
+
+
+def progress() -> Progress:
+    """A progress bar on stderr, silent where stderr is not a terminal, gone when done."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = _console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def print_json(document: Any) -> None:
+    """One strict JSON document on stdout."""
+    json.dump(document, sys.stdout, indent=2, allow_nan=False, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+# Answers ------------------------------------------------------------------------------------------------------------
 
 
 def ask_once(people: Dataset, ask: Callable[[], _T]) -> tuple[_T, bool]:
@@ -40,41 +111,27 @@ def ask_once(people: Dataset, ask: Callable[[], _T]) -> tuple[_T, bool]:
     return answer, stored
 
 
-# Documents ----------------------------------------------------------------------------------------------------------
-
-
-def print_release(people: Dataset, release: Release, stored: bool) -> None:
-    """An answer as JSON."""
-    print_json({**_document(release), "left": _pairs(people.remaining().epsilons), "stored": stored})
-
-
-def print_answers(people: Dataset, answers: Answers, stored: bool) -> None:
-    """Several answers as JSON."""
+def print_answers(people: Dataset, answers: Answers | Release, stored: bool) -> None:
+    """One or several answers as JSON."""
     left = people.remaining().epsilons
-    charges = {granted: spent for granted, spent in answers.charges.items() if granted in left}
-    shown = {name: _document(release) for name, release in answers.items()}
-    print_json({"answers": shown, "charges": _pairs(charges), "left": _pairs(left), "stored": stored})
+    if isinstance(answers, Mapping):
+        charges = [(granted, spent) for granted, spent in answers.charges.items() if granted in left]
+        shown = {"answers": {name: _document(one) for name, one in answers.items()}, "charges": charges}
+    else:
+        shown = _document(answers)
+    print_json({**shown, "left": list(left.items()), "stored": stored})
 
 
 def _document(release: Release) -> dict[str, Any]:
     from epsilons.dataset.answers import interval_of
 
     interval = interval_of(release)
-    plain = [list(pair) for pair in interval.values()] if isinstance(interval, dict) else interval and list(interval)
+    plain = list(interval.values()) if isinstance(interval, dict) else interval
     return {"release": release.to_dict(), "interval": plain}
 
 
-def _pairs(epsilons: Mapping[float, float]) -> list[list[float]]:
-    return [[granted, epsilon] for granted, epsilon in epsilons.items()]
-
-
-# Tables -------------------------------------------------------------------------------------------------------------
-
-
-def show_release(
-    people: Dataset, release: Release, entry: Entry, asked: Mapping[str, Any], stored: bool, verbose: bool
-) -> None:
-    """One answer: its value, or one for each group, bin or coefficient."""
+def name_release(release: Release, entry: Entry, asked: Mapping[str, Any]) -> Answers:
+    """One answer as a table: its value, or one for each group, bin or coefficient."""
     from epsilons.dataset.answers import Answers
 
     column = asked.get("target" if entry.model else "column")
@@ -88,7 +145,7 @@ def show_release(
         title, keys = "rows", (*keys, str(column))
     elif entry.model:
         keys = (*keys, "coefficient")
-    show_answers(people, Answers({title: release}, keys), stored, verbose)
+    return Answers({title: release}, keys)
 
 
 def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool) -> None:
@@ -96,23 +153,19 @@ def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool)
     head, rows = answers.table()
     keys = len(head) - 2 * len(answers)
     holds = ", ".join(dict.fromkeys(_HOLDS[release.assumption] for release in answers.values()))
-    beside = [("holds", holds)] if len(rows) == 1 else []
-    if beside:
-        head, rows = [*head, "holds"], [[*rows[0], holds]]
-    table = text_table(list(map(show_key, head)), rows, width())
-    if len(answers) > 1 and (beside or len(table.splitlines()) > len(rows) + 2):
+    # A single row has room for the condition.
+    titles, cells = (["holds"], [holds]) if len(rows) == 1 else ([], [])
+    table = text_table([*map(show_key, head), *titles], [[*row, *cells] for row in rows], width())
+    if len(answers) > 1 and (cells or len(table.splitlines()) > len(rows) + 2):
         # Cells would break; a line for each answer is easier to read.
-        lines = []
-        for row in rows:
-            for place, name in enumerate(answers):
-                start = keys + 2 * place
-                group = row[:keys] if place == 0 else [""] * keys
-                lines.append([*group, show_key(name), *row[start : start + 2], *(one for _, one in beside)])
-        table = text_table(
-            [*head[:keys], "", "answer", "95% interval", *(title for title, _ in beside)], lines, width()
-        )
-    write("\n".join([table, *([] if beside else [f"Intervals hold {holds}."]), ""]))
-    write(_charges(people, answers, stored) + "\n")
+        lines = [
+            [*(row[:keys] if at == keys else [""] * keys), show_key(name), *row[at : at + 2], *cells]
+            for row in rows
+            for at, name in zip(range(keys, len(row), 2), answers, strict=True)
+        ]
+        table = text_table([*head[:keys], "", "answer", "95% interval", *titles], lines, width())
+    write(table if cells else f"{table}\nIntervals hold {holds}.")
+    write(f"\n{_charges(people, answers, stored)}\n")
     for name, release in answers.items():
         write((f"{show_key(name)}: " if len(answers) > 1 else "") + _explain(release, len(rows) > 1, verbose))
     guarantee = compose_all(release.guarantee for release in answers.values())
@@ -154,12 +207,7 @@ def _charges(people: Dataset, answers: Answers, stored: bool) -> str:
     lines = [(names.get(level, show(level)), [level]) for level in alone]
     lines += [(f"{len(others)} {'other ' if alone else ''}levels", others)] if others else []
     rows = [
-        (name, _span(those), _span([charges[one] for one in those]), _span([left[one] for one in those]))
+        (name, show_span(those), show_span([charges[one] for one in those]), show_span([left[one] for one in those]))
         for name, those in lines
     ]
     return text_table(("level", "granted", "charged when first asked" if stored else "charged", "left"), rows, width())
-
-
-def _span(numbers: list[float]) -> str:
-    low, high = show(min(numbers)), show(max(numbers))
-    return low if low == high else f"{low}…{high}"

@@ -29,7 +29,7 @@ from epsilons.dataset.answers import Answers
 from epsilons.dataset.attempt import NothingToPlanError
 from epsilons.dataset.facts import Level, TableFacts
 from epsilons.dataset.methods import BatchQuestions
-from epsilons.display import html_table, show, show_count, text_table
+from epsilons.display import html_table, show, show_count, show_span, text_table
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.planner.choose import list_finite
 from epsilons.release import Release
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from epsilons.dataset.table import Dataset
 
 _HEAD = ("question", "share", "error", "mechanism")
+#: A plan has a line for each level; more than these share one.
+_MOST_LEVELS = 12
 #: What a query says itself.
 _INSTEAD: dict[str, Text] = {"where": "its WHERE", "by": "its GROUP BY", "error": Argument("share", 0.2)}
 
@@ -132,12 +134,13 @@ class BatchPlan:
 
     def _show(self) -> tuple[str, list[list[str]], list[str]]:
         """(title, cells, notes)."""
-        notes = [
-            f"  {level.name}: charges {show(self.charges[level.epsilon])}, "
-            f"leaves {show(round(level.left - self.charges[level.epsilon], 9))} of {show(level.epsilon)}"
-            for level in self.levels
-            if level.left is not None
-        ]
+        charges, notes = self.charges, []
+        finite = [(level.name, level.epsilon, level.left) for level in self.levels if level.left is not None]
+        for some in [finite] if len(finite) > _MOST_LEVELS else [[level] for level in finite]:
+            name = some[0][0] if len(some) == 1 else f"{len(some)} levels"
+            spent = show_span([charges[epsilon] for _, epsilon, _ in some])
+            left = show_span([round(left - charges[epsilon], 9) for _, epsilon, left in some])
+            notes.append(f"  {name}: charges {spent}, leaves {left} of {show_span([one[1] for one in some])}")
         cells = [[row.question, f"{row.share:.4g}", show(row.error), row.mechanism] for row in self.rows]
         return f"Plan for {show_count(len(self.rows), 'question')}, share {self.share:.4g} in all", cells, notes
 

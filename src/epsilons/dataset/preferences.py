@@ -20,12 +20,13 @@ from sqlglot import exp
 from epsilons.arguments.checks import check_real
 from epsilons.engines.base import NUMBER, SOURCE, TEXT, Column, Engine, open_table
 from epsilons.engines.trees import both, cast, column, literal, missing, present, table, whole
-from epsilons.errors import Argument, DataError, PreferenceError
+from epsilons.errors import Argument, DataError, PreferenceError, Text
 from epsilons.ledger.checks import PUBLIC_CODE
 from epsilons.preferences import Preferences, roster_of, to_nano
 
 #: A word with more blanks than this around it is not shown.
 _BLANKS = 20
+_COLUMN = Argument("column")
 _AS_NUMBERS = (Argument("types", {"id": "int"}), " for ids in a CSV file")
 #: Ids, and an epsilon for each of them.
 _Asked = tuple[Any, NDArray[np.float64]]
@@ -82,8 +83,9 @@ def read_given(given: Any, person: Column, preferences: Preferences) -> tuple[pa
         return ids, np.array([PUBLIC_CODE if one is None else one for one in nano], np.int64)[codes]
     source = preferences.column
     if source is None:
-        hint = '{"ann": 0.1}, or a dataset whose preferences come from a column'
-        raise PreferenceError("It is not known which column holds the preferences.", suggest=hint)
+        rule = "A table of preferences has the columns that the dataset's preferences were read from."
+        hint = "an epsilon for each id, or preferences from a column"
+        raise PreferenceError("It is not known which column holds the preferences.", rule=rule, suggest=hint)
     ids, epsilons = _read_other(given, source.person or person.name, preferences)
     asked = _make_table((_check_ids(ids, person), epsilons), source.column)
     return asked.ids, asked.nano
@@ -99,8 +101,8 @@ def read_mapping(given: Mapping[Any, Any], person: Column, levels: Mapping[str, 
     try:
         epsilons = np.array([math.nan if one is None else check_real(one) for one in asked], float)
     except TypeError:
-        rule, hint = "An epsilon is a number, or the name of a level.", '{"ann": 0.1, "bob": eps.PUBLIC}'
-        raise PreferenceError("A preference is not a number.", rule=rule, suggest=hint) from None
+        rule = "An epsilon is a number, or the name of a level."
+        raise PreferenceError("A preference is not a number.", rule=rule) from None
     return as_ids(list(given), person), epsilons
 
 
@@ -176,7 +178,8 @@ def _read_levels(
     """Names of levels become their rank, the strictest first, so that the least rank is the strictest preference."""
     if kind.family != TEXT:
         what = f"Column {kind.name!r} holds {kind.family}, not names of levels."
-        raise PreferenceError(what, suggest="no levels, if it holds epsilons")
+        hint = ("no ", Argument("levels"), ", if it holds epsilons; or another ", _COLUMN)
+        raise PreferenceError(what, rule="A level goes by its name.", suggest=hint)
     ranked = sorted(levels, key=lambda name: float(levels[name]))
     strictness = [float(levels[name]) for name in ranked]
     ifs = [
@@ -214,7 +217,8 @@ def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> Preference
         what = f"Column {kind.name!r}: {word!r} is not a level; did you mean {meant[0]!r}?"
         return PreferenceError(what, rule=levels, suggest=f"{word!r} as a level too, or the column in one case")
     rule = f"{levels} Others are not shown, since the column may be another one than was meant."
-    return PreferenceError(f"Column {kind.name!r} holds unknown levels.", rule=rule, suggest="look at it yourself")
+    hint = ("look at its distinct words yourself; add one to ", Argument("levels"), ", or name another ", _COLUMN)
+    return PreferenceError(f"Column {kind.name!r} holds unknown levels.", rule=rule, suggest=hint)
 
 
 def _add_default(
@@ -234,7 +238,8 @@ def _add_default(
             raise _other_kind(person)
     new = in_data.filter(pc.invert(pc.is_in(in_data, value_set=ids)))
     if len(new) and default is None:
-        raise PreferenceError("Somebody in the table has no preference.", suggest=Argument("default", 0.05))
+        rule, hint = "A default applies only if you give one.", Argument("default", 0.05)
+        raise PreferenceError("A person in the table has no preference.", rule=rule, suggest=hint)
     fill = np.full(len(new), math.nan if default is None else default)
     return pa.concat_arrays([ids, new]), np.concatenate([epsilons, fill])
 
@@ -244,18 +249,21 @@ def _make_table(asked: _Asked, source: str | None) -> PreferenceTable:
     ids, epsilons = asked
     if len(epsilons) == 0:
         raise DataError("There are no people.", rule="A roster has at least one person.", suggest="a table with rows")
-    roster, rule, hint = None, "", ""
+    roster, rule = None, ""
+    hint: Text = ""
     try:
         roster = roster_of(epsilons)
     except PreferenceError as refused:
         if source is None:
             raise
-        rule, hint = refused.rule, f"{refused.hint}; or another column, if {source!r} does not hold preferences"
+        rule, hint = refused.rule, refused.parts[2]
     if roster is None:  # raised out here without the refusal, which quotes an epsilon that was read from a table
         what = f"Column {source!r} holds an epsilon that is not allowed."
         if np.isnan(epsilons).any():
-            what = f"Somebody has no preference in column {source!r}."
-        raise PreferenceError(what, rule=rule, suggest=hint)
+            what, named = f"A person has no preference in column {source!r}.", {"strict": 0.05, "open": 1}
+            hint = (Argument("levels", named), " if it holds names, or ", Argument("default", 0.05))
+        parts = hint if isinstance(hint, tuple) else (hint,)
+        raise PreferenceError(what, rule=rule, suggest=(*parts, "; or another ", _COLUMN))
     grants = np.array([PUBLIC_CODE if grant is None else grant for grant in roster.levels.grants], np.int64)
     plain = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
     return PreferenceTable(plain, grants[roster.codes], roster.levels.rounding_loss)

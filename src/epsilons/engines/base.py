@@ -111,7 +111,8 @@ class Schema(Mapping[str, Column]):
         column = self.askable(name)
         if not column.numeric():
             unfit = f"Column {column.name!r} holds {column.family}, not numbers."
-            hint = ("a histogram with categories for text; ", Argument("types"), " for numbers in a CSV file")
+            types = Argument("types", {column.name: "float"})
+            hint = ("a histogram with categories for text; ", types, " for numbers in a CSV file")
             raise DataError(unfit, rule="This statistic works on numbers.", suggest=hint)
         return column
 

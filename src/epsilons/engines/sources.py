@@ -225,7 +225,7 @@ def _from_arrow(table: pa.Table, declared: dict[str, str], unusable: tuple[str, 
 def _from_pandas(frame: Any, declared: dict[str, str]) -> Frame:
     """Untyped columns are text (`_write_cell`); complex numbers and intervals are left out, since Arrow has none."""
     if not all(isinstance(name, str) for name in frame.columns):
-        raise DataError("A column's name is not text.", suggest="frame.columns = [...]")
+        raise DataError("A column's name is not text.", suggest="rename it")
     check_names(list(frame.columns))
     arrays, unusable = {}, []
     for name, values in frame.items():

@@ -186,7 +186,7 @@ def _find_frame(source: Any) -> DataFrame:
         raise DataError(
             "This kind of Spark frame cannot be read.",
             rule="A DataFrame of a session in this process; not of Spark Connect, not of pandas on Spark.",
-            suggest="frame.to_spark(), or a session made with SparkSession.builder.master(...)",
+            suggest="a DataFrame of a session that runs here",
         )
     paths = [source] if isinstance(source, (str, os.PathLike)) else source
     if not isinstance(paths, (list, tuple)) or not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
@@ -288,7 +288,7 @@ def _home(session: SparkSession) -> str:
         raise DataError(
             "There is no directory for the prepared copy that every executor reaches.",
             rule="The copy is written to files, so that a lost executor changes nothing.",
-            suggest='spark.sparkContext.setCheckpointDir("hdfs:///private/epsilons")',
+            suggest="a checkpoint directory of the session, such as hdfs:///private/epsilons",
         )
     home = f"{shared}/epsilons-{_token()}"
     files, path = _hadoop(session, home)

@@ -71,7 +71,7 @@ class PersonalizedModel(BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, *, epsilons: Any = None, entropy: Entropy | None = None) -> Self:
         """Fit to people of whom row i granted `epsilons[i]`; one epsilon serves for everyone."""
         if epsilons is None:
-            rule = "One per row of X; eps.PUBLIC for public."
+            rule = "One per row of X; an infinite one is public."
             hint = (Argument("epsilons"), " beside X and y, in a pipeline after set_fit_request(epsilons=True)")
             raise PreferenceError("There are no epsilons.", rule=rule, suggest=hint)
         if entropy is not None:

@@ -75,7 +75,7 @@ def check_grants(given: Grants, people: int) -> NDArray[np.int64]:
         raise PreferenceError("There must be one grant for each person.", suggest="two arrays of the same length")
     if not good or ((array != PUBLIC_CODE) & ((array < 1) | (array > LARGEST_GRANT))).any():
         rule = f"A grant is a whole number of nano-epsilon from 1 to {LARGEST_GRANT}, or public (-1 or None)."
-        raise PreferenceError("A grant cannot be used.", rule=rule, suggest="epsilons.preferences.to_nano")
+        raise PreferenceError("A grant cannot be used.", rule=rule)
     return array
 
 

@@ -186,7 +186,7 @@ class Ledger:
                 return before
             terms = statements.read_terms(connection)
             if terms is None:
-                raise LedgerError("This ledger's terms are not settled.", suggest="ledger.settle_terms(...)")
+                raise LedgerError("This ledger's terms are not settled.", suggest="settle them first")
             if individual and not terms.allow_individual:
                 rule = "It is not DP, and one such release marks everything that follows."
                 anew = ("a new ledger with ", Argument("allow_individual", True))

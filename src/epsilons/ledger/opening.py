@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, case, insert, inspect, select, text, update
 
-from epsilons.errors import Argument, LedgerError
+from epsilons.errors import Argument, LedgerError, Text
 from epsilons.ledger import journal, tables
 from epsilons.ledger.journal import Anchor
 from epsilons.ledger.values import LOST, RESERVED, TOUCHED
@@ -31,11 +31,12 @@ from epsilons.storage import open_database, sqlite_path
 from epsilons.storage.base import Database, Owner
 
 SALT_BYTES = 16
+_FILE = Argument("ledger", "sqlite:///people.ledger")
 #: Where the head of the chain is kept: a path, None for the usual place, False for nowhere.
 Place = str | os.PathLike[str] | Literal[False] | None
 
 
-def _refusal(what: str, **more: str) -> Callable[[], LedgerError]:
+def _refusal(what: str, **more: Text) -> Callable[[], LedgerError]:
     return partial(LedgerError, what, **more)
 
 
@@ -56,7 +57,7 @@ OWNER = Owner(
     no_address=_refusal(
         "There is no ledger at such an address.",
         rule="After the database of PostgreSQL may stand ?schema= and a name in small letters.",
-        suggest='"sqlite:///people.ledger", "postgresql://user:password@host/database" or None',
+        suggest=(_FILE, " or ", Argument("ledger", "postgresql://user:password@host/database")),
     ),
     no_psycopg=_refusal("A ledger in PostgreSQL needs psycopg.", suggest="pip install 'epsilons[postgres]'"),
     no_log=_refusal("This disk cannot hold a ledger.", rule="SQLite's write-ahead log does not work there."),
@@ -68,7 +69,7 @@ OWNER = Owner(
     forked=_refusal(
         "A ledger in memory belongs to the process that opened it.",
         rule="Two copies would each spend the whole budget.",
-        suggest='a file that processes can share: epsilons.ledger.open("sqlite:///people.ledger")',
+        suggest=("a file that processes can share: ", _FILE),
     ),
 )
 _no_ledger = _refusal("There is no ledger here.", suggest="the address it was created with")

@@ -88,7 +88,7 @@ def get_reservation(connection: Connection, number: int) -> Reservation:
     known = checks.is_whole(number, 1, 2**63 - 1)
     row = connection.execute(_NUMBERED, {"which": int(number)}).one_or_none() if known else None
     if row is None:
-        raise LedgerError("There is no release of this number.", suggest="ledger.history()")
+        raise LedgerError("There is no release of this number.", suggest="a number of the history")
     return _resume(connection, row)
 
 

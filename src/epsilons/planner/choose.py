@@ -73,8 +73,8 @@ class PlanRow:
     def ask_as(self, mechanism: str, data: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         """Hand the row back to the front that planned it, by the name that the caller gave."""
         if self.front is None:
-            rule, hint = "It is about people or shares as they might be.", "plan what is to be asked, then plan.ask()"
-            raise PlanError("This plan cannot be asked.", rule=rule, suggest=hint)
+            rule = "It is about people or shares as they might be."
+            raise PlanError("This plan cannot be asked.", rule=rule, suggest="plan what is to be asked")
         return self.front(self, mechanism, data, named)
 
     def to_dict(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from epsilons.statistics.base import Question
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOVE = 'plan.what_if({"strict": ("standard", 0.2)})'
+_MOVE = Argument("move", {"strict": ("standard", 0.2)})
 _HEAD = ("mechanism", "error", "worst error", "people used", "charges", "how")
 
 

@@ -124,12 +124,12 @@ class Preferences:
         """Match preferences with people: by id if they were given by id, else by position."""
         if self.column is not None:
             in_table = "These preferences stand in a table."
-            raise PreferenceError(in_table, rule="Arrays have no columns.", suggest="eps.Dataset(table, ...)")
+            raise PreferenceError(in_table, rule="Arrays have no columns.", suggest="a dataset of the table")
         if self.by_person is None:
             asked = self._aligned
         elif people is None:
             unnamed = "These preferences are by person, and no people were named."
-            raise PreferenceError(unnamed, suggest="preferences.assign(ids), with one id per value")
+            raise PreferenceError(unnamed, suggest="one id per value")
         else:
             try:
                 asked = [self.by_person.get(person, math.nan) for person in people]
@@ -143,7 +143,9 @@ class Preferences:
 
 def _check_levels(levels: Any) -> dict[str, int | None]:
     if not isinstance(levels, Mapping) or not levels or not all(isinstance(name, str) for name in levels):
-        raise PreferenceError("Levels are names with epsilons.", suggest='{"strict": 0.05, "open": 1}')
+        raise PreferenceError(
+            "Levels are names with epsilons.", suggest=Argument("levels", {"strict": 0.05, "open": 1})
+        )
     return {name: to_single_nano(epsilon) for name, epsilon in levels.items()}
 
 
@@ -158,5 +160,5 @@ def _find_default(known: Mapping[str, Any], levels: Mapping[str, float], default
 
 def _check_column(column: Any) -> str:
     if not isinstance(column, str) or not column:
-        raise PreferenceError("A column is given by its name.", suggest='eps.Preferences.from_column("epsilon")')
+        raise PreferenceError("A column is given by its name.", suggest=Argument("column", "epsilon"))
     return column

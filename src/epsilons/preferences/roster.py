@@ -155,7 +155,7 @@ def to_nano(epsilon: float) -> int | None:
         rule = "An epsilon is larger than zero; people who grant nothing are not on the roster."
     elif LARGEST_EPSILON < epsilon < math.inf:
         rule = f"A finite epsilon is at most {LARGEST_EPSILON:,}."
-        suggest = "eps.PUBLIC for people who ask for no privacy"
+        suggest = "an infinite one for people who ask for no privacy"
     if rule:
         raise PreferenceError(f"An epsilon of {epsilon:.6g} is not allowed.", rule=rule, suggest=suggest)
     if math.isinf(epsilon):
@@ -242,8 +242,8 @@ def _as_floats(epsilons: Any) -> NDArray[np.float64]:
     except (TypeError, ValueError):
         raise PreferenceError(
             "Epsilons are not numbers.",
-            rule="One number per person; eps.PUBLIC for public.",
-            suggest="eps.Preferences.from_levels(names, {'strict': 0.05, ...}) for named levels",
+            rule="One number per person; an infinite one is public.",
+            suggest=("for names of levels: ", Argument("levels", {"strict": 0.05, "open": 1})),
         ) from None
 
 

@@ -115,7 +115,7 @@ class Release:
                 return cls(**parts)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             pass
-        raise PlanError(f"This is not a release in format {FORMAT}.", suggest="a dict made by release.to_dict()")
+        raise PlanError(f"This is not a release in format {FORMAT}.", suggest="the dict of a release")
 
     def to_arrow(self) -> pyarrow.Table:
         """One row per key; a single number is one row without a key."""

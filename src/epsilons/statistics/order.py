@@ -216,7 +216,7 @@ def quantile(q: float, bounds: Any, step: float | None = None) -> Order:
         number = check_real(q)
     except TypeError:
         number = math.nan
-    what = f"A quantile of {q!r} is not allowed."
+    what = "A quantile needs its q." if q is None else f"A quantile of {q!r} is not allowed."
     if not 0 <= number <= 1:
         raise PlanError(what, rule="q is a number from 0 to 1.", suggest=Argument("q", 0.9))
     if not (NEAREST_Q <= number <= 1 - NEAREST_Q or number in (0, 1)):

@@ -211,7 +211,7 @@ SUMMARIES |= {"products": products, "class_products": class_products}
 def _check_scope(statistic: Additive) -> None:
     """A scope of one group and one row per person is all that arrays have; NaN then does not count."""
     if statistic.scope is not None and (statistic.scope.rows > 1 or statistic.scope.groups is not None):
-        raise DataError("Arrays have one row per person and no groups.", suggest="eps.Dataset")
+        raise DataError("Arrays have one row per person and no groups.", suggest="a dataset")
 
 
 # What a value adds to a sum -------------------------------------------------------------------------------------------

@@ -140,6 +140,44 @@ def refusal(home: Path, *arguments: str) -> tuple[int, str]:
         ("mean people.toml wage --mechanism magic", "auto"),
         ("mean people.toml wage --by region", "--by region=north,south"),
         ("mean people.toml wage --by region=", 'region=["north",""]'),
+        ("mean people.toml age", "--bounds 0,100"),
+        ("mean people.toml wage --bounds 9,1", "--bounds 1,9"),
+        ("mean people.toml wage --bounds 1,1", "--bounds"),
+        ("mean people.toml wage --bounds 0,inf", "--bounds 0,100"),
+        ("mean people.toml region", 'region = "float" under [types]'),
+        ("median people.toml wage --step -1", "--step 1"),
+        ("median people.toml wage --gamma 99", "--gamma 3"),
+        ("quantile people.toml wage 2", "0.9 for Q"),
+        ("quantile people.toml wage 1e-12", ""),
+        ("kth-largest people.toml wage 0", "2 for K"),
+        ("histogram people.toml region", "--edges 0,10,20"),
+        ("histogram people.toml region --categories north,north", "--categories north,south"),
+        ("histogram people.toml wage --edges 3,2,1", "--edges 0,10,20"),
+        ("histogram people.toml region --categories north --outside clip", "--outside drop"),
+        ("count people.toml --missing center", "--missing"),
+        ("mean people.toml wage --missing center --by region=north", "--missing exclude"),
+        ("mean people.toml wage --missing center --where 'age > 3'", ""),
+        ("mean people.toml wage --by region=north,north", "--by region=north,south"),
+        ("mean people.toml wage --share 2", "--share 0.1"),
+        ("mean people.toml wage --share 0.1 --error 1", "--share 0.1, or --error 0.5"),
+        ("mean people.toml wage --error -1", "--error 0.5"),
+        ("mean people.toml wage --error 0.0001", "--error 0."),
+        ("mean people.toml wage --spread -1", "leave --spread out"),
+        ("plan people.toml linear-regression wage", "for FEATURES"),
+        ("plan people.toml mean", ""),
+        ("linear-regression people.toml wage age", "--bounds age="),
+        ("sql people.toml 'SELECT AVG(age) FROM people'", "--bounds age=0,100"),
+        ("sql people.toml 'SELECT AVG(wage) FROM people' --bounds wage=9,1", "--bounds wage=1,9"),
+        ("sql people.toml 'SELECT region, COUNT(*) FROM people GROUP BY region'", "--keys region=north,south"),
+        ("sql people.toml 'SELECT AVG(wage) FROM people' --share 3", "--share 0.1"),
+        (
+            "init wages.parquet --out n.toml --person id --preferences privacy --level strict=1 --bounds wage=3,1",
+            "--bounds wage=1,3",
+        ),
+        (
+            "init wages.csv --out n.toml --person id --preferences privacy --level strict=1 --bounds wage=0,1",
+            "--type wage=float",
+        ),
         ("mean people.toml salary", ""),
         ("mean nowhere.toml wage", "epsilons init"),
         ("plan people.toml quantile wage", "0.9 for Q"),
@@ -163,7 +201,7 @@ def refusal(home: Path, *arguments: str) -> tuple[int, str]:
 def test_a_mistake_is_explained_without_python(home: Path, line: str, hint: str) -> None:
     _, message = refusal(home, *shlex.split(line))
     assert hint in message.partition("Try: ")[2]
-    assert not PYTHON.search(message.partition("Try: ")[2]), message
+    assert not PYTHON.search(message), message
 
 
 @pytest.mark.parametrize(
@@ -171,9 +209,17 @@ def test_a_mistake_is_explained_without_python(home: Path, line: str, hint: str)
     [
         ("wage = [0, 100]", "wage = [100, 0]", 4, "wage = [0, 100]"),
         ('source = "wages.parquet"', 'source = "nowhere.parquet"', 4, 'source = "wages.parquet"'),
+        ("complete = []", 'complete = "age"', 4, 'complete = ["age"]'),
+        ('version = "1"', "version = 1", 4, 'version = "2026-11"'),
+        ('source = "wages.parquet"', 'source = "wages.csv"', 4, 'wage = "float" under [types]'),
+        ('person = "id"', 'person = "wage"', 4, 'id = "int" under [types]'),
         ("[bounds]", '[types]\nid = "int"\n[bounds]', 4, "leave [types] out"),
-        ("rows_per_person = 1", "rows_per_person = 2", 7, "rows_per_person = 1"),
+        ("rows_per_person = 1", "rows_per_person = 2", 7, 'neighbors = "absent", rows_per_person = 1'),
         ('"absent"', '"present"', 7, 'neighbors = "absent" or neighbors = "replace"'),
+        ("levels =", "# levels =", 3, "levels = { strict = 0.05, open = 1 } under [preferences]"),
+        ('column = "privacy"', 'column = "age"', 3, "another column under [preferences]"),
+        ("standard = 0.2, ", "", 3, "levels under [preferences]"),
+        ("sqlite:///wages.ledger", "mysql://there", 7, 'ledger = "sqlite:///people.ledger"'),
     ],
 )
 def test_a_file_hints_at_its_lines(home: Path, old: str, new: str, status: int, hint: str) -> None:

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -12,6 +13,7 @@ import pytest
 
 import epsilons as eps
 from epsilons.dataset.batch import Batch, split_share
+from epsilons.dataset.facts import Level
 from support.small_tables import people_dataset
 
 REGION = {"region": ["north", "south"]}
@@ -221,6 +223,8 @@ def test_a_query_shows_its_plan_before_it_is_asked() -> None:
         assert answers.charges[granted] == pytest.approx(plan.charges[granted], abs=1e-9)
         assert plan.charges[granted] > 0.19 * granted
     assert "strict: charges 0.01, leaves 0.04 of 0.05" in str(plan)
+    many = tuple(Level(str(number), number / 100, 1, number / 100) for number in range(1, 101))
+    assert str(replace(plan, rows=(), levels=many)).endswith("\n  100 levels: charges 0, leaves 0.01…1 of 0.01…1")
     document = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
     assert document["charges"][0] == [0.05, 0.01]
     assert [row["mechanism"] for row in document["rows"]] == [row.mechanism for row in plan.rows]

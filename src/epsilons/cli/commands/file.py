@@ -5,22 +5,23 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from epsilons.cli import output
 from epsilons.cli.errors import refusing
-from epsilons.cli.options import PAIR, check_column_bounds, dataset_file, open_dataset, read_bounds
-from epsilons.cli.terminal import as_json as json_option
-from epsilons.cli.terminal import note, print_json, write
+from epsilons.cli.options import dataset_file, open_dataset, read_bounds
 from epsilons.display import show_count, toml_key, toml_value
 from epsilons.errors import Argument, DataError, EpsilonsError, PreferenceError
 
 _LEVELS = {"strict": "0.05", "standard": "0.2", "open": "1", "public": "public"}
 _NONE = "-"
+_prompt: Callable[..., Any] = partial(click.prompt, show_default=False, err=True)
 _COLUMNS = {"person": "Which column holds people's ids?", "preferences": "Which column holds their preferences?"}
 
 
@@ -47,19 +48,18 @@ def init(source: str, out: str, force: bool, **given: Any) -> None:
     target = Path(out)
     with refusing([init]):
         if target.exists() and not force:
-            hint = "--force, or --out other.toml"
-            raise DataError(f"{out} is there already.", rule="Nothing is written over.", suggest=hint)
+            raise DataError(f"{out} is there already.", suggest="--force, or --out other.toml")
         text = _draft(source, target.resolve().parent, given)
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
         raise DataError(f"{out} cannot be written: {error.strerror}.", suggest="--out elsewhere/people.toml") from None
-    note(f"Wrote {out}. Next: epsilons check {out}")
+    output.note(f"Wrote {out}. Next: epsilons check {out}")
 
 
 @click.command(short_help="Look over a dataset file: source, people per level, what is missing.")
 @dataset_file
-@json_option
+@output.as_json
 def check(dataset: str, as_json: bool) -> None:
     """Open what a dataset file declares and say what is there and what is missing. Nothing is charged.
 
@@ -71,14 +71,14 @@ def check(dataset: str, as_json: bool) -> None:
         about = people.describe()
     hints = about.hints()
     if as_json:
-        print_json({**about.to_dict(), "hints": hints})
+        output.print_json({**about.to_dict(), "hints": hints})
     else:
-        write("\n".join([str(about), "", *(hints or ["Nothing is missing."])]))
+        output.write("\n".join([str(about), "", *(hints or ["Nothing is missing."])]))
 
 
 @click.command(short_help="Take people's preferences as the source has them now, looser ones too.")
 @dataset_file
-@json_option
+@output.as_json
 def sync(dataset: str, as_json: bool) -> None:
     """Take people's preferences as the source has them now, looser ones too. Nothing is charged or given back.
 
@@ -92,10 +92,10 @@ def sync(dataset: str, as_json: bool) -> None:
     with open_dataset(dataset) as people:
         done = people.sync_preferences()
     if as_json:
-        print_json(dict(done.__dict__))
+        output.print_json(dict(done.__dict__))
     else:
         more = show_count(done.loosened, "person", "people")
-        write(f"{more} granted more, {done.tightened:,} less; {done.unchanged:,} as before.")
+        output.write(f"{more} granted more, {done.tightened:,} less; {done.unchanged:,} as before.")
 
 
 COMMANDS = {"init": init, "check": check, "sync": sync}
@@ -142,7 +142,10 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
         *(f"{toml_key(name)} = {toml_value(kind)}" for name, kind in typed.items()),
         "",
         "[bounds]                  # public facts, never read from the data",
-        *(f"{toml_key(name)} = {toml_value([_whole(bound) for bound in pair])}" for name, pair in found.items()),
+        *(
+            f"{toml_key(name)} = [{', '.join(repr(one).removesuffix('.0') for one in pair)}]"
+            for name, pair in found.items()
+        ),
         *(f"# {toml_key(name)} = [0, 100]" for name in numbers if name not in found),
     ]
     return "\n".join(lines) + "\n"
@@ -156,67 +159,48 @@ def _ask_column(question: str, names: list[str], option: str) -> str:
     if not _terminal():
         hint = Argument(option, names[0] if names else "id")
         raise DataError(question, rule="Not a terminal, so the question cannot be asked here.", suggest=hint)
-    answer: str = click.prompt(question, type=click.Choice(names), err=True)
-    return answer
+    return str(_prompt(question, type=click.Choice(names)))
 
 
 def _ask_levels() -> dict[str, str]:
     if not _terminal():
-        raise PreferenceError(
-            "Which levels are there?",
-            rule="Names of levels are never read from the data; the steward says them.",
-            suggest=Argument("levels", {"strict": 0.05, "open": 1}),
-        )
-    levels = {}
-    for name, epsilon in _LEVELS.items():
-        question = f"Epsilon of {name!r} (Enter: {epsilon}, {_NONE}: no such level)"
-        answer = click.prompt(question, default=epsilon, show_default=False, err=True).strip()
-        if answer != _NONE:
-            levels[name] = answer
-    return levels
+        rule, hint = "Names of levels are never read from the data.", Argument("levels", {"strict": 0.05, "open": 1})
+        raise PreferenceError("Which levels are there?", rule=rule, suggest=hint)
+    asked = {
+        name: _prompt(f"Epsilon of {name!r} (Enter: {usual}, {_NONE}: no such level)", default=usual).strip()
+        for name, usual in _LEVELS.items()
+    }
+    return {name: epsilon for name, epsilon in asked.items() if epsilon != _NONE}
 
 
 def _ask_bounds(numbers: list[str]) -> dict[str, tuple[float, float]]:
     """Public bounds, from the steward's head; without a terminal they are left for later."""
-    found = {}
-    for name in numbers if _terminal() else []:
-        question = f"Public bounds of {name!r}, as 0,100 (Enter: later)"
-        read = partial(_read_pair, name)
-        pair = click.prompt(question, default="", show_default=False, err=True, value_proc=read)
-        if pair is not None:
-            found[name] = pair
-    return found
+    ask = partial(_prompt, default="")
+    found = {
+        name: ask(f"Public bounds of {name!r}, as 0,100 (Enter: later)", value_proc=partial(_read_pair, name))
+        for name in (numbers if _terminal() else [])
+    }
+    return {name: pair for name, pair in found.items() if pair is not None}
 
 
 def _read_pair(name: str, text: str) -> tuple[float, float] | None:
     """What was typed; click asks again where it is no pair of bounds."""
     try:
-        return check_column_bounds(name, PAIR.convert(text, None, None)) if text.strip() else None
-    except (click.BadParameter, EpsilonsError) as error:
-        said = error.message if isinstance(error, click.BadParameter) else f"{error.what} {error.rule}"
-        raise click.UsageError(said) from None
+        return read_bounds([f"{name}={text}"])[name] if text.strip() else None
+    except EpsilonsError as error:
+        raise click.UsageError(f"{error.what} {error.rule}".strip()) from None
 
 
 def _split(text: str, hint: Argument) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name or not value:
+    name, _, value = text.partition("=")
+    if not name or not value:
         raise DataError(f"{text!r} is not a name and a value.", suggest=hint)
     return name, value
 
 
-def _whole(bound: float) -> float:
-    """All its digits; whole numbers without a point."""
-    return int(bound) if bound.is_integer() else bound
-
-
 def _epsilon(text: str) -> float | str:
-    if text == "public":
-        return text
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        hint = Argument("levels", {"strict": 0.05, "all": "public"})
-        raise PreferenceError(f"{text!r} is not an epsilon.", rule="A number above 0, or public.", suggest=hint)
-    return number
+    with suppress(ValueError):
+        if text == "public" or 0 < float(text) < math.inf:
+            return text if text == "public" else float(text)
+    hint = Argument("levels", {"strict": 0.05, "all": "public"})
+    raise PreferenceError(f"{text!r} is not an epsilon.", rule="A number above 0, or public.", suggest=hint)

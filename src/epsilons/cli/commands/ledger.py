@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from epsilons.cli.errors import Group
-from epsilons.cli.terminal import as_json, note, print_json, width, write
+from epsilons.cli.options import apply_all
+from epsilons.cli.output import as_json, note, print_json, width, write
 from epsilons.display import show_count, show_key, text_table
 from epsilons.errors import LedgerError
 from epsilons.guarantee import to_epsilon
@@ -33,22 +34,22 @@ _JOIN = (
     '    ledger.enroll(identity.digests([17], ledger.salt), [500_000_000])"'
 )
 _MOST_CHARGES = 6
+_ADDRESS = "An address (sqlite:///people.ledger, postgresql://host/database) or a file; also as an argument."
+_PLACES = (
+    click.argument("place", metavar="[LEDGER]", required=False),
+    click.option("--ledger", "named", metavar="LEDGER", envvar="EPSILONS_LEDGER", show_envvar=True, help=_ADDRESS),
+    click.option("--anchor", metavar="FILE", help="Where the head of its chain is kept, if not as usual."),
+    as_json,
+)
 
 
-def _on_a_ledger(example: str, make: str = _MAKE) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _on_a_ledger(example: str, make: str = _MAKE) -> Callable[[Any], Any]:
     """The ledger as an argument, an option or a variable, the place of its head, and an example in the help."""
 
-    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+    def add(function: Any) -> Any:
         text = inspect.cleandoc(function.__doc__ or "")
         function.__doc__ = f"{text}\n\n\b\nExample:\n  {make}\n  epsilons ledger {example}\n"
-        argument = click.argument("place", metavar="[LEDGER]", required=False)
-        option = click.option(
-            "--ledger", "named", metavar="LEDGER", envvar="EPSILONS_LEDGER", show_envvar=True,
-            help="An address (sqlite:///people.ledger, postgresql://host/database) or a file; also as an argument.",
-        )  # fmt: skip
-        anchor = click.option("--anchor", metavar="FILE", help="Where the head of its chain is kept, if not as usual.")
-        added: Callable[..., Any] = argument(option(anchor(as_json(function))))
-        return added
+        return apply_all(_PLACES)(function)
 
     return add
 
@@ -56,19 +57,14 @@ def _on_a_ledger(example: str, make: str = _MAKE) -> Callable[[Callable[..., Any
 def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) -> Ledger:
     from epsilons import ledger
 
-    address = place or named
-    if not address:
+    given = place or named
+    if not given:
         raise click.UsageError("Which ledger? Name it: epsilons ledger show sqlite:///people.ledger")
-    if "://" not in address:
-        address = f"sqlite:///{os.path.abspath(address)}"
+    address = given if "://" in given else f"sqlite:///{os.path.abspath(given)}"
     return ledger.open(address, anchor=anchor, create=False, **how)
 
 
-@click.group(cls=Group)
-def command() -> None:
-    """What is left, what was asked, one person's account, and whether the ledger adds up."""
-
-
+command = Group("ledger", help="What is left, what was asked, one person's account, and whether the ledger adds up.")
 COMMANDS = {"ledger": command}
 
 
@@ -163,7 +159,6 @@ def adopt(as_json: bool, accept_loss: bool, yes: bool, **where: Any) -> None:
 
 
 def _state(ledger: Ledger) -> dict[str, Any]:
-    """What is left, as plain values."""
     left, terms = ledger.remaining(), ledger.terms()
     people: Counter[int | None] = Counter()
     for cohort in left.cohorts:
@@ -173,25 +168,15 @@ def _state(ledger: Ledger) -> dict[str, Any]:
         **{name: terms and getattr(terms, name) for name in ("neighbors", "rows_per_person", "allow_individual")},
         "epoch": ledger.epoch,
         "levels": [
-            {
-                "epsilon": to_epsilon(granted),
-                "people": people[granted],
-                "left": to_epsilon(nano),
-                "questions_left": left.questions.get(granted),
-            }
-            for granted, nano in left.nano.items()
+            {"epsilon": epsilon, "people": people[granted], "left": kept, "questions_left": left.questions.get(granted)}
+            for granted, (epsilon, kept) in zip(left.nano, left.epsilons.items(), strict=True)
         ],
         "public": people[None],
         "withdrawn": sum(cohort.people for cohort in left.cohorts if cohort.state == "withdrawn"),
         "not_dp_since": left.not_dp_since,
         "quotas": [
-            {
-                "analyst": quota.analyst,
-                "epsilon": _finite(quota.nano),
-                "questions": quota.questions,
-                "used_epsilon": to_epsilon(quota.used_nano),
-                "used_questions": quota.used_questions,
-            }
+            {"analyst": quota.analyst, "epsilon": _finite(quota.nano), "questions": quota.questions}
+            | {"used_epsilon": to_epsilon(quota.used_nano), "used_questions": quota.used_questions}
             for quota in ledger.quotas()
         ],
     }
@@ -204,17 +189,11 @@ def _finite(nano: int | None) -> float | None:
 def _show_state(document: Mapping[str, Any]) -> None:
     write(f"Ledger {document['ledger']}\n")
     levels = [
-        (
-            one["epsilon"],
-            one["people"],
-            one["left"],
-            f"{100 * one['left'] / one['epsilon']:.3g}%",
-            one["questions_left"],
-        )
-        for one in document["levels"]
+        (granted, people, left, f"{100 * left / granted:.3g}%", questions)
+        for granted, people, left, questions in map(dict.values, document["levels"])
     ]
     _show_table(("epsilon granted", "people", "least left", "of the grant", "questions left"), levels)
-    if any(level["questions_left"] is not None for level in document["levels"]):
+    if any(level[-1] is not None for level in levels):
         write("Questions left: like the last one.")
     write(f"Public: {document['public']:,}. Withdrawn: {document['withdrawn']:,}.")
     if document["quotas"]:
@@ -227,17 +206,11 @@ def _show_state(document: Mapping[str, Any]) -> None:
 
 def _show_table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     """Numbers and text in columns; an empty cell stands for what is not known."""
-    write(text_table(head, [[_cell(value) for value in row] for row in rows], width()))
-
-
-def _cell(value: Any) -> str:
-    if value is None or isinstance(value, str):
-        return show_key(value or "")
-    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+    kinds = {int: "{:,}".format, float: "{:.6g}".format, type(None): lambda _: ""}
+    write(text_table(head, [[kinds.get(type(cell), show_key)(cell) for cell in row] for row in rows], width()))
 
 
 def _release(past: Past) -> dict[str, Any]:
-    """A line of the history, as plain values."""
     from epsilons.release.door import asked_of
 
     return {
@@ -261,8 +234,7 @@ def _show_history(document: Sequence[Mapping[str, Any]]) -> None:
         if len(charges) > _MOST_CHARGES:
             charges[_MOST_CHARGES:] = [f"{len(charges) - _MOST_CHARGES} more"]
         when, question = line["at"][:16].replace("T", " "), line["description"] or line["kind"]
-        who = [line[name] for name in analysts]
-        rows.append((line["release"], when, question, line["state"], *who, ", ".join(charges)))
+        rows.append((line["release"], when, question, line["state"], *map(line.get, analysts), ", ".join(charges)))
     _show_table(("release", "when", "question", "state", *analysts, "charged of what was granted then"), rows)
     _show_mark(document[-1]["not_dp_since"] if document else None)
 
@@ -282,24 +254,14 @@ def _accounts(ledger: Ledger, person: str) -> list[dict[str, Any]]:
 
 
 def _account(kind: str, statement: Statement) -> dict[str, Any]:
-    """One person's account, as plain values."""
     public = statement.granted is None and statement.state == "active"
     return {
         "id_read_as": kind,
         "state": "public" if public else statement.state,
-        "granted": _finite(statement.granted),
-        "spent": to_epsilon(statement.spent),
-        "reserved": to_epsilon(statement.reserved),
-        "written_off": to_epsilon(statement.written_off),
-        "left": _finite(statement.left),
+        **{name: _finite(getattr(statement, name)) for name in ("granted", "spent", "reserved", "written_off", "left")},
         "uses": [
-            {
-                "release": use.number,
-                "kind": use.kind,
-                "at": use.at,
-                "charged": to_epsilon(use.charge),
-                "granted": to_epsilon(use.granted),
-            }
+            {"release": use.number, "kind": use.kind, "at": use.at}
+            | {"charged": to_epsilon(use.charge), "granted": to_epsilon(use.granted)}
             for use in statement.uses
         ],
         "while_public": list(statement.when_public),

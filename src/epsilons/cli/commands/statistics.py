@@ -9,9 +9,6 @@ import click
 
 from epsilons.arguments.options import QUERIES, TABLES
 from epsilons.cli import options, output
-from epsilons.cli.terminal import as_json as json_option
-from epsilons.cli.terminal import print_json, write
-from epsilons.errors import Argument, PlanError
 from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.statistics.entry import Entry
 
@@ -29,9 +26,9 @@ def _command(entry: Entry) -> click.Command:
                 return
             release, stored = output.ask_once(people, lambda: getattr(people, entry.name)(**asked))
             if as_json:
-                output.print_release(people, release, stored)
+                output.print_answers(people, release, stored)
             else:
-                output.show_release(people, release, entry, asked, stored, verbose)
+                output.show_answers(people, output.name_release(release, entry, asked), stored, verbose)
 
     example = " \\\n    ".join(textwrap.wrap(entry.command, 72, break_on_hyphens=False))
     ask.__doc__ = f"{entry.help}\n\n\b\nExample:\n  {example}"
@@ -41,7 +38,7 @@ def _command(entry: Entry) -> click.Command:
 
 def _show_plan(people: Dataset, entry: Entry, asked: dict[str, Any], as_json: bool) -> None:
     plan = people.plan(entry.name, asked.pop("target" if entry.model else "column", None), **asked)
-    print_json(plan.to_dict()) if as_json else write(str(plan))
+    output.print_json(plan.to_dict()) if as_json else output.write(str(plan))
 
 
 @click.command(short_help="What a question would cost and how far it would err. Free.")
@@ -50,27 +47,21 @@ def _show_plan(people: Dataset, entry: Entry, asked: dict[str, Any], as_json: bo
 @click.argument("column", required=False)
 @click.argument("more", nargs=-1, metavar="[Q|K|FEATURES]")
 @options.apply_all(options.plan_flags())
-@json_option
-@click.pass_context
-def plan(
-    context: click.Context, /, dataset: str, statistic: str, more: tuple[str, ...], as_json: bool, **given: Any
-) -> None:
+@output.as_json
+def plan(dataset: str, statistic: str, more: tuple[str, ...], as_json: bool, **given: Any) -> None:
     """What a question would cost and how far it would err, for every mechanism. Free: nothing is charged.
 
     \b
     Example:
       epsilons plan people.toml mean wage --share 0.1
     """
-    entry = CATALOGUE[statistic.replace("-", "_")]
+    entry, context = CATALOGUE[statistic.replace("-", "_")], click.get_current_context()
     # What the statistic's own command takes by place (Q, K, FEATURES) is taken so here, too.
     places = [argument.name for argument in entry.own(TABLES).values() if argument.positional]
     if len(more) > len(places):
         raise click.UsageError(f"Got unexpected extra arguments ({' '.join(more[len(places) :])})", context)
     flags = {flag.name: flag for flag in context.command.params}
     given |= {name: flags[name].type_cast_value(context, text) for name, text in zip(places, more, strict=False)}
-    if entry.name == "quantile" and given["q"] is None:
-        rule = "It is the part of the values below it."
-        raise PlanError("A quantile needs its Q.", rule=rule, suggest=Argument("q", 0.9))
     with options.open_dataset(dataset) as people:
         _show_plan(people, entry, options.read_arguments(entry, given, people), as_json)
 
@@ -80,18 +71,9 @@ def plan(
 @click.argument("query")
 @click.option("--share", type=float, default=0.1, show_default=True, help="For all aggregates together.")
 @click.option("--keys", "by", multiple=True, metavar="COLUMN=KEY,KEY", help="The groups of a column of GROUP BY.")
-@click.option("--bounds", "bounds", multiple=True, metavar="COLUMN=LOW,HIGH", help="Public bounds of a column.")
+@click.option("--bounds", multiple=True, metavar="COLUMN=LOW,HIGH", help="Public bounds of a column.")
 @options.apply_all([*options.option_flags(QUERIES), *options.SPENDING])
-def sql(
-    dataset: str,
-    query: str,
-    share: float,
-    bounds: tuple[str, ...],
-    dry_run: bool,
-    verbose: bool,
-    as_json: bool,
-    **given: Any,
-) -> None:
+def sql(dataset: str, query: str, share: float, dry_run: bool, verbose: bool, as_json: bool, **given: Any) -> None:
     """Ask in SQL: COUNT, SUM, AVG, VAR_POP, MEDIAN, QUANTILE, MIN and MAX of columns, WHERE, GROUP BY with keys.
 
     \b
@@ -100,11 +82,12 @@ def sql(
         "SELECT AVG(wage), COUNT(*) FROM people WHERE age >= 18"
     """
     with options.open_dataset(dataset) as people:
+        bounds = options.read_bounds(given.pop("bounds"))
         asked = options.read_arguments(None, given, people)
         batch = people.batch(share)
-        batch.sql(query, bounds=options.read_bounds(bounds), keys=asked.pop("by", None), **asked)
+        batch.sql(query, bounds=bounds, keys=asked.pop("by", None), **asked)
         if dry_run:
-            print_json(batch.plan().to_dict()) if as_json else write(str(batch.plan()))
+            output.print_json(batch.plan().to_dict()) if as_json else output.write(str(batch.plan()))
             return
         answers, stored = output.ask_once(people, batch.ask)
         if as_json:

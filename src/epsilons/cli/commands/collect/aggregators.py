@@ -1,7 +1,8 @@
-"""`epsilons collect aggregator` and `run`: aggregators that need not trust each other, and their coordinator."""
+"""`epsilons collect aggregator`, `run` and `demo`: aggregators that do not trust each other, and their coordinator."""
 
 from __future__ import annotations
 
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,16 +10,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from epsilons.cli.commands.collect.survey import ASSUME, draw_map
-from epsilons.cli.terminal import as_json, note, print_json, progress, write
+from epsilons.cli.output import as_json, note, print_json, progress, write
+from epsilons.display import show, text_table
 from epsilons.errors import PlanError, ProtocolError
 
 if TYPE_CHECKING:
     from epsilons.collection.coordinator import Coordinator
-    from epsilons.collection.publication import Publication
     from epsilons.collection.terms import Collection
+    from epsilons.demo.collecting import CollectionResult
+    from epsilons.local.estimate import Estimate
 
 _POLL_SECONDS = 0.5
+_PROMISE = "nobody loses more than their level's epsilon if at least one aggregator is honest (more: --verbose)."
 _FILE = click.Path(dir_okay=False)
+#: How many cells the demo lists.
+_ROWS = 8
 
 
 @click.command()
@@ -42,8 +48,7 @@ def aggregator(store: str, key_file: str, token_file: str, host: str, port: int,
     """
     from epsilons.collection import Aggregator, Store
     from epsilons.collection.sealing import OpeningKey, fingerprint, keep_secret
-    from epsilons.service.aggregator import AggregatorApp
-    from epsilons.service.serving import serve
+    from epsilons.service.aggregator import AggregatorApp, serve
 
     made = Aggregator(Store(store), OpeningKey.from_bytes(keep_secret(key_file)), minimum=minimum)
     app = AggregatorApp(made, keep_secret(token_file).hex())
@@ -68,19 +73,9 @@ def aggregator(store: str, key_file: str, token_file: str, host: str, port: int,
 @click.option("--assume", type=ASSUME, default="unrelated", show_default=True, help="How levels are combined.")
 @click.option("--output", type=_FILE, help="Write the publication to this file (JSON).")
 @click.option("--map", "picture", type=_FILE, help="Draw places to this file.")
+@click.option("--verbose", is_flag=True, help="Say all that is promised.")
 @as_json
-def run(
-    file: str,
-    urls: tuple[str, ...],
-    tokens: tuple[str, ...],
-    terms: str | None,
-    until: int | None,
-    seconds: float | None,
-    close: bool,
-    output: str | None,
-    as_json: bool,
-    **given: Any,
-) -> None:
+def run(file: str, urls: tuple[str, ...], tokens: tuple[str, ...], as_json: bool, **given: Any) -> None:
     """Drive a collection: make the terms known, wait for owners, close, check, add up, publish.
 
     The first run writes the file that owners send with. Interrupt it whenever you like; the same command goes on where
@@ -98,32 +93,46 @@ def run(
     from epsilons.collection.transport import HttpAggregator
 
     if len(tokens) != len(urls):
-        rule = "As many --token as --aggregator."
-        raise PlanError("Every aggregator has a token.", rule=rule, suggest="--token one.token")
+        raise PlanError("Every aggregator has a token.", suggest="as many --token as --aggregator")
     aggregators = [HttpAggregator(url, token=read_secret(token).hex()) for url, token in zip(urls, tokens, strict=True)]
-    place = Path(terms or f"{file}.collection.json")
+    place = Path(given["terms"] or f"{file}.collection.json")
     collection = _terms(file, place, aggregators, given["minimum"], given["neighbors"])
     coordinator = Coordinator(collection, aggregators, told=note)
     coordinator.enter()
     note(f"Owners: epsilons collect send {place}")
-    if until is not None or seconds is not None:
+    if given["until"] is not None or given["seconds"] is not None:
         for number in range(1, collection.rounds + 1):
-            _wait(coordinator, number, until, seconds)
+            _wait(coordinator, number, given["until"], given["seconds"])
             _refuse_too_few(coordinator, number)
             coordinator.close(number)
-    elif not close and any(state["round"] <= collection.rounds for state in coordinator.status()):
-        _show_status(coordinator, as_json)
-        return
-    elif close:
+    elif given["close"]:
         _refuse_too_few(coordinator, 1)
+    elif any(state["round"] <= collection.rounds for state in coordinator.status()):
+        states = coordinator.status()
+        if as_json:
+            print_json({"open": True, "aggregators": states})
+            return
+        for one, state in zip(aggregators, states, strict=True):
+            counts = ", ".join(f"{count:,} at {level}" for level, count in state["reports"].items())
+            write(f"{one.url}: round {state['round']}: {counts}")
+        return
     publication = coordinator.publish()
-    if output is not None:
+    if given["output"] is not None:
         try:
-            Path(output).write_text(publication.to_json(), encoding="utf-8")
+            Path(given["output"]).write_text(publication.to_json(), encoding="utf-8")
         except OSError as error:
             what = f"The publication cannot be written: {error.strerror}."
             raise PlanError(what, suggest="--output elsewhere") from None
-    _show(publication, given["assume"], given["picture"], as_json)
+    estimate, survey = publication.estimate(assume=given["assume"]), collection.survey
+    if given["picture"] is not None:
+        draw_map(survey, estimate, given["picture"])
+    if as_json:
+        print_json({**publication.to_dict(), "estimate": estimate.to_dict()})
+    else:
+        promise = publication.guarantee or "\n".join(publication.caveats())  # Joy's protocol promises nothing
+        if publication.guarantee and not given["verbose"]:
+            promise = f"{publication.guarantee.kind}: {_PROMISE}"
+        write(f"{survey.question}\nCollected by {publication.label}.\n\n{estimate}\n\n{promise}")
 
 
 def _terms(file: str, place: Path, aggregators: list[Any], minimum: int, neighbors: str) -> Collection:
@@ -163,33 +172,85 @@ def _refuse_too_few(coordinator: Coordinator, number: int) -> None:
     minimum = coordinator.collection.minimum
     for state in coordinator.status():
         if state["round"] <= number and max(state["reports"].values()) < minimum:
-            raise ProtocolError(
+            what, rule = (
                 "No level has its minimum yet; the round stays open.",
-                rule=f"At least {minimum} reports of a level; a closed round cannot be opened again.",
-                suggest="more owners, then the same command",
+                f"At least {minimum} reports of a level.",
             )
+            raise ProtocolError(what, rule=rule, suggest="more owners, then the same command")
 
 
-def _show_status(coordinator: Coordinator, as_json: bool) -> None:
-    states = coordinator.status()
-    if as_json:
-        print_json({"open": True, "aggregators": states})
-        return
-    for place, state in zip(coordinator.collection.aggregators, states, strict=True):
-        counts = ", ".join(f"{count:,} at {level}" for level, count in state["reports"].items())
-        write(f"{place.url}: round {state['round']}: {counts}")
+@click.command()
+@click.option("--owners", type=click.IntRange(1_000, 10_000_000), default=100_000, show_default=True)
+@click.option("--map", "picture", type=_FILE, help="Draw the estimate to this file, too.")
+@as_json
+def demo(owners: int, picture: str | None, as_json: bool) -> None:
+    """Start three aggregators, send made-up owners' shares, kill and restart one of them midway, publish.
 
+    Everything is real but the owners: processes, keys, HTTP, disks, noise. True numbers stand beside the estimates,
+    which only a demo can show.
 
-def _show(publication: Publication, assume: str, picture: str | None, as_json: bool) -> None:
-    estimate = publication.estimate(assume=assume)
-    survey = publication.collection.survey
+    Example:
+
+      epsilons collect demo --owners 2000
+    """
+    from epsilons.demo.collecting import run_collection
+
+    with tempfile.TemporaryDirectory(prefix="epsilons-demo-") as folder, progress() as bar:
+        task = bar.add_task("owners", total=owners)
+        told = run_collection(Path(folder), owners, lambda done: bar.update(task, completed=done), note)
+    estimate = told.publication.estimate()
     if picture is not None:
-        draw_map(survey, estimate, picture)
-    if as_json:
-        print_json({**publication.to_dict(), "estimate": estimate.to_dict()})
-        return
-    promise = publication.guarantee or "\n".join(publication.caveats())
-    write(f"{survey.question}\nCollected by {publication.label}.\n\n{estimate}\n\n{promise}")
+        draw_map(told.publication.collection.survey, estimate, picture)
+    print_json(_facts(told, estimate)) if as_json else write(_page(told, estimate))
 
 
-COMMANDS = (aggregator, run)
+def _facts(told: CollectionResult, estimate: Estimate) -> dict[str, Any]:
+    low, high = estimate.interval()
+    return {
+        "owners": told.owners,
+        "acknowledged": told.acknowledged,
+        "counted": sum(batch.reports for batch in told.publication.batches),
+        "sending_seconds": round(told.sending_seconds, 2),
+        "publishing_seconds": round(told.publishing_seconds, 2),
+        "cells": len(told.truth),
+        "predicted_error": float(estimate.errors.mean()),
+        "true_error": float(((estimate.values - told.truth) ** 2).mean() ** 0.5),
+        "covered": int(((low <= told.truth) & (told.truth <= high)).sum()),
+        "truth": told.truth.tolist(),
+        "publication": told.publication.to_dict(),
+        "estimate": estimate.to_dict(),
+    }
+
+
+def _page(told: CollectionResult, estimate: Estimate) -> str:
+    from epsilons.demo.collecting import LEVELS, shade_map
+
+    facts = _facts(told, estimate)
+    low, high = estimate.interval()
+    shown = [[show(round(float(number), 1)) for number in numbers] for numbers in (estimate.values, low, high)]
+    rows = [
+        (estimate.labels[cell], f"{told.truth[cell]:,}", shown[0][cell], f"{shown[1][cell]} to {shown[2][cell]}")
+        for cell in told.truth.argsort()[::-1][:_ROWS].tolist()
+    ]
+    most = float(told.truth.max()) * 1.001
+    pair = zip(shade_map(told.truth, most), shade_map(estimate.values, most), strict=True)
+    width = 2 * round(len(told.truth) ** 0.5)
+    levels = ", ".join(f"{one.reports:,} at {one.level} ({LEVELS[one.level]:g})" for one in told.publication.batches)
+    lines = [
+        told.publication.collection.survey.question,
+        f"{facts['counted']:,} owners counted of {told.owners:,} sent: {levels}.",
+        f"Sent in {told.sending_seconds:.1f} s, published in {told.publishing_seconds:.1f} s.",
+        "",
+        text_table(("cell", "truth", "estimate", "0.95 interval"), rows),
+        f"... and {len(told.truth) - _ROWS} more; {facts['covered']} of {len(told.truth)} intervals hold the truth.",
+        f"Error: {facts['true_error']:.1f} owners a cell; predicted: {facts['predicted_error']:.1f}.",
+        "",
+        f"{'the truth':<{width}}    as estimated",
+        *(f"{one}    {two}" for one, two in pair),
+        "",
+        str(told.publication.guarantee),
+    ]
+    return "\n".join(lines)
+
+
+COMMANDS = (aggregator, run, demo)

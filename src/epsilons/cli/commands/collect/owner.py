@@ -12,11 +12,12 @@ from typing import Any, TypeVar
 import click
 
 from epsilons.arguments.checks import check_whole
-from epsilons.cli.terminal import as_json, note, print_json
+from epsilons.cli.output import as_json, note, print_json
 from epsilons.errors import DataError, ProtocolError
 
 _STATE = 1
 _T = TypeVar("_T")
+_PATH = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
@@ -24,11 +25,9 @@ _T = TypeVar("_T")
 @click.option("--answer", help="The true answer: a label or its number. Without it: one per line from stdin.")
 @click.option("--level", help="The level picked, where the survey has levels.")
 @click.option("--round", "number", type=click.IntRange(1, 2), help="Print this round's output only; needs --state.")
-@click.option("--state", type=click.Path(dir_okay=False), help="Where round one keeps what round two sends.")
+@click.option("--state", type=_PATH, help="Where round one keeps what round two sends.")
 @click.option("--header", is_flag=True, help="Print the columns' names first.")
-def respond(
-    file: str, answer: str | None, level: str | None, number: int | None, state: str | None, header: bool
-) -> None:
+def respond(file: str, answer: str | None, level: str | None, number: int | None, state: Any, header: bool) -> None:
     """Randomize one answer, on the owner's side, and print what may be sent: a row for answers.csv.
 
     The true answer goes nowhere. Respond once: every further response to the same question leaks again. On shared
@@ -52,28 +51,27 @@ def respond(
         raise ProtocolError("This protocol has one round.", suggest="leave out --round and --state")
     if header and number is not None:
         raise ProtocolError("One round's output is no row of a file.", suggest="leave out --header")
-    if number == 2 and state is not None:
-        click.echo(_recall(Path(state), lambda document: check_whole(document["second"], 0), survey=survey.id))
+    if number == 2:
+        click.echo(_recall(state, lambda document: check_whole(document["second"], 0), survey=survey.id))
         return
     answers = [answer] if answer is not None else [line for line in sys.stdin.read().splitlines() if line.strip()]
     if not answers:
         raise DataError("There is no answer.", suggest="--answer yes")
-    if number == 1 and state is not None:
+    if number == 1:
         if len(answers) != 1:
             raise DataError("A state belongs to one owner.", suggest="one answer")
         first, second = survey.respond(answers[0], level)
         # Kept before anything is printed, so that nobody sends round one without being able to send round two.
-        _keep(Path(state), {"format": _STATE, "survey": survey.id, "second": second})
+        _keep(state, {"format": _STATE, "survey": survey.id, "second": second})
         click.echo(first)
         return
-    end = "" if level is None else "," + _cell(level)
-    rows = [",".join(map(str, outputs)) + end for outputs in survey.respond_all(answers, level)]
+    # A level's name as a cell of a CSV file, whatever separates its cells.
+    name = '"' + level.replace('"', '""') + '"' if level and set(level) & set(',;"\t') else level
+    rows = [
+        ",".join(map(str, [*outputs, *([] if name is None else [name])]))
+        for outputs in survey.respond_all(answers, level)
+    ]
     click.echo("\n".join([columns_of(survey), *rows] if header else rows))
-
-
-def _cell(text: str) -> str:
-    """A level's name as a cell of a CSV file."""
-    return '"' + text.replace('"', '""') + '"' if set(text) & set(',;"\t') else text
 
 
 def _keep(place: Path, document: dict[str, Any]) -> None:
@@ -99,10 +97,8 @@ def _recall(place: Path, read: Callable[[dict[str, Any]], _T], **belongs: str) -
             return read(document)
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    rule = f"Round one writes it, for one {next(iter(belongs))}."
-    raise ProtocolError(
-        f"What {place} holds does not belong here.", rule=rule, suggest="--round 1 first, or --state elsewhere"
-    )
+    what, rule = f"What {place} holds does not belong here.", f"Round one writes it, for one {next(iter(belongs))}."
+    raise ProtocolError(what, rule=rule, suggest="--round 1 first, or --state elsewhere")
 
 
 @click.command()
@@ -110,12 +106,10 @@ def _recall(place: Path, read: Callable[[dict[str, Any]], _T], **belongs: str) -
 @click.option("--answer", help="The true answer: a label or its number. Without it: one line from stdin.")
 @click.option("--level", help="The level picked, where the collection has several.")
 @click.option("--round", "number", type=click.IntRange(1, 2), default=1, show_default=True, help="Which round to send.")
-@click.option("--state", type=click.Path(dir_okay=False), help="Where the report is kept (default: FILE.mine).")
+@click.option("--state", type=_PATH, help="Where the report is kept (default: FILE.mine).")
 @click.option("--patience", type=float, default=60.0, show_default=True, help="Seconds to wait for an aggregator.")
 @as_json
-def send(
-    file: str, answer: str | None, level: str | None, number: int, state: str | None, patience: float, as_json: bool
-) -> None:
+def send(file: str, number: int, state: Path | None, patience: float, as_json: bool, **said: str | None) -> None:
     """Split one answer into shares, seal each to its aggregator, and send them.
 
     The report is kept in a file first; if sending fails, the same command sends the same bytes again, so that an
@@ -131,15 +125,15 @@ def send(
     from epsilons.collection.transport import Courier
 
     collection = Collection.load(file)
-    kept = Path(state or f"{file}.mine")
+    kept = state or Path(f"{file}.mine")
     if number > collection.rounds:
         raise ProtocolError("This collection has one round.", suggest="leave out --round")
     if not kept.exists():
         if number > 1:
             rule = "Both rounds are made at once."
             raise ProtocolError("Round one was not sent from here.", rule=rule, suggest="--round 1")
-        _make_reports(collection, answer, level, kept)
-    elif answer is not None:
+        _make_reports(collection, kept, **said)
+    elif said["answer"] is not None:
         note(f"Sending what {kept} holds; the answer given now is not used.")
     courier = Courier(collection, patience=patience)
     courier.send([[report] for report in _recall(kept, _read_reports, collection=collection.id.hex())[number - 1]])
@@ -154,14 +148,14 @@ def send(
         click.echo(f"Stored by all {len(outcomes)} aggregators.")
 
 
-def _make_reports(collection: Any, answer: str | None, level: str | None, kept: Path) -> None:
+def _make_reports(collection: Any, kept: Path, answer: str | None, level: str | None) -> None:
     """Make the reports of all rounds and keep them before anything is sent."""
     from epsilons.collection.transport import OwnerClient
 
-    said = sys.stdin.readline().strip() if answer is None else answer
-    if not said:
+    answer = sys.stdin.readline().strip() if answer is None else answer
+    if not answer:
         raise DataError("There is no answer.", suggest="--answer yes")
-    reports = OwnerClient(collection).report(said, level)
+    reports = OwnerClient(collection).report(answer, level)
     first = reports[0][0][0]
     sealed = [[one.sealed.hex() for (one,) in places] for places in reports]
     made = {"format": _STATE, "collection": collection.id.hex(), "id": first.id.hex(), "level": first.level}

@@ -8,12 +8,11 @@ from typing import Any
 
 import click
 
-from epsilons.cli.terminal import as_json, note, print_json, write
+from epsilons.cli.output import as_json, note, print_json, write
 from epsilons.display import show_count
 from epsilons.errors import Argument, PlanError, ProtocolError
 
 _ROWS_NAMED = 20
-_PROTOCOLS = ("epsilon", "truth", "sampling", "levels")
 ASSUME = click.Choice(["unrelated", "nothing"])
 
 
@@ -50,28 +49,26 @@ def design(file: str, force: bool, as_json: bool, **asked: Any) -> None:
     """
     from epsilons.local.survey import Survey
 
-    options, places = _options(**asked)
+    options, places = _options(asked)
     none = asked["none"] or ("no" if options == ("yes",) else "none of these")
     protocol, levels = _protocol(asked, len(options))
     survey = Survey(asked["question"], options, protocol, levels, none, places)
     if Path(file).exists() and not force:
-        hint = "--force, or another name"
-        raise ProtocolError("The file is there already.", rule="It is not overwritten.", suggest=hint)
+        raise ProtocolError("The file is there already.", suggest="--force, or another name")
     try:
         survey.save(file)
     except OSError as error:
         raise ProtocolError(f"The file cannot be written: {error.strerror}.", suggest="another place") from None
     if as_json:
         print_json({"file": file, "id": survey.id, **survey.to_dict()})
-        return
-    write(_describe(survey))
-    note(f"Written to {file}. Owners: epsilons collect respond {file}")
+    else:
+        write(_describe(survey))
+        note(f"Written to {file}. Owners: epsilons collect respond {file}")
 
 
-def _options(
-    options: tuple[str, ...], resolution: int | None, miles: float | None, box: tuple[float, ...] | None, **_: Any
-) -> tuple[tuple[str, ...], dict[str, Any]]:
+def _options(asked: dict[str, Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
     """The labels of the options, and how they lie on a map if they do."""
+    options, resolution, miles, box = (asked[name] for name in ("options", "resolution", "miles", "box"))
     if resolution is None and miles is None:
         if box:
             raise PlanError("A box needs a grid.", suggest="--h3 8, or --square 0.5")
@@ -79,59 +76,43 @@ def _options(
     from epsilons.local.places import H3Grid, Region, SquareGrid
 
     if not box or options or (resolution is not None and miles is not None):
-        hint = "--h3 8 --box 40.7 -74 40.8 -73.9"
-        raise PlanError("Places need one grid and a box, and no other options.", suggest=hint)
-    south, west, north, east = box
-    center = (round((south + north) / 2, 6), round((west + east) / 2, 6))
+        what = "Places need one grid and a box, and no other options."
+        raise PlanError(what, suggest="--h3 8 --box 40.7 -74 40.8 -73.9")
+    center = (round((box[0] + box[2]) / 2, 6), round((box[1] + box[3]) / 2, 6))
     grid: Any = SquareGrid(center, miles) if miles is not None else H3Grid(resolution or 0)
-    return Region.of(grid, (south, west, north, east)).labels, grid.to_dict()
+    return Region.of(grid, box).labels, grid.to_dict()
 
 
 def _protocol(asked: dict[str, Any], options: int) -> tuple[Any, dict[str, float]]:
     from epsilons.local import RandomizedResponse, SamplingPrivacy
 
-    chosen = [name for name in _PROTOCOLS if asked[name] not in (None, ())]
+    chosen = [name for name in ("epsilon", "truth", "sampling", "levels") if asked[name] not in (None, ())]
     if len(chosen) != 1:
-        raise PlanError(
-            "The protocol is not chosen." if not chosen else "More than one protocol is chosen.",
-            rule="One of --epsilon, --truth (with --yes), --sampling, --level.",
-            suggest="--epsilon 1",
-        )
+        rule = "One of --epsilon, --truth (with --yes), --sampling, --level."
+        raise PlanError("Not exactly one protocol is chosen.", rule=rule, suggest="--epsilon 1")
     if asked["yes"] is not None and chosen != ["truth"]:
         raise PlanError("A second coin needs a first one.", suggest="--truth 0.8 --yes 0.2")
-    if chosen == ["epsilon"]:
-        return RandomizedResponse(epsilon=asked["epsilon"], options=options), {}
-    if chosen == ["truth"]:
-        return RandomizedResponse(asked["truth"], asked["yes"], options=options), {}
+    if chosen == ["levels"]:
+        split = (text.partition("=") for text in asked["levels"])
+        try:
+            return None, {name.strip(): float(epsilon) for name, _, epsilon in split}
+        except ValueError:
+            raise PlanError("A level is not usable.", suggest=Argument("levels", {"strict": 0.1})) from None
     if chosen == ["sampling"]:
         return SamplingPrivacy(options, asked["sampling"]), {}
-    return None, dict(_level(text) for text in asked["levels"])
-
-
-def _level(text: str) -> tuple[str, float]:
-    name, _, epsilon = text.partition("=")
-    try:
-        return name.strip(), float(epsilon)
-    except ValueError:
-        hint = Argument("levels", {"strict": 0.1})
-        raise PlanError("A level is not usable.", rule="NAME=EPSILON.", suggest=hint) from None
+    return RandomizedResponse(asked["truth"], asked["yes"], epsilon=asked["epsilon"], options=options), {}
 
 
 def _describe(survey: Any) -> str:
-    """The question, the options and what each way of answering gives away."""
     from epsilons.local.leakage import leakage_table
 
     labels = (survey.none, *survey.options)
-    listed = [f"  {number}  {label}" for number, label in list(enumerate(labels))[:_ROWS_NAMED]]
-    if len(labels) > _ROWS_NAMED:
-        listed.append(f"  ... {len(labels) - _ROWS_NAMED:,} more")
-    lines = [survey.question, *listed, ""]
+    lines = [survey.question, *(f"  {number}  {label}" for number, label in enumerate(labels[:_ROWS_NAMED]))]
+    lines += [f"  ... {len(labels) - _ROWS_NAMED:,} more", ""] if len(labels) > _ROWS_NAMED else [""]
     if survey.protocol is not None:
         return "\n".join([*lines, str(survey.protocol)])
-    leakages = [
-        replace(survey.protocol_for(name).leakage("second-round"), sees=f"an answer at level {name}")
-        for name in survey.levels
-    ]
+    leaks = ((name, survey.protocol_for(name).leakage("second-round")) for name in survey.levels)
+    leakages = [replace(leakage, sees=f"an answer at level {name}") for name, leakage in leaks]
     names = ", ".join(f"{name} ({epsilon:g})" for name, epsilon in survey.levels.items())
     return "\n".join([*lines, f"Randomized response; everyone picks a level: {names}.", "", leakage_table(leakages)])
 
@@ -192,7 +173,7 @@ def estimate(answers: str, file: str, level: float, assume: str | None, picture:
     if assume is not None and not survey.levels:
         raise PlanError("There are no levels to assume anything of.", suggest="leave out --assume")
     found = read_answers(answers, survey)
-    made = found.estimate(**({} if assume is None else {"assume": assume}))
+    made = found.estimate(assume=assume) if assume else found.estimate()
     if picture is not None:
         draw_map(survey, made, picture)
     if as_json:
@@ -218,8 +199,7 @@ def draw_map(survey: Any, made: Any, picture: str) -> None:
     try:
         axes.figure.savefig(picture, dpi=150)  # type: ignore[union-attr]
     except (OSError, ValueError):
-        rule = "Its name ends in .png, .svg or .pdf."
-        raise PlanError("The map cannot be written.", rule=rule, suggest="--map map.png") from None
+        raise PlanError("The map cannot be written.", suggest="a name that ends in .png, .svg or .pdf") from None
     note(f"Map in {picture}.")
 
 
