@@ -2,7 +2,7 @@
 
 A mechanism is a frozen value that holds its options. From public facts alone (a question and the roster's levels) it
 says whether it can serve, what each level is charged, and how large the error will be; only `draw` sees people. The
-guarantee stands beside the code: `charge` is what `draw` costs, and the audits hold one to the other.
+audits hold `charge` to what `draw` costs.
 
 Most mechanisms only say who weighs how much (`Weighing`); the statistic's family draws by the weights (`statistics/`)
 and says how far the answer errs (`accuracy/`). Several classes may have one name, each for other families of
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from epsilons.accuracy import FAMILIES
 from epsilons.accuracy.intervals import ErrorBar
-from epsilons.errors import Argument, PlanError
+from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import PERSONALIZED, to_epsilon
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, name_grant
@@ -32,7 +32,6 @@ from epsilons.summaries import People
 
 #: How much is remembered about a roster.
 _MOST_WORKED_OUT = 4096
-
 #: A level's charge in nano-epsilon; None for public people, who have no balance.
 Charges = tuple[int | None, ...]
 T = TypeVar("T")
@@ -40,10 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Account:
-    """What people are charged at most, by what they granted, in nano-epsilon.
-
-    `losses` pairs each grant with its charge; None is public, which has no balance. `names` calls grants by epsilon.
-    """
+    """What people are charged at most, in nano-epsilon: (grant, charge), None for public; grants' names by epsilon."""
 
     losses: tuple[tuple[int | None, int | None], ...]
     names: Mapping[float, str] = field(default_factory=dict, compare=False)
@@ -95,8 +91,7 @@ class Mechanism(ABC):
     @classmethod
     def serves(cls, statistic: Statistic) -> bool:
         """Whether it can serve such a statistic at all."""
-        named = cls.statistics is None or statistic.name in cls.statistics
-        return named and statistic.family in cls.families
+        return statistic.family in cls.families and (cls.statistics is None or statistic.name in cls.statistics)
 
     def refuses(self, question: Question, levels: Levels) -> str | None:
         """Why this mechanism cannot serve the question, or None if it can."""
@@ -170,12 +165,10 @@ class Weighing(Mechanism):
         return weighting_of(self, question, levels).used(levels)
 
     def predict_error(self, question: Question, levels: Levels) -> float | None:
-        weighting = weighting_of(self, question, levels)
-        return FAMILIES[question.statistic.family].predict_error(question, levels, weighting)
+        return FAMILIES[question.statistic.family].predict_error(question, levels, weighting_of(self, question, levels))
 
     def worst_error(self, question: Question, levels: Levels) -> float | None:
-        weighting = weighting_of(self, question, levels)
-        return FAMILIES[question.statistic.family].worst_error(question, levels, weighting)
+        return FAMILIES[question.statistic.family].worst_error(question, levels, weighting_of(self, question, levels))
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> float | None:
         weighting, predicted = weighting_of(self, question, levels), find_error(self, question, levels)
@@ -232,7 +225,6 @@ def judge_error(mechanism: Mechanism, question: Question, levels: Levels) -> flo
 
 # What there is -----------------------------------------------------------------------------------------------------
 
-
 _REGISTRY: dict[str, list[type[Mechanism]]] = {}
 
 
@@ -242,23 +234,18 @@ def register(mechanism: type[Mechanism]) -> type[Mechanism]:
     Classes of one file may share a name if they serve different statistics; defined again, a class takes its own place.
     The name of a mechanism of another file is taken.
     """
-    kinds = _REGISTRY.get(mechanism.name, [])
+    name, kinds = mechanism.name, _REGISTRY.get(mechanism.name, [])
     if any(kind.__module__ != mechanism.__module__ for kind in kinds):
-        raise PlanError(
-            f"There is a mechanism {mechanism.name!r} already.",
-            rule="What a name promises must not change under those who ask for it.",
-            suggest=f'name = "{mechanism.name}-2"',
-        )
-    apart = [kind for kind in kinds if not _overlap(kind, mechanism)]
-    _REGISTRY[mechanism.name] = [*apart, mechanism]
+        rule = "What a name promises must not change under those who ask for it."
+        raise PlanError(f"There is a mechanism {name!r} already.", rule=rule, suggest=f'name = "{name}-2"')
+    _REGISTRY[name] = [*(kind for kind in kinds if not _overlap(kind, mechanism)), mechanism]
     return mechanism
 
 
 def _overlap(one: type[Mechanism], other: type[Mechanism]) -> bool:
     """Whether two classes could serve the same statistic."""
-    if not set(one.families) & set(other.families):
-        return False
-    return one.statistics is None or other.statistics is None or bool(set(one.statistics) & set(other.statistics))
+    named = one.statistics is None or other.statistics is None or set(one.statistics) & set(other.statistics)
+    return bool(named and set(one.families) & set(other.families))
 
 
 def _given_by(privacy: str) -> str:
@@ -273,8 +260,7 @@ def list_mechanisms(privacy: str = "personalized") -> dict[str, type[Mechanism]]
 
 def kind_for(name: str, statistic: Statistic) -> type[Mechanism]:
     """The class of that name which serves a statistic; where none does, the one that says so."""
-    kinds = _REGISTRY[name]
-    return next((kind for kind in kinds if kind.serves(statistic)), kinds[0])
+    return next((kind for kind in _REGISTRY[name] if kind.serves(statistic)), _REGISTRY[name][0])
 
 
 @dataclass(frozen=True)
@@ -307,31 +293,26 @@ def option_names(kind: Any) -> set[str]:
 
 def serving(question: Question, levels: Levels, settings: Settings) -> list[Mechanism]:
     """Every mechanism that can serve, with the options that it takes."""
-    found = []
-    for name in list_mechanisms(question.privacy):
-        kind = kind_for(name, question.statistic)
-        if kind.serves(question.statistic):
-            taken = option_names(kind)
-            options = {key: value for key, value in vars(settings).items() if key in taken}
-            found.append(create(name, question.statistic, **options))
+    statistic, found = question.statistic, []
+    for kind in (kind_for(name, statistic) for name in list_mechanisms(question.privacy)):
+        if kind.serves(statistic):
+            options = {key: value for key, value in vars(settings).items() if key in option_names(kind)}
+            found.append(create(kind.name, statistic, **options))
     found = [mechanism for mechanism in found if mechanism.refuses(question, levels) is None]
     if not found:
-        privacy = Argument("privacy", question.privacy)
-        raise PlanError(("Nothing gives ", privacy, f" for a {question.statistic.name}."))
+        raise PlanError(("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}."))
     return found
 
 
 def take_named(name: str, question: Question, levels: Levels, settings: Settings) -> tuple[Mechanism, str]:
     """(the mechanism of that name, why it was taken), if it can serve the question."""
     mechanism = create(name, question.statistic, **vars(settings))
-    refusal = mechanism.refuses(question, levels)
-    if refusal is None:
+    if (refusal := mechanism.refuses(question, levels)) is None:
         return mechanism, f"Asked for by name: {mechanism.explain(question, levels)}."
     others = [create(other, question.statistic) for other in list_mechanisms(question.privacy)]
     able = sorted(other.name for other in others if other.refuses(question, levels) is None)
-    listed = f'one of {", ".join(able)}, or "auto"'
     alike = mechanism.privacy == _given_by(question.privacy)
-    raise PlanError(
-        f"{name!r} cannot serve a {question.statistic.name}: {refusal}.",
-        suggest=listed if able and alike else Argument("privacy", "personalized" if alike else mechanism.privacy),
-    )
+    hint: Text = Argument("privacy", "personalized" if alike else mechanism.privacy)
+    if able and alike:
+        hint = f'one of {", ".join(able)}, or "auto"'
+    raise PlanError(f"{name!r} cannot serve a {question.statistic.name}: {refusal}.", suggest=hint)

@@ -33,7 +33,7 @@ from epsilons.statistics.additive import Average, Moments, Part, Sums, spell
 from epsilons.statistics.base import Floats, Question, Rest, Scope, Statistic, Weighting, equivalent_scale
 from epsilons.statistics.entry import ON_ARRAYS, ON_TABLES, Bounds, Entry, RowScope
 from epsilons.statistics.features import BOUNDS_RULE, check_classes, check_names, feature_bounds
-from epsilons.summaries.arrays import MAX_PEOPLE, MODEL_STEPS
+from epsilons.summaries.models import MAX_PEOPLE, MODEL_STEPS
 
 #: The public guess of a weight's mean square, for features and targets on [-1, 1].
 WEIGHT_SQUARE = 0.05

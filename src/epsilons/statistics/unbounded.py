@@ -18,8 +18,7 @@ from epsilons.statistics.entry import BOUNDS, STEP, Entry, RowScope
 from epsilons.statistics.order import kth_largest
 from epsilons.statistics.sensitivity import Local, Ranked, group_rank_reach, rank_reaches
 from epsilons.summaries import People
-from epsilons.summaries.arrays import array_people
-from epsilons.summaries.values import as_doubles, as_numbers
+from epsilons.summaries.arrays import array_people, as_doubles, as_numbers
 
 #: Without bounds there is no range to divide: answers fall on multiples of a millionth unless `step` is given.
 DEFAULT_STEP = Fraction(1, 1_000_000)

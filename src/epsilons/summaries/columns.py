@@ -21,7 +21,8 @@ from sqlglot import exp
 from epsilons.engines.base import NUMBER, TEXT, TRUTH, Column, Schema
 from epsilons.engines.trees import MismatchError, canonical, cast, column, double, literal, missing, whole
 from epsilons.errors import Argument, DataError, PlanError
-from epsilons.summaries.arrays import MODEL_STEPS, STEPS, Pair, model_scale
+from epsilons.summaries.arrays import STEPS, Pair
+from epsilons.summaries.models import MODEL_STEPS, model_scale
 
 if TYPE_CHECKING:
     from epsilons.statistics.histogram import Histogram

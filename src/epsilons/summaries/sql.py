@@ -18,9 +18,10 @@ from sqlglot import exp
 from epsilons.engines.base import Column, Engine, Schema
 from epsilons.engines.trees import Predicate, both, cast, column, double, literal, present, table, whole
 from epsilons.errors import Argument, DataError, PlanError
-from epsilons.summaries.arrays import MAX_PEOPLE, MODEL_STEPS, STEPS
+from epsilons.summaries.arrays import STEPS
 from epsilons.summaries.cells import LEVEL_BITS, CellCounts, CellRows
 from epsilons.summaries.columns import NO_CELL, Keys, as_double, bin_of, grid_cell, integers, model_step, row_step
+from epsilons.summaries.models import MAX_PEOPLE, MODEL_STEPS
 
 if TYPE_CHECKING:
     from epsilons.statistics.base import Statistic

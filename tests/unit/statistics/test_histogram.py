@@ -9,8 +9,7 @@ import pytest
 from epsilons.errors import PlanError
 from epsilons.statistics.histogram import MAX_CELLS, Histogram
 from epsilons.summaries import arrays
-from epsilons.summaries.arrays import CHUNK
-from epsilons.summaries.values import check_values
+from epsilons.summaries.arrays import CHUNK, check_values
 from unit.statistics.naive import HOSTILE, number
 
 rng = np.random.default_rng(12)

@@ -14,9 +14,8 @@ from epsilons.errors import PlanError
 from epsilons.statistics import order
 from epsilons.statistics.order import MAX_POINTS, Order
 from epsilons.summaries import arrays
-from epsilons.summaries.arrays import CHUNK
+from epsilons.summaries.arrays import CHUNK, check_values
 from epsilons.summaries.cells import SortedCells
-from epsilons.summaries.values import check_values
 from unit.statistics.naive import HOSTILE, number
 
 rng = np.random.default_rng(13)
