@@ -23,9 +23,14 @@ from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, 
 from epsilons.statistics.total import Mean
 from epsilons.summaries.arrays import STEPS
 
+
+def laplace_quantile(chance: Floats) -> Floats:
+    """z with P(Laplace noise of scale 1 <= z) = chance."""
+    return np.where(chance < 0.5, np.log(2 * chance), -np.log(2 - 2 * chance))
+
+
 #: Laplace noise of scale 1 in as many equally likely parts as matter for a mean square.
-_PARTS = (np.arange(1000) + 0.5) / 1000
-_LAPLACE_NODES = np.where(_PARTS < 0.5, np.log(2 * _PARTS), -np.log(2 - 2 * _PARTS))
+_LAPLACE_NODES = laplace_quantile((np.arange(1000) + 0.5) / 1000)
 
 
 class Facts:
@@ -93,6 +98,11 @@ class Effect:
         return np.asarray(self.factor)[..., None] * self.fractions
 
     @property
+    def coin_spread(self) -> Any:
+        """The variance of how many people coins keep."""
+        return (self.fractions * (1 - self.fractions)) @ self.sizes
+
+    @property
     def base(self) -> float:
         """What stands for a contribution that is left out."""
         return self.facts.centre if self.rest is Rest.CENTRED else self.facts.origin
@@ -102,8 +112,7 @@ class Effect:
         if not self.sampled:
             return 0.0
         square = moments.variance + (moments.mean - self.facts.coin_origin) ** 2
-        spread = (self.fractions * (1 - self.fractions)) @ self.sizes
-        return (self.factor / self.facts.divisor) ** 2 * square * spread
+        return (self.factor / self.facts.divisor) ** 2 * square * self.coin_spread
 
     def worst_coins(self) -> Any:
         """The variance of coins for the contribution that they move most."""

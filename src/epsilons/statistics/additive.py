@@ -77,16 +77,15 @@ class Additive(Statistic):
     """A statistic whose summary adds up over people; `answer` makes a value of noisy weighted sums of its parts."""
 
     family: str = "linear"
-    #: What stands for a contribution that is left out, on the scale of `moments`: nothing, in a total.
+    #: On the scale of `moments`: what stands for a contribution that is left out (nothing, in a total), what one of
+    #: whom nothing is known contributes, and what one integer step of each part is worth.
     origin: float = 0.0
-    #: The largest error an answer can have where answers are clipped; infinite where they are not.
-    max_error: float = math.inf
-    #: The root mean square error of an answer that is nothing but noise, cut off at either of its ends.
-    clipped_rmse: float = math.inf
-    #: What one integer step of each part is worth on the scale of `moments`.
-    units: tuple[float, ...] = (1.0,)
-    #: The contribution of a person of whom nothing is known, on the scale of `moments`.
     centre: float = 0.0
+    units: tuple[float, ...] = (1.0,)
+    #: The largest error that answers can have, and the root mean square error of those that are nothing but noise, cut
+    #: off at either end; infinite where answers are not clipped.
+    max_error: float = math.inf
+    clipped_rmse: float = math.inf
     #: Fields that mean something only with a scope.
     scoped: ClassVar[tuple[str, ...]] = ()
 
@@ -126,9 +125,8 @@ class Additive(Statistic):
 
     def noise_to_spread(self, question: Question) -> float:
         """2 r^2/sigma^2, with the public guess of the spread."""
-        (low, high), noise = self.extremes(), 0.0
-        for part, unit in zip(self.parts, self.units, strict=True):
-            noise += (part.reach[question.neighbors] * unit / float(part.share)) ** 2
+        (low, high), parts = self.extremes(), zip(self.parts, self.units, strict=True)
+        noise = sum([(part.reach[question.neighbors] * unit / float(part.share)) ** 2 for part, unit in parts])
         return 2 * noise / max(self.guess(question).variance, 1e-12 * (high - low) ** 2)
 
     def identity(self) -> str:
@@ -180,9 +178,9 @@ class Additive(Statistic):
             return np.array([self.draw(question, weighting, people, entropy).value for _ in range(size)], float)
         exact = weighted_sums(people.tally(self)[0], weighting.weights)[0]
         inverse = weighting.inverse_scale(self.parts[0].share, self.parts[0].reach[question.neighbors])
-        noise = discrete_laplace_many(entropy, inverse, size)
         zero, one = (self.finish(question, [[Fraction(k)]], weighting, people.levels) for k in (0, 1))
-        answers: Floats = zero + (one - zero) * (noise + exact).astype(float) / weighting.one
+        noisy = discrete_laplace_many(entropy, inverse, size) + exact
+        answers: Floats = zero + (one - zero) * noisy.astype(float) / weighting.one
         return answers
 
     def noise(self, entropy: Entropy, inverse: Fraction, cells: int) -> list[int]:

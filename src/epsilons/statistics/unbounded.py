@@ -103,9 +103,6 @@ def _finite(values: NDArray[Any]) -> Floats:
     return np.clip(numbers, -LARGEST_NUMBER, LARGEST_NUMBER)
 
 
-# In the catalogue ---------------------------------------------------------------------------------------------------
-
-
 def _kth_largest(given: Mapping[str, Any], over: RowScope) -> Statistic:
     if over.unbounded and given["bounds"] is None:
         return UnboundedOrder(given["k"], given["step"])
@@ -125,5 +122,4 @@ With individual or group privacy, k=2 and more need no bounds.""",
     help="The k-th largest value of a column, on a public grid of answers.",
     command="epsilons kth-largest people.toml wage 3 --bounds 0,100 --share 0.05",
 )
-
 ENTRIES = (ENTRY,)
