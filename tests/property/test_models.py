@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import epsilons as eps
 from epsilons.statistics.regression import LinearRegression, LogisticRegression
 from epsilons.summaries import arrays
-from epsilons.summaries.values import Rows
+from epsilons.summaries.arrays import Rows
 from epsilons.testing import seeded
 from support.hostile import FLOATS, INTS, OBJECTS
 

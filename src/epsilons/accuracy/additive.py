@@ -18,30 +18,51 @@ import numpy as np
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, RatioBar
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Additive, Facts, Moments
+from epsilons.statistics.additive import Additive, Moments
 from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, Weightings, equivalent_scale
 from epsilons.statistics.total import Mean
 from epsilons.summaries.arrays import STEPS
 
+
+def laplace_quantile(chance: Floats) -> Floats:
+    """z with P(Laplace noise of scale 1 <= z) = chance."""
+    return np.where(chance < 0.5, np.log(2 * chance), -np.log(2 - 2 * chance))
+
+
 #: Laplace noise of scale 1 in as many equally likely parts as matter for a mean square.
-_PARTS = (np.arange(1000) + 0.5) / 1000
-_LAPLACE_NODES = np.where(_PARTS < 0.5, np.log(2 * _PARTS), -np.log(2 - 2 * _PARTS))
+_LAPLACE_NODES = laplace_quantile((np.arange(1000) + 0.5) / 1000)
 
 
-@lru_cache(maxsize=256)
-def facts_of(question: Question, people: int) -> Facts:
-    """What is publicly known of contributions, remembered: every mechanism that is compared asks."""
-    return cast(Additive, question.statistic).facts(question, people)
+class Facts:
+    """What is publicly known before an answer, at the question's guesses and for so many people.
+
+    `moments` are expected of one contribution, `low` to `high` is possible, and the answer is the total divided by
+    `divisor`. Of each part: its unit on the scale of contributions, its reach in integers, its share of epsilon.
+    """
+
+    def __init__(self, question: Question, people: int) -> None:
+        statistic = cast(Additive, question.statistic)
+        self.moments, (self.low, self.high) = statistic.guess(question), statistic.extremes()
+        self.centre, self.origin, self.coin_origin = statistic.centre, statistic.origin, statistic.coin_origin
+        self.max_error, self.clipped_rmse = statistic.max_error, statistic.clipped_rmse
+        self.expected_rows = 1.0 if statistic.scope is None else max(statistic.scope.expected, 1e-9)
+        self.divisor = statistic.divisor(people)
+        self.made_up = [rest for rest in Rest if statistic.makes_up_for(rest)]
+        parts = zip(statistic.parts, statistic.units, strict=True)
+        self.parts = [(unit, part.reach[question.neighbors], float(part.share)) for part, unit in parts]
+
+
+#: Remembered, since every mechanism that is compared asks.
+facts_of = lru_cache(maxsize=256)(Facts)
 
 
 @dataclass(frozen=True, eq=False)
 class Effect:
     """What a weighting does to everybody's contribution, on the scale of the answer's total over people.
 
-    `fractions` is the expected weight of a person, level by level; `sampled` says that weights are coins. The weighted
-    sum is multiplied by `factor`. `laplace` are the scales of the noise in the finished answer, `scales` those of each
-    part in its own integers, per person's worth of weight. Several effects at once are rows of `fractions`, with an
-    array in place of each other number.
+    `fractions` is the expected weight of a person by level (with `sampled` the chance of a coin); the weighted sum is
+    multiplied by `factor`. `laplace` are the scales of the noise in the finished answer, `scales` those of each part in
+    its own integers, per person's worth of weight. Several effects at once are rows, with an array for each number.
     """
 
     facts: Facts
@@ -61,14 +82,13 @@ class Effect:
         people, sizes, one = levels.size, np.array(levels.sizes, float), weighting.one
         facts = facts_of(question, people)
         rate: Any = float(weighting.rate) if isinstance(weighting.rate, Fraction) else weighting.rate
-        known = zip(facts.shares, facts.reaches, strict=True)
-        inverses = np.array([share * rate / (NANO * reach * one) for share, reach in known])
+        inverses = np.array([share * rate / (NANO * reach * one) for _, reach, share in facts.parts])
         fractions, sampled, steps = weighting.fractions, weighting.sampled, equivalent_scale(inverses)
         factor: Any = 1.0 + 0.0 * rate
         if weighting.rest in facts.made_up:
             factor = people / np.maximum(fractions @ sizes, 1e-300)
         scales = [factor / facts.divisor * step / one for step in steps]
-        laplace = [unit * scale for unit, scale in zip(facts.units, scales, strict=True)]
+        laplace = [part[0] * scale for part, scale in zip(facts.parts, scales, strict=True)]
         noise = tuple(laplace), tuple(scales)
         return cls(facts, sizes, people, levels.left_out, fractions, factor, *noise, sampled, weighting.rest)
 
@@ -76,6 +96,11 @@ class Effect:
     def multipliers(self) -> Floats:
         """How much of a person's contribution reaches the answer, level by level."""
         return np.asarray(self.factor)[..., None] * self.fractions
+
+    @property
+    def coin_spread(self) -> Any:
+        """The variance of how many people coins keep."""
+        return (self.fractions * (1 - self.fractions)) @ self.sizes
 
     @property
     def base(self) -> float:
@@ -87,14 +112,12 @@ class Effect:
         if not self.sampled:
             return 0.0
         square = moments.variance + (moments.mean - self.facts.coin_origin) ** 2
-        spread = (self.fractions * (1 - self.fractions)) @ self.sizes
-        return (self.factor / self.facts.divisor) ** 2 * square * spread
+        return (self.factor / self.facts.divisor) ** 2 * square * self.coin_spread
 
     def worst_coins(self) -> Any:
         """The variance of coins for the contribution that they move most."""
-        base = self.facts.coin_origin
-        farthest = max(abs(edge - base) for edge in (self.facts.low, self.facts.high))
-        return self.coins(Moments(base + farthest, 0.0))
+        base, ends = self.facts.coin_origin, (self.facts.low, self.facts.high)
+        return self.coins(Moments(base + max(abs(end - base) for end in ends), 0.0))
 
     def worst_bias(self) -> float:
         """The largest error before noise over all values within bounds."""
@@ -109,6 +132,9 @@ class Effect:
         if abs(reached - 1) < 1e-9:
             return 1.0, 0.0
         return 1 / reached, self.facts.origin * (1 - 1 / reached)
+
+
+Bars = tuple[ErrorBar, ...] | None
 
 
 class Accuracy(ABC):
@@ -132,9 +158,7 @@ class Accuracy(ABC):
         """The expected error once an answer is out: what its noisy sums say about the values is public by then."""
         return predicted
 
-    def error_bars(
-        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
-    ) -> tuple[ErrorBar, ...] | None:
+    def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
         """An error bar for each number of an answer; None where nobody can honestly give one."""
         return None
 
@@ -143,10 +167,9 @@ class SumAccuracy(Accuracy):
     """Of answers made from noisy sums: histograms, totals, means; models, by the noise in the loss's coefficients."""
 
     def predict_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
-        effect = Effect.of(question, levels, weighting)
-        return float(self.expected_errors(question, effect, effect.facts.moments))
+        return float(self.predict_errors(question, levels, weighting))
 
-    def predict_errors(self, question: Question, levels: Levels, weightings: Weightings) -> Floats:
+    def predict_errors(self, question: Question, levels: Levels, weightings: Weighting | Weightings) -> Floats:
         effect = Effect.of(question, levels, weightings)
         return self.expected_errors(question, effect, effect.facts.moments)
 
@@ -173,9 +196,7 @@ class SumAccuracy(Accuracy):
 class LinearAccuracy(SumAccuracy):
     """Of answers that are linear in one noisy vector: counts, histograms, sums, means."""
 
-    def error_bars(
-        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
-    ) -> tuple[ErrorBar, ...] | None:
+    def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
         effect = Effect.of(question, levels, weighting)
         before = _error_model(question, effect, effect.facts.moments)
         values = answer.value.values() if isinstance(answer.value, dict) else [answer.value]
@@ -199,9 +220,7 @@ class RatioAccuracy(SumAccuracy):
         square = (before + rows**2) / np.maximum(1 + off, 1e-9) ** 2
         return (square / (1 + square / effect.facts.clipped_rmse**2)).mean(axis=-1)
 
-    def error_bars(
-        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer
-    ) -> tuple[ErrorBar, ...] | None:
+    def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
         """One bar for each group; None where weights differ and nothing may be assumed about who counts."""
         statistic = cast(Mean, question.statistic)
         assert statistic.scope is not None
@@ -230,20 +249,16 @@ class RatioAccuracy(SumAccuracy):
 
 def seen_moments(question: Question, number: float, bar: ErrorModel, people: int) -> Moments:
     """What a released number says about one person's contribution, by its first error bar."""
-    mean = number * bar.slope + bar.shift
-    mean = mean / (people / facts_of(question, people).divisor)
+    mean = (number * bar.slope + bar.shift) / (people / facts_of(question, people).divisor)
     doubt = math.hypot(bar.normal, *(math.sqrt(2) * scale for scale in bar.laplace)) / people
     return cast(Additive, question.statistic).learn(question, mean, doubt)
 
 
 def _error_model(question: Question, effect: Effect, moments: Moments) -> ErrorModel:
-    """What an error bar needs, given what people's contributions look like.
-
-    If nothing is assumed about how preferences and values relate, all that weights leave out is a bound.
-    """
+    """If nothing is assumed about how preferences and values relate, all that weights leave out is a bound."""
     divisor = effect.facts.divisor
     population = math.sqrt(moments.variance * effect.people) / divisor
-    grid = effect.factor * effect.facts.units[0] / divisor
+    grid = effect.factor * effect.facts.parts[0][0] / divisor
     if effect.rest is Rest.CENTRED or question.assume == "nothing":
         coins = math.sqrt(effect.worst_coins())
         return ErrorModel(effect.laplace, coins, population, effect.worst_bias(), grid=grid)

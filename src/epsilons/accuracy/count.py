@@ -24,8 +24,7 @@ _SETS = 2000
 
 def count_error(levels: Levels, density: float) -> float:
     """RMSE of the exponential mechanism for a count, with the same fraction of ones at every level."""
-    distance, chance = count_distribution(levels, density)
-    return math.sqrt(float((chance * distance**2).sum()))
+    return _rms(*count_distribution(levels, density))
 
 
 def worst_count_error(levels: Levels) -> float:
@@ -34,8 +33,11 @@ def worst_count_error(levels: Levels) -> float:
     RMSE^2 <= 2 sum_d d^2 w_d / (1 + 2 sum_d w_d) with w_d = exp(-E_d/2), E_d the sum of the d smallest epsilons: as if
     the cheapest people stood on both sides of the answer at once.
     """
-    distance, chance = _dominating(levels)
-    return math.sqrt(float((chance * distance**2).sum()))
+    return _rms(*_dominating(levels))
+
+
+def _rms(error: Floats, chance: Floats) -> float:
+    return math.sqrt(float((chance * error**2).sum()))
 
 
 def count_floor(levels: Levels) -> float:
@@ -111,28 +113,27 @@ class CountBar(ErrorBar):
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Where the count of the people on the roster lies."""
-        value, people = float(value), float(sum(self.sizes))
+        value, people, levels = float(value), float(sum(self.sizes)), Levels(self.grants, self.sizes)
         if self.nothing_assumed:
-            distance, chance = _dominating(Levels(self.grants, self.sizes))
+            distance, chance = _dominating(levels)
             upto = np.cumsum(chance)
             # On no data set does the count err by more than this with a larger chance than 1 - confidence.
             reach = float(distance[min(int(np.searchsorted(upto, confidence * upto[-1])), len(distance) - 1)])
             low, high = max(value - reach, 0.0), min(value + reach, people)
         else:
-            low, high = (self._edge(outside, value, (1 - confidence) / 2) for outside in (0.0, people))
+            low, high = (_edge(levels, outside, value, (1 - confidence) / 2) for outside in (0.0, people))
         if population:
             extra = normal_two_sided(confidence) * self.population
             return value - math.hypot(value - low, extra), value + math.hypot(high - value, extra)
         return low, high
 
-    def _edge(self, outside: float, answer: float, tail: float) -> float:
-        """The furthest count on one side that the answer does not contradict."""
-        levels, people, below = Levels(self.grants, self.sizes), sum(self.sizes), outside == 0
 
-        def fits(count: float) -> bool:
-            """Whether an answer at least this far from such a true count has chance enough."""
-            error, chance = count_distribution(levels, min(max(count / people, 0.0), 1.0))
-            beyond = error >= answer - count - 0.5 if below else error <= answer - count + 0.5
-            return float(chance[beyond].sum()) >= tail
+def _edge(levels: Levels, outside: float, answer: float, tail: float) -> float:
+    """The furthest count on one side that does not contradict the answer: one at least this far has chance enough."""
 
-        return outside if fits(outside) else bisect(answer, outside, fits, 24)[0]
+    def fits(count: float) -> bool:
+        error, chance = count_distribution(levels, min(max(count / levels.size, 0.0), 1.0))
+        beyond = error >= answer - count - 0.5 if outside == 0 else error <= answer - count + 0.5
+        return float(chance[beyond].sum()) >= tail
+
+    return outside if fits(outside) else bisect(answer, outside, fits, 24)[0]

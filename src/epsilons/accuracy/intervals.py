@@ -51,17 +51,14 @@ class ErrorModel(ErrorBar):
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         centre = value * self.slope + self.shift
         normal = math.hypot(self.normal, self.population) if population else self.normal
-        half = self.bound + self._half_width(normal, confidence)
-        return centre - half, centre + half
-
-    def _half_width(self, normal: float, confidence: float) -> float:
         half = half_width(self.laplace, normal, confidence)
         if self.laplace and self.grid and max(self.laplace) < 3 * self.grid:
             if normal > 0:
-                return half + self.grid
-            if len(self.laplace) == 1:
-                return self.grid * _discrete_half_width(self.laplace[0] / self.grid, confidence)
-        return half
+                half += self.grid
+            elif len(self.laplace) == 1:
+                half = self.grid * _discrete_half_width(self.laplace[0] / self.grid, confidence)
+        half = self.bound + half
+        return centre - half, centre + half
 
 
 @dataclass(frozen=True)
@@ -92,18 +89,15 @@ class RatioBar(ErrorBar):
         low, high = self.bounds
         value = min(max(value, low), high)
         normal = math.hypot(self.luck, self.population) if population else self.luck
-        return self._end(value, low, confidence, normal), self._end(value, high, confidence, normal)
 
-    def _end(self, inside: float, outside: float, confidence: float, normal: float) -> float:
-        if self._possible(outside, confidence, normal):
-            return outside
-        return bisect(inside, outside, lambda mean: self._possible(mean, confidence, normal), 20)[1]
+        def possible(mean: float) -> bool:
+            away = mean - sum(self.bounds) / 2
+            scales = (self.sum_scale, abs(away) * self.rows_scale)
+            coarse = abs(away) * self.grid if self.rows_scale < 3 * self.grid else 0.0
+            return chance_within(scales, normal, abs(self.sum - away * self.rows) - coarse) <= confidence
 
-    def _possible(self, mean: float, confidence: float, normal: float) -> bool:
-        away = mean - sum(self.bounds) / 2
-        scales = (self.sum_scale, abs(away) * self.rows_scale)
-        coarse = abs(away) * self.grid if self.rows_scale < 3 * self.grid else 0.0
-        return chance_within(scales, normal, abs(self.sum - away * self.rows) - coarse) <= confidence
+        first, last = (end if possible(end) else bisect(value, end, possible, 20)[1] for end in (low, high))
+        return first, last
 
 
 def half_width(laplace: tuple[float, ...], normal: float, confidence: float) -> float:
@@ -155,11 +149,16 @@ def _discrete_half_width(scale: float, confidence: float) -> int:
     return max(0, math.ceil(math.log((1 - confidence) * (1 + a) / 2) / math.log(a) - 1 - 1e-9))
 
 
-def normal_two_sided(confidence: float) -> float:
-    """z with P(|standard normal| <= z) = confidence."""
+def normal_quantile(chance: float) -> float:
+    """z with P(standard normal <= z) = chance."""
     from statistics import NormalDist  # it loads the module of seeded draws, which nothing here may touch
 
-    return -NormalDist().inv_cdf((1 - confidence) / 2)
+    return NormalDist().inv_cdf(chance)
+
+
+def normal_two_sided(confidence: float) -> float:
+    """z with P(|standard normal| <= z) = confidence."""
+    return -normal_quantile((1 - confidence) / 2)
 
 
 def bisect(inside: float, outside: float, holds: Callable[[float], bool], halvings: int) -> tuple[float, float]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from epsilons.accuracy.additive import Accuracy
 from epsilons.accuracy.count import price_curve
+from epsilons.accuracy.intervals import normal_quantile
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Floats, Question, Weighting, Weightings
@@ -27,20 +28,18 @@ class OrderAccuracy(Accuracy):
     """Of weighted quantiles; ranks counted from an end depend on the data alone, so nothing is said of them."""
 
     def predict_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
-        statistic = cast(Order, question.statistic)
         used, weights = weighting.used_at(levels)
         whole = sum(n * w for n, w in zip(used, weights, strict=True))
-        if not statistic.between_ends or whole == 0:
+        if not cast(Order, question.statistic).between_ends or whole == 0:
             return None
         squares = sum(n * w * w for n, w in zip(used, weights, strict=True))
         return float(_quantile_errors(question, levels, np.array([whole]), np.array([squares]))[0])
 
     def predict_errors(self, question: Question, levels: Levels, weightings: Weightings) -> Floats:
-        statistic = cast(Order, question.statistic)
         used = weightings.fractions @ np.array(levels.sizes, float)
-        epsilons = weightings.rate / NANO
-        if not statistic.between_ends:
+        if not cast(Order, question.statistic).between_ends:
             return np.full(len(used), np.inf)
+        epsilons = weightings.rate / NANO
         return _quantile_errors(question, levels, used * epsilons, used * epsilons**2)
 
 
@@ -50,9 +49,9 @@ def _quantile_errors(question: Question, levels: Levels, whole: Floats, squares:
     q = float(statistic.q_asked)
     points, widths, share, density, answer = _stand_in(question, q)
     gap = np.abs(share - q) / 2
-    per_person, uneven = _counted(question)
+    per_person, uneven, luck = _counted(statistic, question.neighbors)
     spread = np.zeros(len(whole))
-    for chance, shift in _luck_nodes(statistic):
+    for chance, shift in luck:
         counted = np.maximum(1 + shift * np.sqrt(squares / whole**2 * uneven), 0.05)
         weight = widths * np.exp(-(whole * per_person * counted)[:, None] * (gap - gap.min()))
         spread += chance * (weight @ (points - answer) ** 2 / weight.sum(axis=1))
@@ -61,25 +60,20 @@ def _quantile_errors(question: Question, levels: Levels, whole: Floats, squares:
     return errors
 
 
-def _counted(question: Question) -> tuple[float, float]:
-    """(how much of a person's weight is expected to count, the variance of that for one person, relative): (1, 1)
-    unless filtered. People have 1 to m rows, which are alike and count all or none, as `Scope` guesses."""
-    statistic = cast(Order, question.statistic)
+def _counted(statistic: Order, neighbors: str) -> tuple[float, float, tuple[tuple[float, float], ...]]:
+    """(how much of a person's weight is expected to count, the variance of that for one person, relative, nodes).
+
+    People have 1 to m rows, which are alike and count all or none, as `Scope` guesses. Nodes are (chance, standard
+    deviations off) of how much weight happens to count: few rows cost more than many save.
+    """
     if statistic.scope is None:
-        return 1.0, 1.0
-    most = statistic.scope.rows
+        return 1.0, 1.0, ((1.0, 0.0),)
+    most, root = statistic.scope.rows, math.sqrt(10)
     mean, square = (1 + most) / 2, (1 + most) * (1 + 2 * most) / 6
-    per_person = max(statistic.scope.expected, 1e-9) / statistic.per_row(question.neighbors)
-    return per_person, square / mean**2 / max(statistic.scope.fraction, 1e-9)
-
-
-def _luck_nodes(statistic: Order) -> tuple[tuple[float, float], ...]:
-    """(chance, standard deviations off) of how much weight happens to count: few rows cost more than many save."""
-    if statistic.scope is None:
-        return ((1.0, 0.0),)
-    far, near = math.sqrt(5 + math.sqrt(10)), math.sqrt(5 - math.sqrt(10))  # Gauss and Hermite's five points
-    tail, side = (7 - 2 * math.sqrt(10)) / 60, (7 + 2 * math.sqrt(10)) / 60
-    return ((tail, -far), (side, -near), (8 / 15, 0.0), (side, near), (tail, far))
+    per_person = max(statistic.scope.expected, 1e-9) / statistic.per_row(neighbors)
+    far, near, tail, side = math.sqrt(5 + root), math.sqrt(5 - root), (7 - 2 * root) / 60, (7 + 2 * root) / 60
+    nodes = ((tail, -far), (side, -near), (8 / 15, 0.0), (side, near), (tail, far))  # Gauss and Hermite's five points
+    return per_person, square / mean**2 / max(statistic.scope.fraction, 1e-9), nodes
 
 
 def mixed_quantile_error(question: Question, levels: Levels, shares: Floats) -> float:
@@ -90,10 +84,9 @@ def mixed_quantile_error(question: Question, levels: Levels, shares: Floats) -> 
     luck = q * (1 - q) / density**2
     total = -luck / levels.size
     for grant, size, mixed in zip(levels.grants, levels.sizes, shares, strict=True):
-        noise = 0.0
-        if grant is not None:
-            score = size * to_epsilon(grant) * np.abs(share - q)
-            noise = _second_moment(points - answer, widths, score / 2)
+        # Public people add no noise.
+        score = None if grant is None else size * to_epsilon(grant) * np.abs(share - q)
+        noise = 0.0 if score is None else _second_moment(points - answer, widths, score / 2)
         total += float(mixed) ** 2 * (luck / size + noise)
     return math.sqrt(max(total, 0.0) + _grid_rounding(statistic))
 
@@ -134,11 +127,9 @@ def _stand_in(question: Question, q: float) -> tuple[Floats, Floats, Floats, flo
 def _normal_curve(
     bounds: tuple[float, float], middle: float, deviation: float, q: float
 ) -> tuple[Floats, Floats, Floats, float, float]:
-    from statistics import NormalDist  # it loads the module of seeded draws, which nothing here may touch
-
     low, high = bounds
     centre, half = min(max(middle, low), high), (high - low) / 2
-    answer = min(max(centre + deviation * NormalDist().inv_cdf(q), low), high)
+    answer = min(max(centre + deviation * normal_quantile(q), low), high)
     offsets = np.geomspace(1e-9, 2.0, _POINTS) * half
     corners = np.unique(np.clip(np.concatenate([answer - offsets, [answer], answer + offsets]), low, high))
     points, widths = (corners[1:] + corners[:-1]) / 2, np.diff(corners)

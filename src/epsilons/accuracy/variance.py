@@ -15,7 +15,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from epsilons.accuracy.additive import Effect, SumAccuracy
+from epsilons.accuracy.additive import Effect, SumAccuracy, laplace_quantile
+from epsilons.accuracy.intervals import normal_quantile
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Moments
 from epsilons.statistics.base import Answer, Floats, Question, Weighting
@@ -83,23 +84,20 @@ class VarianceAccuracy(SumAccuracy):
             mean = min(max(float(first / STEPS / count), -1.0), 1.0)
             seen = square * min(max(float(second / STEPS / count) + 0.5 - mean**2, 0.0), 1.0)
             where = (low + high) / 2 + half * mean if question.location is None else question.location
-            error = self._error_at(effect, question, question.spread, where)
+            moments = statistic.moments(question.spread, question.density, where)
+            error = float(self.expected_errors(question, effect, moments))
             if question.spread is None:
-                error = self._error_at(effect, question, math.sqrt(max(seen, error)), where)
+                moments = statistic.moments(math.sqrt(max(seen, error)), question.density, where)
+                error = float(self.expected_errors(question, effect, moments))
             found.append(error**2)
         return math.sqrt(sum(found) / len(found))
-
-    def _error_at(self, effect: Effect, question: Question, spread: float | None, location: float) -> float:
-        moments = cast(Variance, question.statistic).moments(spread, question.density, location)
-        return float(self.expected_errors(question, effect, moments))
 
 
 def _coins(effect: Effect) -> Any:
     """The variance of a mean over people when each person's part is 1 and coins leave people out."""
     if not effect.sampled:
         return 0.0
-    kept = (effect.fractions * (1 - effect.fractions)) @ effect.sizes
-    return (effect.factor / effect.people) ** 2 * kept
+    return (effect.factor / effect.people) ** 2 * effect.coin_spread
 
 
 def _errors(effect: Effect, statistic: Variance, first: float, true: float, varied: Any) -> Floats:
@@ -129,14 +127,9 @@ def _nodes() -> tuple[Floats, Floats]:
 
     The points are the multiples, modulo one, of powers of 1/x with x^5 = x + 1: they fill four dimensions evenly.
     """
-    from statistics import NormalDist  # it loads the module of seeded draws, which nothing here may touch
-
     root = 1.0
     for _ in range(60):
         root = (1 + root) ** (1 / 5)
     places = (0.5 + np.outer(root ** -np.arange(1.0, 5.0), np.arange(1, _NODES + 1))) % 1
     places = np.clip(places, 1e-12, 1 - 1e-12)
-    uniform = places[:3]
-    laplace = np.where(uniform < 0.5, np.log(2 * uniform), -np.log(2 - 2 * uniform))
-    normal = NormalDist()
-    return laplace, np.array([normal.inv_cdf(place) for place in places[3]])
+    return laplace_quantile(places[:3]), np.array([normal_quantile(place) for place in places[3]])

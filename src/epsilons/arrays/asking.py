@@ -23,8 +23,7 @@ from epsilons.statistics.catalogue import find_statistic
 from epsilons.statistics.entry import Entry, RowScope
 from epsilons.statistics.features import feature_names
 from epsilons.statistics.regression import Regression
-from epsilons.summaries.arrays import ArrayPeople
-from epsilons.summaries.values import Rows
+from epsilons.summaries.arrays import ArrayPeople, Rows
 
 
 def make_function(entry: Entry) -> Callable[..., Release]:

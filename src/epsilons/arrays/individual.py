@@ -16,7 +16,7 @@ from epsilons.noise.entropy import Entropy, system
 from epsilons.noise.laplace import discrete_laplace
 from epsilons.preferences import Levels, aligned_roster
 from epsilons.release import Release, individual_release
-from epsilons.summaries.values import check_values
+from epsilons.summaries.arrays import check_values
 
 WHOSE_WORD = "The local sensitivity is the caller's word; nothing here checked it."
 _HIDDEN = "What it raised or returned is not shown: it may be data."

@@ -21,7 +21,7 @@ from epsilons.errors import Argument, PreferenceError
 from epsilons.noise.entropy import Entropy
 from epsilons.release import Release
 from epsilons.statistics.catalogue import CATALOGUE
-from epsilons.summaries.values import as_doubles, as_matrix
+from epsilons.summaries.arrays import as_doubles, as_matrix
 
 #: The options of every statistic that are parameters of a model; what goes with people goes to `fit`.
 PARAMETERS = tuple(name for name in options_of(ARRAYS) if name not in ("group_epsilons", "entropy"))

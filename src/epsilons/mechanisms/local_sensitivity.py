@@ -25,9 +25,8 @@ from epsilons.statistics.sensitivity import Local
 from epsilons.statistics.total import Bounded
 from epsilons.statistics.unbounded import UnboundedOrder
 from epsilons.summaries import People
-from epsilons.summaries.arrays import array_people, centred_steps
+from epsilons.summaries.arrays import array_people, as_numbers, centred_steps
 from epsilons.summaries.cells import SortedCells
-from epsilons.summaries.values import as_numbers
 
 NOT_DP = (
     "Individual DP is not DP: the noise depends on the data, so anyone who knows everybody else may learn a person's "

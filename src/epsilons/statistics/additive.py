@@ -64,34 +64,6 @@ class Moments:
     off: float = 0.0
 
 
-@dataclass(frozen=True)
-class Facts:
-    """All that is publicly known of people's contributions to an additive answer: its predicted error rests on this.
-
-    `moments` are expected of one contribution and `low` to `high` possible. What stands for one that is left out is
-    `centre` where answers are filled up with it, else `origin`, and `coin_origin` where a coin leaves a person out. The
-    answer is the total over people divided by `divisor`; it is scaled up for what is left out where that is in
-    `made_up`. Of each part: its unit on this scale, its reach in integers, and its share of everybody's epsilon.
-    Answers that are cut off err by `max_error` at most, and by `clipped_rmse` where they are nothing but noise. Where
-    the number of rows is private, `expected_rows` of a person are expected to count.
-    """
-
-    moments: Moments
-    low: float
-    high: float
-    centre: float
-    origin: float
-    coin_origin: float
-    divisor: int
-    made_up: frozenset[Rest]
-    units: tuple[float, ...]
-    reaches: tuple[int, ...]
-    shares: tuple[float, ...]
-    max_error: float
-    clipped_rmse: float
-    expected_rows: float
-
-
 def doubt(fraction: float, density: float | None) -> float:
     """How far off the expected fraction of people may well be: not at all if it was guessed.
 
@@ -105,16 +77,15 @@ class Additive(Statistic):
     """A statistic whose summary adds up over people; `answer` makes a value of noisy weighted sums of its parts."""
 
     family: str = "linear"
-    #: What stands for a contribution that is left out, on the scale of `moments`: nothing, in a total.
+    #: On the scale of `moments`: what stands for a contribution that is left out (nothing, in a total), what one of
+    #: whom nothing is known contributes, and what one integer step of each part is worth.
     origin: float = 0.0
-    #: The largest error an answer can have where answers are clipped; infinite where they are not.
-    max_error: float = math.inf
-    #: The root mean square error of an answer that is nothing but noise, cut off at either of its ends.
-    clipped_rmse: float = math.inf
-    #: What one integer step of each part is worth on the scale of `moments`.
-    units: tuple[float, ...] = (1.0,)
-    #: The contribution of a person of whom nothing is known, on the scale of `moments`.
     centre: float = 0.0
+    units: tuple[float, ...] = (1.0,)
+    #: The largest error that answers can have, and the root mean square error of those that are nothing but noise, cut
+    #: off at either end; infinite where answers are not clipped.
+    max_error: float = math.inf
+    clipped_rmse: float = math.inf
     #: Fields that mean something only with a scope.
     scoped: ClassVar[tuple[str, ...]] = ()
 
@@ -147,26 +118,6 @@ class Additive(Statistic):
         """`moments` at the question's own guesses."""
         return self.moments(question.spread, question.density, question.location)
 
-    def facts(self, question: Question, people: int) -> Facts:
-        """What is publicly known before an answer, at the question's guesses and for so many people."""
-        parts, (low, high) = self.parts, self.extremes()
-        return Facts(
-            moments=self.guess(question),
-            low=low,
-            high=high,
-            centre=self.centre,
-            max_error=self.max_error,
-            clipped_rmse=self.clipped_rmse,
-            expected_rows=1.0 if self.scope is None else max(self.scope.expected, 1e-9),
-            origin=self.origin,
-            coin_origin=self.coin_origin,
-            divisor=self.divisor(people),
-            made_up=frozenset([rest for rest in Rest if self.makes_up_for(rest)]),
-            units=self.units,
-            reaches=tuple([part.reach[question.neighbors] for part in parts]),
-            shares=tuple([float(part.share) for part in parts]),
-        )
-
     def learn(self, question: Question, mean: float, doubt: float) -> Moments:
         """What a released number, give or take `doubt`, says about a contribution: a better guess than before."""
         low, high = self.extremes()
@@ -174,9 +125,8 @@ class Additive(Statistic):
 
     def noise_to_spread(self, question: Question) -> float:
         """2 r^2/sigma^2, with the public guess of the spread."""
-        (low, high), noise = self.extremes(), 0.0
-        for part, unit in zip(self.parts, self.units, strict=True):
-            noise += (part.reach[question.neighbors] * unit / float(part.share)) ** 2
+        (low, high), parts = self.extremes(), zip(self.parts, self.units, strict=True)
+        noise = sum([(part.reach[question.neighbors] * unit / float(part.share)) ** 2 for part, unit in parts])
         return 2 * noise / max(self.guess(question).variance, 1e-12 * (high - low) ** 2)
 
     def identity(self) -> str:
@@ -189,8 +139,6 @@ class Additive(Statistic):
     def stretch(self, weighting: Weighting) -> Weighting:
         """The weights of contributions when every value is shrunk by these."""
         return weighting
-
-    # What weights leave out ---------------------------------------------------------------------------------------
 
     def divisor(self, people: int) -> int:
         """How many people's contributions make up one unit of the answer: 1 in a total."""
@@ -213,8 +161,6 @@ class Additive(Statistic):
             return self.answer(self.fill(sums, people - total), Fraction(people), people)
         return self.answer(sums, total, people)
 
-    # Draws ---------------------------------------------------------------------------------------------------------
-
     def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
         sums, chances = [], weighting.chances
         summary = people.tally(self) if chances is None else self.sampled_tally(people, chances, entropy)
@@ -232,9 +178,9 @@ class Additive(Statistic):
             return np.array([self.draw(question, weighting, people, entropy).value for _ in range(size)], float)
         exact = weighted_sums(people.tally(self)[0], weighting.weights)[0]
         inverse = weighting.inverse_scale(self.parts[0].share, self.parts[0].reach[question.neighbors])
-        noise = discrete_laplace_many(entropy, inverse, size)
         zero, one = (self.finish(question, [[Fraction(k)]], weighting, people.levels) for k in (0, 1))
-        answers: Floats = zero + (one - zero) * (noise + exact).astype(float) / weighting.one
+        noisy = discrete_laplace_many(entropy, inverse, size) + exact
+        answers: Floats = zero + (one - zero) * noisy.astype(float) / weighting.one
         return answers
 
     def noise(self, entropy: Entropy, inverse: Fraction, cells: int) -> list[int]:
@@ -333,7 +279,7 @@ def weighted_sums(counts: Integers, weights: Sequence[int]) -> list[int]:
 def thin_counts(counts: Integers, chances: Sequence[int], entropy: Entropy) -> Integers:
     """Keep each counted person with their level's chance: exact binomials instead of one coin per person."""
     kept = [
-        [count if chance >= ALWAYS else binomial(entropy, count, chance) for count in row]
+        row if chance >= ALWAYS else [binomial(entropy, count, chance) for count in row]
         for row, chance in zip(counts.tolist(), chances, strict=True)
     ]
     return np.array(kept, np.int64)
@@ -360,34 +306,30 @@ class Axis:
     people: int
     inverse: Fraction
 
-    def points(self) -> list[int]:
-        """Points a quarter of a person's reach apart (or 1), from beyond one end of the possible sums to the other."""
-        stride = max(1, self.reach // 4)
-        most = self.reach * (self.people + 1) // stride + 1
-        return [stride * k for k in range(-most, most + 1)]
-
 
 def product_distribution(axes: list[Axis], mixture: list[tuple[float, list[int]]]) -> tuple[NDArray[Any], Floats]:
     """(outcomes, log-probabilities) of independent noises around sums that are themselves a mixture.
 
-    Outcomes are tuples, at points common to all data sets on the roster; between them probabilities change
-    geometrically, so the largest loss shows at these points. Everything else is the one outcome "elsewhere".
+    Outcomes are tuples, at points common to all data sets on the roster: a quarter of a person's reach apart (or 1),
+    from beyond one end of the possible sums to the other. Between them probabilities change geometrically, so the
+    largest loss shows at these points. Everything else is the one outcome "elsewhere".
     """
-    grids = [axis.points() for axis in axes]
+    grids = []
+    for axis in axes:
+        stride = max(1, axis.reach // 4)
+        most = axis.reach * (axis.people + 1) // stride + 1
+        grids.append(range(-most * stride, most * stride + 1, stride))
     if math.prod(len(grid) for grid in grids) > _MOST_OUTCOMES:
         raise PlanError("Too many outcomes to list.", rule="Exact distributions are for a few people and cells.")
     logs = []
     for chance, centres in mixture:
         total = np.array(math.log(chance))
         for axis, grid, centre in zip(axes, grids, centres, strict=True):
-            rate = float(axis.inverse)
-            distance = np.array([float(abs(point - centre)) for point in grid])
+            rate, distance = float(axis.inverse), np.array([float(abs(point - centre)) for point in grid])
             total = total[..., None] + (math.log(math.tanh(rate / 2)) - rate * distance)
         logs.append(total.reshape(-1))
     top = np.max(logs, axis=0)
     mixed = top + np.log(np.sum(np.exp(np.array(logs) - top), axis=0))
     labels = np.empty(len(mixed) + 1, dtype=object)
-    labels[:-1] = list(itertools.product(*grids))
-    labels[-1] = "elsewhere"
-    elsewhere = math.log(max(1 - float(np.exp(mixed).sum()), 1e-300))
-    return labels, np.append(mixed, elsewhere)
+    labels[:] = [*itertools.product(*grids), "elsewhere"]
+    return labels, np.append(mixed, math.log(max(1 - float(np.exp(mixed).sum()), 1e-300)))

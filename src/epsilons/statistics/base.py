@@ -1,8 +1,8 @@
 """What every question is made of: a statistic and its scope, the question around it, weights, and an answer.
 
-A statistic is a frozen value that holds the public arguments of a question (bounds, grid, edges) and its scope: whether
-there are a condition, groups, several rows per person, values left out. It turns values into a summary per level, in
-integers, and says how far one person can move that summary. Given who weighs how much, its family draws:
+A statistic is a frozen value that holds the public arguments of a question (bounds, grid, edges) and its scope: a
+condition, groups, several rows per person, values left out. It turns values into a summary per level, in integers, and
+says how far one person can move that summary. Given who weighs how much, its family draws:
 
 - `additive.Additive`: the summary is one integer vector per part, added up over people (count, sum, mean, variance,
   histogram, models);
@@ -45,14 +45,12 @@ FINE = 1 << 40
 
 @dataclass(frozen=True)
 class Scope:
-    """What a table adds to a question: several rows per person, and groups that the caller named.
+    """What a table adds to a question: at most `rows` rows per person, and `groups` that the caller named, or None.
 
     A person's rows are capped once, before any condition and any grouping. Whatever is asked, the reach of a sum is
     taken over all groups together, in L1: a person's rows may lie in different groups, and under "replace" all of them
-    may move from one group to another (docs/theory.md, "filtered").
-
-    At most `rows` rows per person; `groups` are the labels asked for, None for a single answer. `fraction` is a public
-    guess of the part of people who count, in each group. It steers plans and weights only.
+    may move from one group to another (docs/theory.md, "filtered"). `fraction` is a public guess of the part of people
+    who count, in each group. It steers plans and weights only.
     """
 
     rows: int = 1
@@ -184,20 +182,15 @@ class Statistic(ABC):
         """Refuse what so many people cannot give."""
 
 
-# Who weighs how much ------------------------------------------------------------------------------------------------
-
-
 class Rest(Enum):
-    """What becomes of the weight that people's own weights leave out."""
+    """What becomes of the weight that people's own weights leave out.
 
-    #: Totals stay too small; an average is that of the weight that is there.
-    OMITTED = "omitted"
-    #: Totals are scaled up to everyone; an average is that of the weight that is there.
-    RESCALED = "rescaled"
-    #: Values were shrunk: totals stay too small, an average is drawn to the centre.
-    SHRUNK = "shrunk"
-    #: The public centre takes its place.
-    CENTRED = "centred"
+    OMITTED: totals stay too small. RESCALED: totals are scaled up to everyone. An average is, in both, that of the
+    weight that is there. SHRUNK: values were shrunk, so totals stay too small and an average is drawn to the centre.
+    CENTRED: the public centre takes its place.
+    """
+
+    OMITTED, RESCALED, SHRUNK, CENTRED = "omitted", "rescaled", "shrunk", "centred"
 
 
 @dataclass(frozen=True)
@@ -257,9 +250,8 @@ class Weighting:
 
     def total(self, levels: Levels) -> Fraction:
         """How many people's worth of weight there is, or is expected where there are coins."""
-        if self.coins is not None:
-            return Fraction(sum(c * n for c, n in zip(self.coins.chances, levels.sizes, strict=True)), ALWAYS)
-        return Fraction(sum(w * n for w, n in zip(self.weights, levels.sizes, strict=True)), self.one)
+        weights, one = (self.weights, self.one) if self.coins is None else (self.coins.chances, ALWAYS)
+        return Fraction(sum(w * n for w, n in zip(weights, levels.sizes, strict=True)), one)
 
     def inverse_scale(self, share: Fraction, reach: int) -> Fraction:
         """1/scale of the noise that a share of everybody's loss pays for, in units of 1/`one` of whole numbers."""
@@ -298,8 +290,7 @@ def proportional(levels: Levels, top: int | Fraction, rest: Rest) -> Weighting:
     """Weights min(1, e_j/top), rounded down; public people count in full. Weight one costs `top`."""
     rate = Fraction(top)
     up, down = FINE * rate.denominator, rate.numerator
-    weights = [FINE if g is None else min(FINE, g * up // down) for g in levels.grants]
-    return Weighting(tuple(weights), FINE, rate, rest)
+    return Weighting(tuple([FINE if g is None else min(FINE, g * up // down) for g in levels.grants]), FINE, rate, rest)
 
 
 def equivalent_scale(inverse: Any) -> Any:

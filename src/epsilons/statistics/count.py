@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 from epsilons.arguments.checks import check_name
@@ -13,9 +14,7 @@ from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, r
 from epsilons.statistics.base import Scope, Statistic
 from epsilons.statistics.entry import ON_TABLES, Entry, RowScope
 
-
-def _check_of(of: Any) -> str:
-    return check_name("of", of, ("people", "rows"))
+_check_of = partial(check_name, "of", allowed=("people", "rows"))
 
 
 @dataclass(frozen=True)
@@ -75,9 +74,6 @@ class Count(Counting):
         return "count of ones" if self.scope is None else f"count of {self.of}"
 
 
-# In the catalogue ---------------------------------------------------------------------------------------------------
-
-
 def _build(given: Mapping[str, Any], over: RowScope) -> Statistic:
     of = "people" if given.get("of") is None else given["of"]
     return Count() if over.column and over.fixed else Count(over.scope, of)
@@ -103,5 +99,4 @@ True
     command='epsilons count people.toml --where "age >= 65" --share 0.05',
     sql=("Count",),
 )
-
 ENTRIES = (ENTRY,)

@@ -10,12 +10,7 @@ from epsilons.arguments.checks import check_real
 from epsilons.errors import Argument, PlanError
 
 BOUNDS_RULE = "Bounds are public facts; reading them from the data would leak it."
-_BOUNDS = (
-    Argument("bounds_X", (0, 1)),
-    ", or ",
-    Argument("bounds_X", ([0, 18], [1, 90])),
-    " with an entry per feature",
-)
+_BOUNDS = (Argument("bounds_X", (0, 1)), ", or ", Argument("bounds_X", ([0, 18], [1, 90])), " by feature")
 _NAMES = Argument("features", ["age", "schooling"])
 
 
@@ -28,12 +23,11 @@ def feature_bounds(bounds: Any, names: Any) -> tuple[tuple[str, ...], tuple[tupl
     try:
         low, high = bounds
         listed = tuple(names) if names is not None else _number(max(np.size(low), np.size(high)))
-        width = len(listed)
-        lows, highs = ([side] * width if np.ndim(side) == 0 else side for side in (low, high))
-        pairs = zip(map(check_real, lows), map(check_real, highs), range(width), strict=True)
-        return listed, tuple((least, most) for least, most, _ in pairs)
+        lows, highs = ([side] * len(listed) if np.ndim(side) == 0 else side for side in (low, high))
+        sides = zip(listed, map(check_real, lows), map(check_real, highs), strict=True)
+        return listed, tuple((least, most) for _, least, most in sides)
     except (TypeError, ValueError):
-        what = "Bounds for the features are not a pair of numbers, or of lists with a number for each feature."
+        what = "Bounds for the features are neither a pair of numbers nor of lists with a number for each feature."
         raise PlanError(what, rule="Every feature has public bounds.", suggest=_BOUNDS) from None
 
 
@@ -66,14 +60,11 @@ def check_classes(classes: Any) -> tuple[Any, Any]:
     """Two public labels, which are never read from the data: that would show who is there."""
     try:
         first, second = (c.item() if isinstance(c, np.generic) else c for c in classes)
-        fine = not isinstance(classes, str) and first != second
-        fine = fine and all(isinstance(c, str | int | float) for c in (first, second))
+        plain = all(isinstance(c, str | int | float) for c in (first, second))
+        fine = plain and not isinstance(classes, str) and first != second
     except (TypeError, ValueError):  # ValueError: not two of them
         fine = False
     if not fine:
-        raise PlanError(
-            "There are not two classes.",
-            rule="The two labels are public facts, different words or numbers; the second is the one predicted.",
-            suggest=Argument("classes", ("no", "yes")),
-        )
+        rule = "The two labels are public facts, different words or numbers; the second is the one predicted."
+        raise PlanError("There are not two classes.", rule=rule, suggest=Argument("classes", ("no", "yes")))
     return first, second

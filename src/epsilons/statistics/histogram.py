@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from itertools import pairwise, product
@@ -16,8 +16,8 @@ from epsilons.arguments.checks import check_name, check_real
 from epsilons.arguments.options import Parameter
 from epsilons.errors import Argument, PlanError
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spell, whole_or_float
-from epsilons.statistics.base import Scope, Statistic
-from epsilons.statistics.entry import Entry, RowScope
+from epsilons.statistics.base import Scope
+from epsilons.statistics.entry import Entry
 
 MAX_CELLS = 100_000
 _NAMES, _EDGES = Argument("categories", ["north", "south"]), Argument("edges", [0, 10, 20])
@@ -43,16 +43,14 @@ class Histogram(Counting):
     def __post_init__(self) -> None:
         if (self.edges is None) == (self.categories is None):
             rule = "Bins are public facts; reading them from the data would leak it."
-            hint = (_EDGES, ", or ", _NAMES, " for words")
-            raise PlanError("A histogram needs either edges or categories.", rule=rule, suggest=hint)
+            raise PlanError("A histogram needs edges or categories.", rule=rule, suggest=(_EDGES, ", or ", _NAMES))
         check_name("outside", self.outside, ("drop", "clip"))
         if self.edges is not None:
             self._check_edges(self.edges)
         if self.categories is not None:
             self._check_categories(self.categories)
             if self.outside == "clip":
-                drop = Argument("outside", "drop")
-                raise PlanError("Categories have no ends to clip to.", suggest=(_EDGES, ", or ", drop))
+                raise PlanError("Categories have no ends to clip to.", suggest=Argument("outside", "drop"))
         if self.bins > MAX_CELLS:
             raise PlanError(f"A histogram of {self.bins:,} bins.", rule=f"At most {MAX_CELLS:,}.", suggest="wider bins")
 
@@ -73,14 +71,10 @@ class Histogram(Counting):
 
     def _check_categories(self, given: tuple[Hashable, ...]) -> None:
         categories = tuple(c.item() if isinstance(c, np.generic) else c for c in given)
-        try:
-            repeat = len(set(categories)) < len(categories)
-        except TypeError:
-            raise PlanError("A category cannot be a key.", rule="It is a word or a number.", suggest=_NAMES) from None
         if not all(_is_plain(category) for category in categories):
             what = "A category is neither a word, a number, a date nor a tuple of them."
             raise PlanError(what, rule="Releases survive JSON, keys included.", suggest=_NAMES)
-        if repeat or not categories:
+        if not 0 < len(categories) == len(set(categories)):
             raise PlanError("Categories are empty or repeat.", rule="Everyone is in one category.", suggest=_NAMES)
         if any(c != c for c in categories):
             raise PlanError("NaN cannot be a category.", rule="What is missing is not counted.", suggest=_NAMES)
@@ -151,26 +145,17 @@ def _is_plain(category: Any) -> bool:
 
 
 def _list(given: Any, what: str, hint: Argument) -> tuple[Any, ...] | None:
-    if given is None:
-        return None
     try:
         if not isinstance(given, (str, bytes)):
-            return tuple(given)
+            return None if given is None else tuple(given)
     except TypeError:
         pass
     raise PlanError(f"{what} are not a list.", rule="Bins are public facts, listed by the caller.", suggest=hint)
 
 
-# In the catalogue ---------------------------------------------------------------------------------------------------
-
-
-def _build(given: Mapping[str, Any], over: RowScope) -> Statistic:
-    return Histogram.of(given["edges"], given["categories"], given["outside"], None if over.fixed else over.scope)
-
-
 ENTRY = Entry(
     name="histogram",
-    build=_build,
+    build=lambda given, over: Histogram.of(**given, scope=None if over.fixed else over.scope),
     arguments=(
         Parameter("edges", Sequence[float] | None, None, "Bins [a, b), [b, c), ..."),
         Parameter("categories", Sequence[Hashable] | None, None, "Categories, instead of bins."),
@@ -189,5 +174,4 @@ ENTRY = Entry(
     help="How many rows fall into each bin or category.",
     command="epsilons histogram people.toml wage --edges 0,10,20,50,100 --share 0.05",
 )
-
 ENTRIES = (ENTRY,)

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 DEFAULT_STEPS = 65_536
 MAX_POINTS = 1 << 50
-_STEP = Argument("step")
 #: Nearer to an end a quantile is the minimum or the maximum of any roster there is, and predictions underflow.
 NEAREST_Q = 1e-9
 
@@ -53,7 +52,6 @@ class Order(Statistic):
     from_low: int | None = None
     from_high: int | None = None
     label: str = "quantile"
-    #: Set where the number of values is private: conditions, groups, several rows, missing values left out.
     scope: Scope | None = None
 
     family: ClassVar[str] = "order"  # type: ignore[misc]
@@ -63,12 +61,10 @@ class Order(Statistic):
         object.__setattr__(self, "bounds", check_bounds(self.bounds, self.label))
         if self.step is not None:
             object.__setattr__(self, "step", check_step(self.step))
-        if self.points > MAX_POINTS:
-            rule = f"At most {MAX_POINTS:,} points."
-            raise PlanError("The grid is too fine.", rule=rule, suggest=("a larger ", _STEP))
-        if self.points < 2:
-            rule = "Answers lie on the grid lo, lo+step, ..., hi."
-            raise PlanError("The grid has a single point.", rule=rule, suggest=("a smaller ", _STEP))
+        if not 2 <= self.points <= MAX_POINTS:
+            what, hint = ("a single point", "a smaller ") if self.points < 2 else ("too many points", "a larger ")
+            rule = f"Answers lie on the grid lo, lo+step, ..., hi, of at most {MAX_POINTS:,} points."
+            raise PlanError(f"The grid has {what}.", rule=rule, suggest=(hint, Argument("step")))
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -79,15 +75,17 @@ class Order(Statistic):
         return exact(self.bounds[0])
 
     @cached_property
+    def _width(self) -> Fraction:
+        return exact(self.bounds[1]) - self._low
+
+    @cached_property
     def spacing(self) -> Fraction:
-        if self.step is None:
-            return (exact(self.bounds[1]) - self._low) / DEFAULT_STEPS
-        return exact(self.step)
+        return self._width / DEFAULT_STEPS if self.step is None else exact(self.step)
 
     @cached_property
     def points(self) -> int:
         """How many answers are possible."""
-        return math.floor((exact(self.bounds[1]) - self._low) / self.spacing) + 1
+        return math.floor(self._width / self.spacing) + 1
 
     def value(self, cell: int | Fraction) -> float | int:
         """The answer at a grid point, or between two; whole where the grid is."""
@@ -97,13 +95,13 @@ class Order(Statistic):
 
     def outcomes(self) -> NDArray[np.float64]:
         """Every possible answer, ascending."""
-        points: NDArray[np.float64] = float(self._low) + float(self.spacing) * np.arange(self.points, dtype=np.float64)
+        points: Floats = float(self._low) + float(self.spacing) * np.arange(self.points, dtype=np.float64)
         return points
 
     @property
     def default_cell(self) -> int:
         """The grid point nearest to the centre of the bounds."""
-        return min(round((exact(self.bounds[1]) - self._low) / 2 / self.spacing), self.points - 1)
+        return min(round(self._width / 2 / self.spacing), self.points - 1)
 
     @property
     def q_asked(self) -> Fraction:
@@ -138,13 +136,9 @@ class Order(Statistic):
         """8/(q(1-q)): one indicator per person, drawn by the exponential mechanism."""
         return float(8 / (self.q_asked * (1 - self.q_asked)))
 
-    # Draws ---------------------------------------------------------------------------------------------------------
-
     def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
-        if weighting.chances is None:
-            found = people.grouped_cells(self)
-        else:
-            found = people.sampled_cells(self, weighting.chances, entropy)
+        chances = weighting.chances
+        found = people.grouped_cells(self) if chances is None else people.sampled_cells(self, chances, entropy)
         drawn = [self.value(self.sampler(question, weighting, cells).draw(entropy)) for cells in found]
         return Answer(drawn[0] if self.scope is None else self.scope.arrange(drawn))
 
@@ -177,15 +171,13 @@ class Order(Statistic):
     def _cost(self, question: Question, weighting: Weighting, cells: SortedCells) -> tuple[Cost, Fraction]:
         """The cost per grid point and the weight of one unit of it in the exponent."""
         # A person's rows share their loss, over all groups together.
-        rows = self.per_row(question.neighbors)
-        losses = [math.floor(loss / rows) for loss in weighting.losses()]
+        losses = [math.floor(loss / self.per_row(question.neighbors)) for loss in weighting.losses()]
         half = Fraction(1, 2 * NANO)
         if self.q is not None:
             return WeightCost(tuple(losses), cells.totals, self.q), half / self.q.denominator
         # Ranks counted from an end, over the people who are used, all at one epsilon: one person who joins, leaves
         # or moves changes the number of people to change by at most one.
-        used = np.array([loss > 0 for loss in losses])
-        totals = np.where(used, cells.totals, 0)
+        totals = np.where(np.array(losses) > 0, cells.totals, 0)
         return RankCost((max(losses),) * len(losses), totals, self.rank(max(int(totals.sum()), 1))), half
 
     def exact(self, people: People) -> Any:
@@ -239,48 +231,35 @@ def kth_largest(k: int, bounds: Any, step: float | None = None) -> Order:
     return Order(bounds, step, from_high=check_rank(k) - 1, label="kth_largest")
 
 
-# In the catalogue ---------------------------------------------------------------------------------------------------
-
-
-def _entry(
-    name: str, make: Callable[[Mapping[str, Any]], Order], what: str, sql: tuple[str, ...], **other: Any
-) -> Entry:
+def _entry(name: str, make: Callable[[Mapping[str, Any]], Order], what: str, *sql: str, **other: Any) -> Entry:
     def build(given: Mapping[str, Any], over: RowScope) -> Statistic:
         made = make(given)
         return made if over.complete else replace(made, scope=over.scope)
 
-    doc = f"{what}, on a public grid of possible answers."
+    doc = f"{what}, on a public grid of possible answers{other.pop('more', '')}."
     told: dict[str, Any] = {
         "arguments": (BOUNDS, STEP),
-        "doc": doc,
         "table_doc": doc,
         "help": f"{what} of a column, on a public grid of answers.",
         "command": f"epsilons {name} people.toml wage --bounds 0,100 --share 0.05",
     }
-    return Entry(name=name, build=build, sql=sql, **(told | other))
+    return Entry(name=name, build=build, sql=sql, doc=doc, **(told | other))
 
 
-_MEDIAN = "The median, on a public grid of possible answers (65,536 steps unless `step` is given)."
 _Q = Parameter("q", float, None, "The part of the values below it.", positional=True, required=True)
+_DEFAULT = " (65,536 steps unless `step` is given)"
 ENTRIES = (
-    _entry(
-        "median",
-        lambda given: median(given["bounds"], given["step"]),
-        "The median",
-        ("Median",),
-        doc=_MEDIAN,
-        table_doc=_MEDIAN,
-    ),
+    _entry("median", lambda given: median(given["bounds"], given["step"]), "The median", "Median", more=_DEFAULT),
     _entry(
         "quantile",
         lambda given: quantile(given["q"], given["bounds"], given["step"]),
         "The value below which a fraction `q` of the people lie",
-        ("Quantile", "ApproxQuantile", "PercentileCont", "PercentileDisc"),
+        *("Quantile", "ApproxQuantile", "PercentileCont", "PercentileDisc"),
         arguments=(_Q, BOUNDS, STEP),
         table_doc="The value below which a fraction `q` lies, on a public grid of possible answers.",
         help="The value below which a part Q of the values lies.",
         command="epsilons quantile people.toml wage 0.9 --bounds 0,100 --share 0.05",
     ),
-    _entry("min", lambda given: minimum(given["bounds"], given["step"]), "The smallest value", ("Min",)),
-    _entry("max", lambda given: maximum(given["bounds"], given["step"]), "The largest value", ("Max",)),
+    _entry("min", lambda given: minimum(given["bounds"], given["step"]), "The smallest value", "Min"),
+    _entry("max", lambda given: maximum(given["bounds"], given["step"]), "The largest value", "Max"),
 )

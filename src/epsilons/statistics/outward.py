@@ -60,10 +60,8 @@ class RankCost(Cost):
     def at(self, left: Counts, upto: Counts) -> tuple[Costs, NDArray[np.bool_]]:
         people = int(self.totals.sum())
         right = self.totals - upto
-        too_many_left = np.maximum(left.sum(axis=1) - self.rank, 0)
-        too_many_right = np.maximum(right.sum(axis=1) - (people - 1 - self.rank), 0)
-        from_left, left_ok = self._cheapest(left, too_many_left)
-        from_right, right_ok = self._cheapest(right, too_many_right)
+        from_left, left_ok = self._cheapest(left, np.maximum(left.sum(axis=1) - self.rank, 0))
+        from_right, right_ok = self._cheapest(right, np.maximum(right.sum(axis=1) - (people - 1 - self.rank), 0))
         return from_left + from_right, left_ok & right_ok
 
     def _cheapest(self, counts: Counts, number: Counts) -> tuple[Costs, NDArray[np.bool_]]:
@@ -118,16 +116,9 @@ def outward(points: int, cells: SortedCells, cost: Cost) -> Iterator[Block]:
             if side.done:
                 continue
             first, count, price = side.next(size)
-            open_sides = [s for s in sides if not s.done]
-            yield Block(
-                first=first,
-                direction=1,
-                count=count,
-                cost=price,
-                slope=np.zeros(len(first), np.int64),
-                left_over=sum(s.left_over for s in open_sides),
-                floor=min((s.edge for s in open_sides), default=0),
-            )
+            to_come = [s for s in sides if not s.done]
+            left_over, floor = sum(s.left_over for s in to_come), min((s.edge for s in to_come), default=0)
+            yield Block(first, 1, count, price, 0, left_over, floor)
         size = min(2 * size, max(_FIRST_BLOCK, _MOST_ENTRIES // cells.levels))
 
 
@@ -135,10 +126,8 @@ class _Side:
     """One direction of the listing: what remains of it and what its last point cost."""
 
     def __init__(self, points: int, cells: SortedCells, cost: Cost, middle: int, rightward: bool) -> None:
-        self._points = points
-        self._cells, self._cost, self._rightward = cells, cost, rightward
-        self._position = middle
-        self._before = cells.before(middle)
+        self._points, self._cells, self._cost, self._rightward = points, cells, cost, rightward
+        self._position, self._before = middle, cells.before(middle)
         #: The next grid point to list when going right; one past it when going left.
         self._frontier = int(cells.cells(middle, middle + 1)[0])
         #: Whether nothing with any probability is left, and a cost below which no unlisted point lies.
@@ -196,8 +185,7 @@ class _Side:
         """The distinct grid points of the entries, and people per level at each."""
         place, levels = self._cells.cells(start, stop), self._cells.levels
         fresh = np.append(True, place[1:] != place[:-1])
-        row = np.cumsum(fresh) - 1
-        points = place[fresh]
+        points, row = place[fresh], np.cumsum(fresh) - 1
         flat = np.bincount(row * levels + self._cells.codes(start, stop), minlength=len(points) * levels)
         return points, flat.reshape(len(points), levels)
 

@@ -33,7 +33,7 @@ from epsilons.statistics.additive import Average, Moments, Part, Sums, spell
 from epsilons.statistics.base import Floats, Question, Rest, Scope, Statistic, Weighting, equivalent_scale
 from epsilons.statistics.entry import ON_ARRAYS, ON_TABLES, Bounds, Entry, RowScope
 from epsilons.statistics.features import BOUNDS_RULE, check_classes, check_names, feature_bounds
-from epsilons.summaries.arrays import MAX_PEOPLE, MODEL_STEPS
+from epsilons.summaries.models import MAX_PEOPLE, MODEL_STEPS
 
 #: The public guess of a weight's mean square, for features and targets on [-1, 1].
 WEIGHT_SQUARE = 0.05
@@ -80,9 +80,8 @@ class Regression(Average):
         return 1 if self.scope is None else self.scope.rows
 
     def identity(self) -> str:
-        held = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "scope"}
-        named = {name: held.pop(name) for name in ("names", "bounds")}
-        return spell(type(self).__name__, **named, rows=self.rows, **held)
+        named, bounds, _, *own = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return spell(type(self).__name__, **dict([named, bounds, ("rows", self.rows), *own]))
 
     @property
     def width(self) -> int:
@@ -114,12 +113,9 @@ class Regression(Average):
         if people > MAX_PEOPLE:
             raise PlanError(f"{people:,} people.", rule=f"A model takes at most {MAX_PEOPLE:,}.")
 
-    # From noisy sums to a model ----------------------------------------------------------------------------------
-
     def noise(self, entropy: Entropy, inverse: Fraction, cells: int) -> list[int]:
         """A model has a hundred cells and more: all at once is faster."""
-        drawn: list[int] = discrete_laplace_many(entropy, inverse, cells).tolist()
-        return drawn
+        return list(discrete_laplace_many(entropy, inverse, cells).tolist())
 
     def stretch(self, weighting: Weighting) -> Weighting:
         """Two values of a person are multiplied in each cell: shrinking both squares the weight."""
@@ -151,11 +147,9 @@ class Regression(Average):
         """The model for features in their own units, w.x = w_0 + sum_j w_j (x_j - c_j)/h_j, and targets on [-1, 1]."""
         features = zip(self.names, weights[1:], self.bounds, strict=True)
         slopes = {name: float(w) / (high / 2 - low / 2) for name, w, (low, high) in features}
-        centres = (low / 2 + high / 2 for low, high in self.bounds)
-        offset = sum(slope * centre for slope, centre in zip(slopes.values(), centres, strict=True))
+        pairs = zip(slopes.values(), self.bounds, strict=True)
+        offset = sum(slope * (low / 2 + high / 2) for slope, (low, high) in pairs)
         return {"intercept": float(weights[0]) - offset, **slopes}
-
-    # Predictions of the error, from public guesses -----------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -265,39 +259,34 @@ class NoisyLoss:
         noise = 2 * vector_scale**2 + len(self.vector) * WEIGHT_SQUARE * 2 * (matrix_scale / 2) ** 2
         values, basis = np.linalg.eigh(self.matrix / unit)
         positive = np.maximum(values, 0.0)
-        ridge = noise / WEIGHT_SQUARE
-        shares = np.where(positive > _GRAIN, positive, 0.0) / np.maximum(positive**2 + ridge, _GRAIN**2)
+        shares = np.where(positive > _GRAIN, positive, 0.0) / np.maximum(positive**2 + noise / WEIGHT_SQUARE, _GRAIN**2)
         weights: Floats = basis @ (shares * (basis.T @ (self.vector / unit)))
         return weights
 
 
-# In the catalogue ---------------------------------------------------------------------------------------------------
-
-
-def _several(over: RowScope) -> Scope | None:
-    """A model divides by no number of rows: only several rows per person matter."""
-    return Scope(over.scope.rows) if over.scope.rows > 1 else None
+def _features(given: Mapping[str, Any], over: RowScope) -> tuple[Any, Any, Scope | None]:
+    """(names, bounds, scope): on tables bounds are found by name before, and only several rows per person matter."""
+    if "bounds_X" in given:
+        return *feature_bounds(given["bounds_X"], given["features"]), None
+    return given["features"], given["bounds"], Scope(over.scope.rows) if over.scope.rows > 1 else None
 
 
 def _linear(given: Mapping[str, Any], over: RowScope) -> Statistic:
-    """On tables the bounds of all columns are found by name before."""
-    if "bounds_X" in given:
-        names, bounds = feature_bounds(given["bounds_X"], given["features"])
-        if given["bounds_y"] is None:
-            hint = Argument("bounds_y", (0, 100))
-            raise PlanError("There are no bounds for the target.", rule=BOUNDS_RULE, suggest=hint)
-        return LinearRegression(names, bounds, given["bounds_y"])
-    return LinearRegression(given["features"], given["bounds"], given["target"], scope=_several(over))
+    names, bounds, scope = _features(given, over)
+    target = given["bounds_y"] if "bounds_X" in given else given["target"]
+    if target is None and "bounds_X" in given:
+        hint = Argument("bounds_y", (0, 100))
+        raise PlanError("There are no bounds for the target.", rule=BOUNDS_RULE, suggest=hint)
+    return LinearRegression(names, bounds, target, scope=scope)
 
 
 def _logistic(given: Mapping[str, Any], over: RowScope) -> Statistic:
-    if "bounds_X" in given:
-        return LogisticRegression(*feature_bounds(given["bounds_X"], given["features"]), given["classes"])
-    return LogisticRegression(given["features"], given["bounds"], given["classes"], scope=_several(over))
+    names, bounds, scope = _features(given, over)
+    return LogisticRegression(names, bounds, given["classes"], scope=scope)
 
 
-_X = "Public bounds of the features: two numbers, or two lists."
-_BOUNDS_X = Parameter("bounds_X", Any, None, _X, fronts=ON_ARRAYS)
+_TWO = "Public bounds of the features: two numbers, or two lists."
+_BOUNDS_X = Parameter("bounds_X", Any, None, _TWO, fronts=ON_ARRAYS)
 _BOUNDS_Y = Parameter("bounds_y", Bounds, None, "Public bounds of the target.", fronts=ON_ARRAYS)
 _NAMES = Parameter("features", Sequence[str] | None, None, "The features' names.", fronts=ON_ARRAYS)
 _BY_PLACE: dict[str, Any] = {"positional": True, "required": True, "fronts": ON_TABLES}
@@ -328,7 +317,6 @@ and the features' names to coefficients in the units of the data.""",
     help="Least squares of a column on others, with an intercept.",
     command="epsilons linear-regression people.toml wage age --bounds wage=0,100 --bounds age=15,90 --share 0.05",
 )
-
 _LOGISTIC = Entry(
     name="logistic_regression",
     build=_logistic,
@@ -347,5 +335,4 @@ _LOGISTIC = Entry(
     help="Log-odds of the second of two classes of a column, linear in other columns.",
     command="epsilons logistic-regression people.toml union age --bounds age=15,90 --classes no,yes --share 0.05",
 )
-
 ENTRIES = (_LINEAR, _LOGISTIC)

@@ -30,10 +30,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Local:
-    """An exact answer in whole steps of `step` grid points, and each level's largest local sensitivity in such steps.
-
-    A level without people has reach 0.
-    """
+    """An exact answer in steps of `step` grid points, and each level's largest local sensitivity (0 without people)."""
 
     answer: int
     reach: tuple[int, ...]
@@ -165,8 +162,7 @@ def smooth_sensitivity(cells: NDArray[np.int64], rank: int, points: int, beta: F
     middle, beta = int(cells[rank]), min(beta, LARGEST_BETA)
     left = _side(middle - cells[: rank + 1][::-1], middle, beta)
     right = _side(cells[rank:] - middle, points - 1 - middle, beta)
-    widest = _widest(left, right) * math.exp(beta)
-    return max(Fraction(widest), LEAST)
+    return max(Fraction(_widest(left, right) * math.exp(beta)), LEAST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +173,10 @@ class _Side:
     weight: Floats
 
     def where(self, kept: NDArray[np.bool_]) -> _Side:
-        return _Side(self.reach[kept], self.weight[kept])
+        """Some ends; of people at the same grid point only the nearest in rank matters."""
+        reach, weight = self.reach[kept], self.weight[kept]
+        first = np.append(True, reach[1:] != reach[:-1])[: len(reach)]
+        return _Side(reach[first], weight[first])
 
 
 def _side(reach: NDArray[np.int64], end: int, beta: Fraction) -> _Side:
@@ -204,16 +203,9 @@ def _widest(left: _Side, right: _Side) -> float:
     together = float((left.reach[i] + right.reach[j]) * left.weight[i] * right.weight[j])
     first = max(tops[0] * float(right.weight[0]), tops[1] * float(left.weight[0]))
     best = max(first, together) * (1 - 1e-9)
-    left = _first_of_ties(left.where(gains[0] + left.weight * tops[1] >= best))
-    right = _first_of_ties(right.where(gains[1] + right.weight * tops[0] >= best))
+    left = left.where(gains[0] + left.weight * tops[1] >= best)
+    right = right.where(gains[1] + right.weight * tops[0] >= best)
     return max(first, together, _search(left, right))
-
-
-def _first_of_ties(side: _Side) -> _Side:
-    """Of people at the same grid point only the nearest in rank matters."""
-    kept = np.ones(len(side.reach), np.bool_)
-    kept[1:] = side.reach[1:] != side.reach[:-1]
-    return side.where(kept)
 
 
 def _search(left: _Side, right: _Side) -> float:
@@ -224,18 +216,15 @@ def _search(left: _Side, right: _Side) -> float:
     rounding of one part in 2^52, costs the rows that rely on it no more than that. Rows of one level are done at once:
     log2(rows) levels look at rows + columns windows each.
     """
-    rows, columns = len(left.reach), len(right.reach)
+    rows, best = len(left.reach), 0.0
     chosen = np.zeros(rows + 1, np.int64)
-    chosen[0] = columns - 1
-    best = 0.0
+    chosen[0] = len(right.reach) - 1
     step = 1 << max(rows - 1, 0).bit_length()
     while step:
         row = np.arange(step, rows + 1, 2 * step)  # counted from 1; multiples of 2*step are done
         if len(row):
-            highest = chosen[row - step]
-            done = row + step <= rows
-            lowest = np.where(done, chosen[np.minimum(row + step, rows)], 0)
-            sizes = highest - lowest + 1
+            lowest = np.where(row + step <= rows, chosen[np.minimum(row + step, rows)], 0)
+            sizes = chosen[row - step] - lowest + 1
             starts = np.cumsum(sizes) - sizes
             column = np.arange(int(sizes.sum())) - np.repeat(starts - lowest, sizes)
             values = (np.repeat(left.reach[row - 1], sizes) + right.reach[column]) * right.weight[column]

@@ -80,11 +80,6 @@ class Sum(Bounded):
     name: ClassVar[str] = "sum"
 
     @property
-    def largest(self) -> float:
-        """How far from zero a value can be."""
-        return max(abs(bound) for bound in self.bounds)
-
-    @property
     def parts(self) -> tuple[Part, ...]:
         if self.scope is None:
             return (Part("centred sum", 1, Scope().reach(-STEPS, STEPS)),)
@@ -94,7 +89,7 @@ class Sum(Bounded):
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         if self.scope is None:
             return float(self.half * sums[0][0] / STEPS + self.middle * weight)
-        unit = Fraction(self.largest) / STEPS
+        unit = Fraction(max(map(abs, self.bounds))) / STEPS
         return self.scope.arrange(float(unit * sum_) for sum_ in sums[0])
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
@@ -125,7 +120,7 @@ class Sum(Bounded):
 
     @property
     def units(self) -> tuple[float, ...]:  # type: ignore[override]
-        return ((float(self.half) if self.scope is None else self.largest) / STEPS,)
+        return ((float(self.half) if self.scope is None else max(map(abs, self.bounds))) / STEPS,)
 
     @cached_property
     def centre(self) -> float:  # type: ignore[override]
@@ -176,7 +171,7 @@ class Mean(Average, Bounded):
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         if self.scope is None:
             return float(self.middle + self.half * sums[0][0] / STEPS / weight)
-        low, high = Fraction(self.bounds[0]), Fraction(self.bounds[1])
+        low, high = map(Fraction, self.bounds)
         pairs = zip(*sums, strict=True)
         means = (self.middle + self.half * sum_ / STEPS / max(rows, Fraction(1)) for sum_, rows in pairs)
         return self.scope.arrange(float(min(max(mean, low), high)) for mean in means)
@@ -203,9 +198,6 @@ class Mean(Average, Bounded):
             return (float(self.half) / STEPS,)
         expected = max(self.scope.expected, 1e-9)
         return ((self.bounds[1] - self.bounds[0]) / 2 / STEPS / expected, self.off / expected)
-
-
-# In the catalogue ---------------------------------------------------------------------------------------------------
 
 
 _SUM = Entry(

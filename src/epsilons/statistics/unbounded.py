@@ -18,8 +18,7 @@ from epsilons.statistics.entry import BOUNDS, STEP, Entry, RowScope
 from epsilons.statistics.order import kth_largest
 from epsilons.statistics.sensitivity import Local, Ranked, group_rank_reach, rank_reaches
 from epsilons.summaries import People
-from epsilons.summaries.arrays import array_people
-from epsilons.summaries.values import as_doubles, as_numbers
+from epsilons.summaries.arrays import array_people, as_doubles, as_numbers
 
 #: Without bounds there is no range to divide: answers fall on multiples of a millionth unless `step` is given.
 DEFAULT_STEP = Fraction(1, 1_000_000)
@@ -104,9 +103,6 @@ def _finite(values: NDArray[Any]) -> Floats:
     return np.clip(numbers, -LARGEST_NUMBER, LARGEST_NUMBER)
 
 
-# In the catalogue ---------------------------------------------------------------------------------------------------
-
-
 def _kth_largest(given: Mapping[str, Any], over: RowScope) -> Statistic:
     if over.unbounded and given["bounds"] is None:
         return UnboundedOrder(given["k"], given["step"])
@@ -126,5 +122,4 @@ With individual or group privacy, k=2 and more need no bounds.""",
     help="The k-th largest value of a column, on a public grid of answers.",
     command="epsilons kth-largest people.toml wage 3 --bounds 0,100 --share 0.05",
 )
-
 ENTRIES = (ENTRY,)

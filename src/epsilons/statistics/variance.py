@@ -104,5 +104,4 @@ ENTRY = Entry(
     command="epsilons variance people.toml wage --bounds 0,100 --share 0.05",
     sql=("VariancePop",),
 )
-
 ENTRIES = (ENTRY,)

@@ -2,6 +2,9 @@
 
 The arithmetic is in doubles that hold whole numbers, exact in whatever order they are added. People are handled a
 quarter of a million at a time, so that temporary arrays stay small beside the input.
+
+Nothing here raises because of a value: what is missing or not a number is left to the public default that each
+statistic names. Whether something is refused depends on types and shapes alone, which are public facts.
 """
 
 from __future__ import annotations
@@ -16,20 +19,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.errors import DataError, PlanError
+from epsilons.arguments.checks import NUMBERS
+from epsilons.errors import Argument, DataError, PlanError
 from epsilons.noise.coins import keep_people
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.preferences import Levels, Roster, count_codes
 from epsilons.summaries import People
 from epsilons.summaries.cells import LEVEL_BITS, SortedCells
-from epsilons.summaries.values import Rows, as_doubles, as_numbers, check_length, check_values
 
 if TYPE_CHECKING:
     from epsilons.statistics.additive import Additive
     from epsilons.statistics.count import Count
     from epsilons.statistics.histogram import Histogram
     from epsilons.statistics.order import Order
-    from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
     from epsilons.statistics.total import Bounded
 
 Codes = NDArray[np.uint8]
@@ -37,17 +39,15 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Pair = tuple[float, float]
 
-#: Steps of the grid of sums, and of the grid of models, from the centre of the bounds to a bound.
-STEPS, MODEL_STEPS = 1 << 30, 1 << 16
+#: Steps of the grid of sums from the centre of the bounds to a bound.
+STEPS = 1 << 30
 CHUNK = 1 << 18
 #: Exact distributions of samples are for at most so many people: there are 2^n samples.
 _FEW = 12
-#: The sums of a model of this many people fit into 64 bits: each adds at most 4 * 2^32.
-MAX_PEOPLE = 1 << 29
-#: People whose products are exact in doubles: 2^16 of at most 2^32 add up to 2^48, far below 2^53.
-_BLOCK = 1 << 16
-#: Rows that stay in the processor's cache while they go to the grid, and rows whose product is then fast.
-_SLICE, _PRODUCT = 1 << 13, 1 << 12
+#: numpy's kinds of plain numbers: bool, int, unsigned, float.
+_NUMBER_KINDS = "biuf"
+_SHAPE = "X has one row per person and one column per feature; y has one entry per person."
+_FLAT = "a flat list or array"
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +61,10 @@ class ArrayPeople:
     def of(cls, values: Any, roster: Roster) -> ArrayPeople:
         """Check shapes (never values) and put values and roster together."""
         if isinstance(values, Rows):
-            check_length(len(values), len(roster))
-            return cls(values, roster)
-        return cls(check_values(values, len(roster)), roster)
+            _check_length(len(values), len(roster))
+        else:
+            values = check_values(values, len(roster))
+        return cls(values, roster)
 
     @property
     def levels(self) -> Levels:
@@ -118,11 +119,6 @@ def too_many_samples() -> PlanError:
 # One function for each summary, named as statistics name it -----------------------------------------------------------
 
 
-def tally(statistic: Additive, values: Any, codes: Codes, levels: int) -> list[Integers]:
-    """For each part of an additive statistic an array (levels, cells) of exact integer sums."""
-    return SUMMARIES[statistic.summary](statistic, values, codes, levels)
-
-
 def ones(statistic: Count, values: NDArray[Any], codes: Codes, levels: int) -> list[Integers]:
     """People whose value is 1; with a scope, people who have a value."""
     if statistic.scope is not None:
@@ -159,29 +155,6 @@ def bins(statistic: Histogram, values: NDArray[Any], codes: Codes, levels: int) 
     return [counts.reshape(levels, statistic.cells)]
 
 
-def products(statistic: LinearRegression, rows: Rows, codes: Codes, levels: int) -> list[Integers]:
-    """Sums of the products of two features, or of a feature and a target that is a number."""
-    scale, shift = model_scale((statistic.target_bounds,))
-
-    def place(aim: NDArray[Any]) -> Floats:
-        with np.errstate(all="ignore"):
-            return np.clip(np.floor(as_doubles(as_numbers(aim)) * scale + shift), -MODEL_STEPS, MODEL_STEPS)
-
-    return _products(statistic, rows, codes, levels, place)
-
-
-def class_products(statistic: LogisticRegression, rows: Rows, codes: Codes, levels: int) -> list[Integers]:
-    """Sums of the products of two features, or of a feature and a target that is one of two classes."""
-
-    def place(aim: NDArray[Any]) -> Floats:
-        first, second = (_equal(aim, label) for label in statistic.classes)
-        # By a table of four entries, since picking by a mask takes five times as long.
-        placed: Floats = _OF_CLASS[first.view(np.uint8) + 2 * second.view(np.uint8)]
-        return placed
-
-    return _products(statistic, rows, codes, levels, place)
-
-
 def cells(statistic: Order, values: NDArray[Any], codes: Codes, levels: int) -> SortedCells:
     """Sorted (grid point, level) of everyone who has a value, and how many per level have none."""
     numbers = as_numbers(values)
@@ -205,7 +178,11 @@ def cells(statistic: Order, values: NDArray[Any], codes: Codes, levels: int) -> 
 Summary = Callable[[Any, Any, Codes, int], list[Integers]]
 #: The summaries that add up over people. A person of an array has one row: counting people is counting rows.
 SUMMARIES: dict[str, Summary] = {"ones": ones, "people": ones, "bins": bins, "steps": steps}
-SUMMARIES |= {"products": products, "class_products": class_products}
+
+
+def tally(statistic: Additive, values: Any, codes: Codes, levels: int) -> list[Integers]:
+    """For each part of an additive statistic an array (levels, cells) of exact integer sums."""
+    return SUMMARIES[statistic.summary](statistic, values, codes, levels)
 
 
 def _check_scope(statistic: Additive) -> None:
@@ -292,102 +269,145 @@ def _lookup(index: dict[Hashable, int], value: Any) -> int:
         return -1
 
 
-# Products of whole numbers, at the speed of a matrix product ----------------------------------------------------------
+# Values as callers have them ------------------------------------------------------------------------------------------
 
 
-def model_scale(bounds: tuple[Pair, ...]) -> tuple[Floats, Floats]:
-    """(scale, shift) of each column: floor(scale x + shift), cut to the grid, is floor(2^16 (x - c)/h + 1/2)."""
-    scale = np.array([MODEL_STEPS / (high / 2 - low / 2) for low, high in bounds])
-    return scale, 0.5 - np.array([low / 2 + high / 2 for low, high in bounds]) * scale
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Features and a target: person i has `features[i]` and `target[i]`; what is not a number is missing.
 
-
-#: Steps of a person of neither class, of the first, of the second; nobody is of both.
-_OF_CLASS = np.array([np.nan, -MODEL_STEPS, MODEL_STEPS, np.nan])
-
-
-def _equal(target: NDArray[Any], label: Any) -> NDArray[np.bool_]:
-    """Who has a label; an entry that cannot be compared has none."""
-    if target.dtype.kind != "O":
-        with np.errstate(all="ignore"):
-            same = np.asarray(target == label)
-        return same if same.shape == target.shape else np.zeros(target.shape, bool)
-    return np.fromiter((_is(entry, label) for entry in target), bool, len(target))
-
-
-def _is(entry: Any, label: Any) -> bool:
-    try:
-        return bool(entry == label)
-    except Exception:  # an object's own message would carry its value
-        return False
-
-
-Place = Callable[[NDArray[Any]], Floats]
-
-
-def _products(statistic: Regression, rows: Rows, codes: Codes, levels: int, place: Place) -> list[Integers]:
-    statistic.check_rows(rows.features.shape[1], len(rows))
-    features = np.ascontiguousarray(as_doubles(rows.features))
-    sums = product_sums(features, rows.target, statistic.bounds, place, codes, levels)
-    return [np.stack([factor * sums[:, k, j] for factor, j, k in statistic.terms], axis=1)]
-
-
-def product_sums(
-    features: Floats, target: NDArray[Any], bounds: tuple[Pair, ...], place: Place, codes: Codes, levels: int
-) -> Integers:
-    """For each level the matrix Z'Z of Z = (`MODEL_STEPS`, features, target) in steps, below and on the diagonal.
-
-    `bounds` say where the features lie, `place` puts targets on their grid. A person who lacks a feature or the target
-    adds nothing. The target's product with itself is left out: no model needs it. Entries are whole numbers of
-    magnitude at most 2^16, so doubles hold the sums of a block exactly, in whatever order a matrix product adds. Blocks
-    are added in 64-bit integers.
+    It takes the place of an array of values: it has a length, and a mask of people picks their rows.
     """
-    total = np.zeros((levels, features.shape[1] + 2, features.shape[1] + 2), np.int64)
-    # Ours to overwrite: rows of one slice, sorted by level, and beside them 1 and target, one row each.
-    rows, sides = np.empty((_SLICE, features.shape[1])), np.empty((2, _SLICE))
-    # Rows go to the grid laid end to end.
-    scale, shift = (np.tile(each, _SLICE) for each in model_scale(bounds))
+
+    features: NDArray[Any]
+    target: NDArray[Any]
+
+    @classmethod
+    def pair(cls, features: Any, target: Any) -> Rows:
+        """Features and target as the caller has them. Only types and shapes are looked at, which are public facts."""
+        matrix = as_matrix(features)
+        if len(matrix) == 0:
+            raise DataError("There are no people.", rule=_SHAPE, suggest="one row and one epsilon per person")
+        return cls(matrix, check_values(target, len(matrix)))
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, chosen: NDArray[np.bool_]) -> Rows:
+        # By place, since numpy picks rows by a mask four times more slowly.
+        places = np.flatnonzero(chosen)
+        return Rows(self.features.take(places, axis=0), self.target[places])
+
+
+def check_values(values: Any, people: int) -> NDArray[Any]:
+    """One value per person; the type of an array is a public fact of the table, the values are not looked at.
+
+    A plain list has no type of its own: one that numpy does not take for numbers becomes an untyped array, so that no
+    value decides whether the question is refused.
+    """
+    array = _as_array(values)
+    if array.ndim != 1:
+        raise DataError(f"Values come in {array.ndim} dimensions.", rule="One value per person.", suggest=_FLAT)
+    _check_length(len(array), people)
+    return array
+
+
+def _check_length(values: int, people: int) -> None:
+    """As many values as people on the roster, and at least one."""
+    if values == 0 or people == 0:
+        rule, hint = "A statistic needs at least one person.", "one value and one epsilon per person"
+        raise DataError("There are no people.", rule=rule, suggest=hint)
+    if values != people:
+        rule = "values[i] belongs to the person of epsilons[i]."
+        hint = "lists of one length, or one epsilon for all"
+        raise DataError(f"{values} values and {people} epsilons.", rule=rule, suggest=hint)
+
+
+def _as_array(values: Any) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        return _unmask(values)
+    plain = isinstance(values, (list, tuple))
+    if not plain and not isinstance(values, np.ndarray):
+        # A missing entry must not turn everybody else's whole numbers into floats: what others have stays as it is.
+        values, plain = _list_untyped(values)
+    try:
+        array = np.asarray(values)
+        whole = array.ndim == 1 and array.dtype.kind in "biu"
+        if not plain or whole or all(type(value) is float for value in values):
+            return array
+    except (TypeError, ValueError, OverflowError):
+        if not plain:
+            raise DataError("Values are not a list or array.", rule="One value per person.", suggest=_FLAT) from None
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+def _unmask(masked: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
+    """An untyped array in which masked entries are missing."""
+    untyped = np.array(masked.data, dtype=object)
+    untyped[np.ma.getmaskarray(masked)] = None
+    return untyped
+
+
+def _list_untyped(values: Any) -> tuple[Any, bool]:
+    """(the entries, whether as a plain list) of a column whose type numpy does not know, such as nullable ones."""
+    if hasattr(values, "to_pylist"):  # Arrow
+        return (values.to_pylist(), True) if values.null_count else (values, False)
+    if hasattr(values, "to_numpy") and not isinstance(getattr(values, "dtype", None), np.dtype):  # pandas, polars
+        return list(values), True
+    return values, False
+
+
+def as_matrix(table: Any) -> NDArray[Any]:
+    """A table of numbers with one row per person: an array, a frame or a list of lists.
+
+    A list has no type of its own, so no entry decides whether it is refused: what is no number is missing.
+    """
+    if isinstance(table, np.ma.MaskedArray):
+        table = _unmask(table)
+    try:
+        matrix = np.array(table, dtype=object) if isinstance(table, (list, tuple)) else np.asarray(table)
+    except (TypeError, ValueError):
+        raise DataError("X is not a table.", rule=_SHAPE, suggest="rows of one length") from None
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise DataError(f"X comes in {matrix.ndim} dimensions, or empty.", rule=_SHAPE, suggest="X.reshape(-1, 1)")
+    if matrix.dtype.kind == "O":
+        return as_numbers(matrix.reshape(-1)).reshape(matrix.shape)
+    if matrix.dtype.kind not in _NUMBER_KINDS:
+        raise DataError(f"X is of type {matrix.dtype}, not numbers.", rule=_SHAPE, suggest="numbers for words")
+    return as_doubles(as_numbers(matrix))
+
+
+def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers as they are. In an untyped (object) array whatever is not a number is missing; other types are refused.
+
+    The refusal depends on the array's type alone, which is a public fact, never on a value.
+    """
+    if values.dtype.kind in _NUMBER_KINDS:
+        if values.dtype.itemsize > 8:  # long doubles: what no double can hold is infinite, and that is no news
+            with np.errstate(over="ignore", under="ignore"):
+                return values.astype(np.float64)
+        return values
+    if values.dtype.kind == "O":
+        return np.array([_as_float(value) for value in values], dtype=np.float64)
+    raise DataError(
+        f"Values are of type {values.dtype}, not numbers.",
+        rule="This statistic works on numbers.",
+        suggest=("for words a histogram with ", Argument("categories", ["north", "south"])),
+    )
+
+
+def _as_float(value: Any) -> float:
+    if not isinstance(value, NUMBERS) or isinstance(value, np.timedelta64) or value is np.ma.masked:
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def as_doubles(numbers: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers as doubles, without a warning about signalling NaNs: it would say that a person has one."""
     with np.errstate(all="ignore"):
-        for start in range(0, len(target), _BLOCK):
-            block, aims = features[start : start + _BLOCK], place(target[start : start + _BLOCK])
-            edges, order = [0, len(block)], None
-            if levels > 1:
-                order = np.argsort(codes[start : start + _BLOCK], kind="stable")
-                edges = np.searchsorted(codes[start : start + _BLOCK][order], np.arange(levels + 1)).tolist()
-                aims = aims[order]
-            sums = np.zeros(total.shape)
-            for first in range(0, len(block), _SLICE):
-                side = sides[:, : len(block) - first]
-                x = rows[: side.shape[1]]
-                if order is None:
-                    some = block[first : first + _SLICE]
-                else:
-                    some = np.take(block, order[first : first + _SLICE], axis=0, out=x, mode="clip")
-                flat, some = x.reshape(-1), some.reshape(-1)
-                np.multiply(some, scale[: len(flat)], out=flat)
-                flat += shift[: len(flat)]
-                np.clip(np.floor(flat, out=flat), -MODEL_STEPS, MODEL_STEPS, out=flat)
-                side[0], side[1] = MODEL_STEPS, aims[first : first + _SLICE]
-                # Rows with anything missing become nothing; the same steps are taken whether or not there are any.
-                absent = np.flatnonzero(np.isnan(x @ np.ones(x.shape[1]) + side[1]))
-                x[absent] = 0.0
-                side[:, absent] = 0.0
-                _add_by_level(sums, x, side, edges, first)
-            total += sums.astype(np.int64)
-    return total
-
-
-def _add_by_level(sums: Floats, x: Floats, side: Floats, edges: list[int], first: int) -> None:
-    width = x.shape[1]
-    for level, (low, high) in enumerate(itertools.pairwise(edges)):
-        start, stop = max(low - first, 0), min(high - first, len(x))
-        for begin in range(start, stop, _PRODUCT):
-            end = min(begin + _PRODUCT, stop)
-            part, edge, into = x[begin:end], side[:, begin:end], sums[level]
-            # Without its last column: two different operands are multiplied faster than a matrix with itself.
-            into[1 : width + 1, 1:width] += part.T @ part[:, :-1]
-            into[width, width] += part[:, -1] @ part[:, -1]
-            sides = edge @ part
-            into[1:-1, 0] += sides[0]
-            into[-1, 1:-1] += sides[1]
-            into[0, 0] += edge[0] @ edge[0]
-            into[-1, 0] += edge[1] @ edge[0]
+        return numbers.astype(np.float64, copy=False)

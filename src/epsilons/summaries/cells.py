@@ -64,13 +64,17 @@ class SortedCells:
         """People per level of some entries."""
         return np.bincount(self.codes(start, stop), minlength=self.levels)
 
+    def _expand(self, start: int, stop: int) -> Integers:
+        """The keys of the people from `start` to before `stop`."""
+        return self.keys[start:stop]
+
     def codes(self, start: int, stop: int) -> Integers:
         """Levels of the people from `start` to before `stop`."""
-        return self.keys[start:stop] & _LEVEL
+        return self._expand(start, stop) & _LEVEL
 
     def cells(self, start: int, stop: int) -> Integers:
         """Grid points of the people from `start` to before `stop`."""
-        return self.keys[start:stop] >> LEVEL_BITS
+        return self._expand(start, stop) >> LEVEL_BITS
 
     def before(self, position: int) -> Integers:
         """People per level among the first `position`."""
@@ -104,9 +108,7 @@ class SortedCells:
     def with_missing_at(self, cell: int) -> SortedCells:
         """With those who have no value standing at a public grid point."""
         extra = np.repeat(cell << LEVEL_BITS | np.arange(self.levels), self.missing)
-        if not len(extra):
-            return self
-        keys = np.sort(np.concatenate([self.keys, extra]))
+        keys = np.sort(np.concatenate([self.keys, extra])) if len(extra) else self.keys
         return SortedCells(keys, np.zeros(self.levels, np.int64), self.levels)
 
 
@@ -153,7 +155,6 @@ class CountedCells(SortedCells):
         return np.bincount(levels, self.counts[start:stop], self.levels).astype(np.int64)
 
     def _expand(self, start: int, stop: int) -> Integers:
-        """One entry per row from `start` to before `stop`."""
         stop = min(stop, self.people)
         if start >= stop:
             return self.runs[:0]
@@ -163,12 +164,6 @@ class CountedCells(SortedCells):
         counts[-1] -= self._ends[last] - stop
         counts[0] -= start - self._ends[first]
         return np.repeat(self.runs[first:last], counts)
-
-    def codes(self, start: int, stop: int) -> Integers:
-        return self._expand(start, stop) & _LEVEL
-
-    def cells(self, start: int, stop: int) -> Integers:
-        return self._expand(start, stop) >> LEVEL_BITS
 
     def before(self, position: int) -> Integers:
         run = int(np.searchsorted(self._ends, position, "right")) - 1
@@ -200,9 +195,6 @@ class CountedCells(SortedCells):
         return CountedCells(keys[order], counts[order], np.zeros(self.levels, np.int64), self.levels)
 
 
-# What a query gives ---------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class CellCounts:
     """How many rows stand at a grid point and level, sorted by both; `missing[level]` have no value."""
@@ -232,8 +224,7 @@ class CellRows:
     @cached_property
     def missing(self) -> Integers:
         """Rows without a value, per level."""
-        counted = np.bincount(self.keys[self.keys < 0] & (1 << self.shift) - 1, minlength=self.levels)
-        return counted[: self.levels]
+        return np.bincount(self.keys[self.keys < 0] & (1 << self.shift) - 1, minlength=self.levels)[: self.levels]
 
     def sorted_cells(self, places: Integers, levels: int) -> SortedCells:
         """As `CellCounts.sorted_cells`."""

@@ -21,7 +21,8 @@ from sqlglot import exp
 from epsilons.engines.base import NUMBER, TEXT, TRUTH, Column, Schema
 from epsilons.engines.trees import MismatchError, canonical, cast, column, double, literal, missing, whole
 from epsilons.errors import Argument, DataError, PlanError
-from epsilons.summaries.arrays import MODEL_STEPS, STEPS, Pair, model_scale
+from epsilons.summaries.arrays import STEPS, Pair
+from epsilons.summaries.models import MODEL_STEPS, model_scale
 
 if TYPE_CHECKING:
     from epsilons.statistics.histogram import Histogram
@@ -64,11 +65,9 @@ def _between(
     value: exp.Expr, low: float, at_low: exp.Expr, high: float, at_high: exp.Expr, inside: exp.Expr, *first: exp.If
 ) -> exp.Expr:
     """CASE that sends whatever is below or above to a constant, so that only what is in bounds is computed with."""
-    ifs = list(first)
-    if low > -math.inf:
-        ifs.append(exp.If(this=exp.LT(this=value.copy(), expression=double(low)), true=at_low))
-    if high < math.inf:
-        ifs.append(exp.If(this=exp.GT(this=value.copy(), expression=double(high)), true=at_high))
+    ends = ((exp.LT, low, at_low), (exp.GT, high, at_high))
+    beyond = [exp.If(this=_binary(node, value.copy(), end), true=at) for node, end, at in ends if math.isfinite(end)]
+    ifs = [*first, *beyond]
     return exp.Case(ifs=ifs, default=inside) if ifs else inside
 
 
@@ -97,8 +96,7 @@ def _scale(bounds: Pair, value: exp.Expr, steps: int) -> exp.Expr:
     """
     low, high = bounds
     centre, half = low / 2 + high / 2, high / 2 - low / 2
-    offset = exp.paren(exp.Sub(this=value.copy(), expression=double(centre)))
-    scaled = exp.Div(this=offset, expression=double(half / steps))
+    scaled = _binary(exp.Div, exp.paren(_binary(exp.Sub, value.copy(), centre)), half / steps)
     if (low - centre) / half < -1 or (high - centre) / half > 1:
         return _limit(_limit(scaled, None, steps), -steps, None)
     return scaled
@@ -107,12 +105,11 @@ def _scale(bounds: Pair, value: exp.Expr, steps: int) -> exp.Expr:
 def _square(bounds: Pair, value: exp.Expr) -> exp.Expr:
     """2^30 (u^2 - 1/2) with u = (x - c)/h."""
     u = exp.paren(_scale(bounds, value, 1))
-    square = exp.Sub(this=exp.Mul(this=u, expression=u.copy()), expression=double(0.5))
-    return exp.Mul(this=exp.paren(square), expression=double(STEPS))
+    return _binary(exp.Mul, exp.paren(_binary(exp.Sub, _binary(exp.Mul, u, u.copy()), 0.5)), STEPS)
 
 
 def _zero_unit(bounds: Pair) -> float:
-    return max(abs(bound) for bound in bounds) / STEPS
+    return max(map(abs, bounds)) / STEPS
 
 
 #: Steps before they are rounded, as `arrays.ROW_STEPS` names them: of a column, and of a number.
@@ -120,7 +117,7 @@ _UNROUNDED: dict[str, tuple[Callable[[Pair, exp.Expr], exp.Expr], Callable[[Pair
     "centred sum": (lambda bounds, value: _scale(bounds, value, STEPS), lambda bounds, x: _unit(bounds, x) * STEPS),
     "centred squares": (_square, lambda bounds, x: (_unit(bounds, x) * _unit(bounds, x) - 0.5) * STEPS),
     "sum": (
-        lambda bounds, value: exp.Div(this=value.copy(), expression=double(_zero_unit(bounds))),
+        lambda bounds, value: _binary(exp.Div, value.copy(), _zero_unit(bounds)),
         lambda bounds, x: x / _zero_unit(bounds),
     ),
 }
@@ -306,9 +303,8 @@ def _places_of(keys: tuple[Any, ...], kind: Column) -> dict[Any, int]:
     except (MismatchError, OverflowError):
         known = []
     if not known:
-        rule = f"The column holds {kind.family}; keys are given, as they stand in the table."
         what = f"Keys of column {kind.name!r} are missing or of another type."
-        raise DataError(what, rule=rule, suggest=_KEYS_HINT)
+        raise DataError(what, rule=f"The column holds {kind.family}.", suggest=_KEYS_HINT)
     held = [key for key in known if key is not None]
     if len(set(held)) < len(held):
         raise PlanError("Keys repeat.", rule="Every row is in one group.", suggest=_KEYS_HINT)

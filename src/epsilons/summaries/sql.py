@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +19,10 @@ from sqlglot import exp
 from epsilons.engines.base import Column, Engine, Schema
 from epsilons.engines.trees import Predicate, both, cast, column, double, literal, present, table, whole
 from epsilons.errors import Argument, DataError, PlanError
-from epsilons.summaries.arrays import MAX_PEOPLE, MODEL_STEPS, STEPS
+from epsilons.summaries.arrays import STEPS
 from epsilons.summaries.cells import LEVEL_BITS, CellCounts, CellRows
 from epsilons.summaries.columns import NO_CELL, Keys, as_double, bin_of, grid_cell, integers, model_step, row_step
+from epsilons.summaries.models import MAX_PEOPLE, MODEL_STEPS
 
 if TYPE_CHECKING:
     from epsilons.statistics.base import Statistic
@@ -81,9 +83,9 @@ def tally(
     asked = _summary(statistic)(statistic, kind)
     result, *places = _run(prepared, asked, where, by)
     sums = np.zeros((1 + len(asked.sums), by.count if by else 1, prepared.levels, asked.cells), np.int64)
-    for name, part in zip(("count", *(f"sum{place}" for place in range(len(asked.sums)))), sums, strict=True):
+    for part, found in zip(sums, result.values(), strict=True):
         # A key that has two spellings (0.0 and -0.0) adds up.
-        np.add.at(part, tuple(places), result[name])
+        np.add.at(part, tuple(places), found)
     if not asked.sums:
         return [sums[0]]
     return [*sums[1:], sums[0]] if asked.counts_rows else list(sums[1:])
@@ -101,7 +103,12 @@ def cells(
     shift = max(LEVEL_BITS, (prepared.levels - 1).bit_length())
     many = statistic.points * prepared.levels > MOST_PAIRS and statistic.points << shift < _ROOM
     if by is None and many and prepared.engine.embedded:
-        return [_cell_rows(prepared, statistic, kind, shift, where)]
+        whole_type = "INT" if statistic.points << shift < 1 << 31 else "BIGINT"
+        point = exp.Mul(this=cast(grid_cell(statistic, kind), whole_type), expression=whole(1 << shift))
+        key = exp.Add(this=point, expression=cast(column(prepared.level), whole_type))
+        known = exp.LT(this=column(prepared.level), expression=whole(prepared.levels))
+        found = prepared.engine.run(prepared.select([exp.alias_(key, "key")], [known], where))
+        return [CellRows(found["key"].combine_chunks().to_numpy(), shift, prepared.levels)]
     result, group, level, cell = _run(prepared, grid_cells(statistic, kind), where, by)
     order = np.lexsort((level, cell, group))
     group, level, cell, counts = group[order], level[order], cell[order], result["count"][order]
@@ -113,15 +120,6 @@ def cells(
         np.add.at(absent, level[low:first], counts[low:first])
         listed.append(CellCounts(cell[first:high], level[first:high], counts[first:high], absent))
     return listed
-
-
-def _cell_rows(prepared: Prepared, statistic: Order, kind: Column, shift: int, where: Predicate | None) -> CellRows:
-    whole_type = "INT" if statistic.points << shift < 1 << 31 else "BIGINT"
-    cell = exp.Mul(this=cast(grid_cell(statistic, kind), whole_type), expression=whole(1 << shift))
-    key = exp.Add(this=cell, expression=cast(column(prepared.level), whole_type))
-    known = exp.LT(this=column(prepared.level), expression=whole(prepared.levels))
-    tree = prepared.select([exp.alias_(key, "key")], [known], where)
-    return CellRows(prepared.engine.run(tree)["key"].combine_chunks().to_numpy(), shift, prepared.levels)
 
 
 def check_asked(prepared: Prepared, statistic: Any, name: str | None) -> None:
@@ -164,16 +162,11 @@ class Aggregate:
 
 
 def ones(statistic: Any, kind: Column | None, people: bool = False) -> Aggregate:
-    """Rows whose value is 1; without a column, all rows."""
+    """Rows whose value is 1, or people with such a row; without a column, all of them."""
     if kind is None:
         return Aggregate(people=people)
     is_one = exp.EQ(this=as_double(_numbers(kind)), expression=double(1.0))
     return Aggregate(rows=both(present(kind), is_one), people=people)
-
-
-def people(statistic: Any, kind: Column | None) -> Aggregate:
-    """People with at least one such row."""
-    return ones(statistic, kind, people=True)
 
 
 def steps(statistic: Bounded, kind: Column | None) -> Aggregate:
@@ -186,8 +179,7 @@ def steps(statistic: Bounded, kind: Column | None) -> Aggregate:
 
 def bins(statistic: Histogram, kind: Column | None) -> Aggregate:
     """Rows per bin."""
-    keys = _check_bins(statistic, kind)
-    if keys is not None:
+    if (keys := _check_bins(statistic, kind)) is not None:
         return Aggregate(cell=keys.trees[0], cells=statistic.bins, categories=keys)
     kind = _numbers(kind)
     return Aggregate(rows=present(kind), cell=bin_of(statistic, kind), cells=statistic.bins)
@@ -213,7 +205,13 @@ def class_products(statistic: LogisticRegression, kind: Column) -> tuple[exp.Exp
 
 
 Summary = Callable[[Any, Column | None], Aggregate]
-SUMMARIES: dict[str, Summary] = {"ones": ones, "people": people, "bins": bins, "steps": steps, "cells": grid_cells}
+SUMMARIES: dict[str, Summary] = {
+    "ones": ones,
+    "people": partial(ones, people=True),
+    "bins": bins,
+    "steps": steps,
+    "cells": grid_cells,
+}
 Target = Callable[[Any, Column], tuple[exp.Expr, exp.Expr]]
 MODELS: dict[str, Target] = {"products": products, "class_products": class_products}
 
@@ -302,15 +300,10 @@ def _products(prepared: Prepared, statistic: Regression, kind: Column | None, wh
     if prepared.rows > _PIECE:  # so many people in each, with all their rows
         number, people = cast(column(prepared.person or ""), "DOUBLE"), double(_PIECE // statistic.rows)
         piece = cast(exp.Floor(this=exp.Div(this=number, expression=people)), "INT")
-    inner = prepared.select(
-        [
-            exp.alias_(column(prepared.level), "level"),
-            exp.alias_(piece, "piece"),
-            *(exp.alias_(tree, f"z{place + 1}") for place, tree in enumerate(placed)),
-        ],
-        [*map(present, features), has_target],
-        where,
-    )
+    outputs = {"level": column(prepared.level), "piece": piece}
+    outputs |= {f"z{place}": tree for place, tree in enumerate(placed, 1)}
+    named = [exp.alias_(tree, name) for name, tree in outputs.items()]
+    inner = prepared.select(named, [*map(present, features), has_target], where)
 
     def add(j: int, k: int) -> exp.Expr:
         """z_0 is the constant `MODEL_STEPS`: a product with it is added up without it, and multiplied afterwards."""

@@ -13,8 +13,8 @@ import epsilons as eps
 from epsilons.statistics.base import Scope
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
 from epsilons.summaries import arrays
+from epsilons.summaries.arrays import Rows
 from epsilons.summaries.sql import tally
-from epsilons.summaries.values import Rows
 from epsilons.testing import seeded
 from support.hostile import FLOATS
 

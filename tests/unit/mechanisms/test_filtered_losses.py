@@ -68,7 +68,7 @@ class CenteredReach(Sum):
     @property
     def parts(self) -> tuple:  # type: ignore[type-arg]
         (part,) = super().parts
-        half = round((self.bounds[1] - self.bounds[0]) / 2 / self.largest * 2**30)
+        half = round((self.bounds[1] - self.bounds[0]) / 2 / max(map(abs, self.bounds)) * 2**30)
         return (replace(part, reach={"absent": half, "replace": 2 * half}),)
 
 

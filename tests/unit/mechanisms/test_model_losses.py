@@ -22,9 +22,9 @@ from epsilons.preferences import Levels, roster_of
 from epsilons.statistics.additive import Part, weighted_sums
 from epsilons.statistics.base import Question, Rest, Weighting, proportional
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
-from epsilons.summaries import arrays
-from epsilons.summaries.arrays import MODEL_STEPS as STEPS
-from epsilons.summaries.values import Rows
+from epsilons.summaries import arrays, models
+from epsilons.summaries.arrays import Rows
+from epsilons.summaries.models import MODEL_STEPS as STEPS
 from support.small_worlds import at_max
 
 LINEAR = LinearRegression(("a", "b"), ((-1.0, 1.0),) * 2, (-1.0, 1.0))
@@ -121,7 +121,7 @@ class Unclipped(LinearRegression):
     summary: ClassVar[str] = "unclipped"  # type: ignore[misc]
 
 
-arrays.SUMMARIES["unclipped"] = lambda statistic, rows, codes, levels: arrays._products(
+arrays.SUMMARIES["unclipped"] = lambda statistic, rows, codes, levels: models._products(
     statistic, rows, codes, levels, lambda target: np.asarray(target, float) * STEPS * 1.5
 )
 

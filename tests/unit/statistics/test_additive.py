@@ -12,9 +12,8 @@ from epsilons.statistics.additive import Additive
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
-from epsilons.summaries.arrays import CHUNK, STEPS
+from epsilons.summaries.arrays import CHUNK, STEPS, as_numbers, check_values
 from epsilons.summaries.arrays import tally as tally_arrays
-from epsilons.summaries.values import as_numbers, check_values
 from unit.statistics.naive import HOSTILE, number, per_level, unit
 
 BOUNDS = [(0, 10), (-3.5, 2.25), (0.1, 0.7), (1e9, 1e9 + 1), (-1e30, 1e30), (0, 1e-30)]

@@ -61,7 +61,7 @@ def test_a_sum_around_zero_beats_every_other_centre(
 ) -> None:
     scope = Scope(2, groups)
     plain = Sum(bounds, scope)
-    around_zero = plain.parts[0].reach[neighbors] * plain.largest / STEPS
+    around_zero = plain.parts[0].reach[neighbors] * plain.units[0]
     rows = scope.reach(1, 1)[neighbors]
     for centre in np.linspace(bounds[0], bounds[1], 21):
         if abs(centre) < 1e-9:

@@ -14,9 +14,8 @@ from epsilons.errors import PlanError
 from epsilons.statistics import order
 from epsilons.statistics.order import MAX_POINTS, Order
 from epsilons.summaries import arrays
-from epsilons.summaries.arrays import CHUNK
+from epsilons.summaries.arrays import CHUNK, check_values
 from epsilons.summaries.cells import SortedCells
-from epsilons.summaries.values import check_values
 from unit.statistics.naive import HOSTILE, number
 
 rng = np.random.default_rng(13)
@@ -85,6 +84,9 @@ def test_values_go_to_the_nearest_point(bounds: tuple[float, float], step: float
         assert abs(point - inside) <= width * Fraction(1, 2) * (1 + Fraction(1, 10**6))
 
 
+GRID = f"Answers lie on the grid lo, lo+step, ..., hi, of at most {MAX_POINTS:,} points."
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -94,7 +96,7 @@ def test_values_go_to_the_nearest_point(bounds: tuple[float, float], step: float
         ({"step": math.inf}, "step=inf is not allowed."),
         ({"step": "1"}, "step='1' is not allowed."),
         ({"step": True}, "step=True is not allowed."),
-        ({"step": 1e-20}, f"The grid is too fine. At most {MAX_POINTS:,} points. Try: a larger step"),
+        ({"step": 1e-20}, f"The grid has too many points. {GRID} Try: a larger step"),
         ({"step": 11}, "The grid has a single point."),
         ({"bounds": None}, "A median needs bounds. Bounds are public facts; reading them from the data would leak it."),
     ],

@@ -12,9 +12,8 @@ from epsilons.errors import DataError, PlanError
 from epsilons.preferences import roster_of
 from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
 from epsilons.summaries import arrays
-from epsilons.summaries.arrays import MODEL_STEPS as STEPS
-from epsilons.summaries.arrays import ArrayPeople
-from epsilons.summaries.values import Rows
+from epsilons.summaries.arrays import ArrayPeople, Rows
+from epsilons.summaries.models import MODEL_STEPS as STEPS
 
 SQUARE = STEPS**2
 PUBLIC = [float("inf")]

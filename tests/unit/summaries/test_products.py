@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from epsilons.summaries import arrays
-from epsilons.summaries.arrays import MODEL_STEPS as STEPS
-from epsilons.summaries.arrays import product_sums
+from epsilons.summaries import models
+from epsilons.summaries.models import MODEL_STEPS as STEPS
+from epsilons.summaries.models import product_sums
 
 BOUNDS = ((-3.0, 5.0), (0.0, 1.0), (1e6, 1e6 + 1))
 
@@ -61,9 +61,9 @@ def test_blocks_and_slices_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> Non
     features, target, codes = people(700, 5)
     whole = product_sums(features, target, BOUNDS, np.asarray, codes, 5)
     for block, rows, product in ((64, 32, 8), (128, 128, 100), (1, 1, 1)):
-        monkeypatch.setattr(arrays, "_BLOCK", block)
-        monkeypatch.setattr(arrays, "_SLICE", rows)
-        monkeypatch.setattr(arrays, "_PRODUCT", product)
+        monkeypatch.setattr(models, "_BLOCK", block)
+        monkeypatch.setattr(models, "_SLICE", rows)
+        monkeypatch.setattr(models, "_PRODUCT", product)
         assert np.array_equal(product_sums(features, target, BOUNDS, np.asarray, codes, 5), whole)
 
 
