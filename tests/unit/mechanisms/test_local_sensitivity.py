@@ -550,7 +550,7 @@ BAD: dict[str, tuple[type[eps.EpsilonsError], str, Callable[[], object]]] = {
     ),
     "unknown privacy": (
         PlanError,
-        'Try: privacy="personalized" or privacy="individual" or privacy="group"',
+        "Try: privacy='personalized' or privacy='individual' or privacy='group'",
         lambda: eps.count(VALUES, 1.0, privacy="some"),
     ),
     "epsilons for groups": (
