@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from epsilons.arguments.checks import check_confidence, check_name, check_whole, refuse
+from epsilons.display import Shown
 from epsilons.errors import Argument, DataError, PlanError, PreferenceError
 from epsilons.guarantee import NEIGHBORS
 from epsilons.statistics.base import Floats
@@ -60,7 +61,7 @@ class PersonLoss:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Shown):
     """The pair of neighbours that came closest to breaking the claim, or broke it."""
 
     worst: PersonLoss | None
@@ -185,7 +186,7 @@ def _largest_loss(one: Floats, other: Floats) -> tuple[float, int]:
 
 
 @dataclass(frozen=True)
-class LossBound:
+class LossBound(Shown):
     """With probability `confidence` over the draws, the true loss of this pair is at least `lower`."""
 
     lower: float

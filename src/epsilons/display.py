@@ -8,6 +8,7 @@ import re
 import reprlib
 import textwrap
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from numbers import Real
 from typing import Any
@@ -90,6 +91,35 @@ def html_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], n
     below = "".join(f"<div style='font-size:90%;opacity:.8'>{html.escape(note)}</div>" for note in notes)
     top = f"<thead><tr>{cells}</tr></thead>" if head else ""
     return f"<div><b>{html.escape(title)}</b><table>{top}<tbody>{body}</tbody></table>{below}</div>"
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table with a title above and notes below."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        parts = self.title, text_table(self.head, self.rows), "\n".join(self.notes)
+        return "\n\n".join(part for part in parts if part)
+
+
+class Shown:
+    """Shows itself by its sheets: as text in a terminal, as tables in a notebook."""
+
+    def sheets(self) -> Sequence[Sheet]:
+        """What is worth seeing of it; without sheets a notebook shows its text."""
+        return ()
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.sheets()))
+
+    def _repr_html_(self) -> str:
+        tables = [html_table(one.title, one.head, one.rows, one.notes) for one in self.sheets()]
+        return "".join(tables) or f"<pre style='white-space:pre-wrap'>{html.escape(str(self))}</pre>"
 
 
 def toml_key(name: str) -> str:

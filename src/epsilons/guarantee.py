@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
+from epsilons.display import Shown
 from epsilons.errors import Argument, PlanError
 
 NANO = 10**9
@@ -41,7 +42,7 @@ def to_epsilon(nano: int | None) -> float:
 
 
 @dataclass(frozen=True)
-class Guarantee:
+class Guarantee(Shown):
     """A promise to every person on the roster, by the epsilon they granted.
 
     `losses` pairs each granted epsilon with the bound that holds for its people, both in nano-epsilon. `imputes`

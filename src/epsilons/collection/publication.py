@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.collection.terms import Collection, noise_variance
+from epsilons.display import Shown
 from epsilons.errors import PlanError, ProtocolError
 from epsilons.guarantee import ROSTER_IS_PUBLIC, Guarantee, to_epsilon
 from epsilons.local.estimate import Estimate, check_combination, solve_counts, split_variance
@@ -52,7 +53,7 @@ class LevelSums:
 
 
 @dataclass(frozen=True)
-class Publication:
+class Publication(Shown):
     """Everything that a collection makes public."""
 
     collection: Collection

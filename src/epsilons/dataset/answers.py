@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from epsilons.display import html_table, show, show_key, text_table
+from epsilons.display import Sheet, Shown, show, show_key
 from epsilons.errors import EpsilonsError
 from epsilons.release import Release
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-class Answers(Mapping[str, Release]):
+class Answers(Shown, Mapping[str, Release]):
     """{name: release}. With groups one row per key; `keys` names the columns of the groups."""
 
     def __init__(self, releases: Mapping[str, Release], keys: tuple[str, ...] = ()) -> None:
@@ -87,17 +87,13 @@ class Answers(Mapping[str, Release]):
             rows.append(cells)
         return [*keyed, *(text for name in self for text in (name, "95% interval"))], rows
 
-    def __str__(self) -> str:
-        head, rows = self.table()
+    def sheets(self) -> list[Sheet]:
         whose = "in a typical group, " if self.grouped else ""
-        errors = [f"{name}: ± {show(release.error)} ({whose}{release.mechanism})" for name, release in self.items()]
-        return "\n".join([text_table(head, rows), "", *errors])
+        notes = [f"{name}: ± {show(release.error)} ({whose}{release.mechanism})" for name, release in self.items()]
+        holds = " and ".join(dict.fromkeys(release.assumption for release in self.values()))
+        return [Sheet("", *self.table(), [*notes, f"Condition: {holds}."])]
 
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        head, rows = self.table()
-        return html_table("Answers", head, rows, [str(release.guarantee) for release in self.values()][:1])
+    __repr__ = Shown.__str__
 
 
 def interval_of(release: Release) -> Any:

@@ -29,7 +29,7 @@ from epsilons.dataset.answers import Answers
 from epsilons.dataset.attempt import NothingToPlanError
 from epsilons.dataset.facts import Level, TableFacts
 from epsilons.dataset.methods import BatchQuestions
-from epsilons.display import html_table, show, show_count, show_span, text_table
+from epsilons.display import Sheet, Shown, show, show_count, show_span
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.planner.choose import list_finite
 from epsilons.release import Release
@@ -113,7 +113,7 @@ class BatchRow:
 
 
 @dataclass(frozen=True)
-class BatchPlan:
+class BatchPlan(Shown):
     """How a batch splits its share, and what it would charge. Free."""
 
     share: float
@@ -132,8 +132,7 @@ class BatchPlan:
         rows = [{**vars(row), "charges": list_finite(row.charges)} for row in self.rows]
         return {"share": self.share, "rows": rows, "charges": list_finite(self.charges)}
 
-    def _show(self) -> tuple[str, list[list[str]], list[str]]:
-        """(title, cells, notes)."""
+    def sheets(self) -> list[Sheet]:
         charges, notes = self.charges, []
         finite = [(level.name, level.epsilon, level.left) for level in self.levels if level.left is not None]
         for some in [finite] if len(finite) > _MOST_LEVELS else [[level] for level in finite]:
@@ -142,15 +141,8 @@ class BatchPlan:
             left = show_span([round(left - charges[epsilon], 9) for _, epsilon, left in some])
             notes.append(f"  {name}: charges {spent}, leaves {left} of {show_span([one[1] for one in some])}")
         cells = [[row.question, f"{row.share:.4g}", show(row.error), row.mechanism] for row in self.rows]
-        return f"Plan for {show_count(len(self.rows), 'question')}, share {self.share:.4g} in all", cells, notes
-
-    def __str__(self) -> str:
-        title, cells, notes = self._show()
-        return "\n".join([title, "", text_table(_HEAD, cells), "", *notes])
-
-    def _repr_html_(self) -> str:
-        title, cells, notes = self._show()
-        return html_table(title, _HEAD, cells, notes)
+        title = f"Plan for {show_count(len(self.rows), 'question')}, share {self.share:.4g} in all"
+        return [Sheet(title, _HEAD, cells, notes)]
 
 
 class Batch(BatchQuestions):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from epsilons.display import html_table, show, show_count, text_table
+from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
 from epsilons.errors import Argument, DataError
 from epsilons.noise.entropy import system
@@ -66,7 +66,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Description:
+class Description(Shown):
     """Public facts; asking for them costs nothing."""
 
     columns: tuple[tuple[str, str, str], ...]
@@ -144,10 +144,6 @@ class Description:
             notes.insert(2, f"Preferences were rounded down to a fixed ladder, by {self.rounding_loss:.1%} on average.")
         return notes + ([self.caveat] if self.caveat else [])
 
-    def __str__(self) -> str:
-        title, levels = show_count(self.people, "person", "people"), text_table(_LEVELS, self._level_rows())
-        return "\n".join([title, "", levels, "", text_table(_COLUMNS, self.columns), "", *self._notes()])
-
-    def _repr_html_(self) -> str:
-        first = html_table(show_count(self.people, "person", "people"), _LEVELS, self._level_rows())
-        return first + html_table("Columns", _COLUMNS, self.columns, self._notes())
+    def sheets(self) -> list[Sheet]:
+        levels = Sheet(show_count(self.people, "person", "people"), _LEVELS, self._level_rows())
+        return [levels, Sheet("", _COLUMNS, self.columns, self._notes())]

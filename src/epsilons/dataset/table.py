@@ -31,7 +31,7 @@ from epsilons.engines.base import NUMBER, TRUTH, open_table
 from epsilons.engines.conditions import parse
 from epsilons.errors import Argument, DataError, LedgerError, PlanError
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import Enrolment, Past, Remaining, StalePlanError
+from epsilons.ledger.values import Enrolment, History, Remaining, StalePlanError
 from epsilons.mechanisms.base import Settings
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.choose import PlanRow
@@ -202,9 +202,9 @@ class Dataset(Questions):
         """What everybody has left: `.epsilons`, `.cohorts`, `.questions`."""
         return self.ledger.remaining()
 
-    def history(self) -> tuple[Past, ...]:
+    def history(self) -> History:
         """Every question that was charged, with the grants in force then."""
-        return tuple(replace(past, description=asked_of(past.description)) for past in self.ledger.history())
+        return History(replace(past, description=asked_of(past.description)) for past in self.ledger.history())
 
     def set_preferences(self, preferences: Any) -> Enrolment:
         """What people asked for themselves: {id: epsilon or name of a level}, or a table with ids and preferences."""

@@ -271,7 +271,7 @@ class Ledger:
         """What is left: the least at every granted level, each cohort, and in questions like the last one."""
         return self._read(statements.read_remaining)
 
-    def history(self) -> tuple[values.Past, ...]:
+    def history(self) -> values.History:
         """Every question that was ever charged, with the grants in force then."""
         return self._read(statements.read_history)
 

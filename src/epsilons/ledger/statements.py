@@ -19,7 +19,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import checks, tables, values
-from epsilons.ledger.values import LOST, REFUNDED, STORED, TOUCHED, Cohort, Past, Quota, Reservation, Statement
+from epsilons.ledger.values import LOST, REFUNDED, STORED, TOUCHED, Cohort, History, Past, Quota, Reservation, Statement
 
 _past, _paid, _groups, _quotas = tables.reservations, tables.charges, tables.cohorts, tables.quotas
 #: Data may have been read for these.
@@ -98,7 +98,7 @@ def _resume(connection: Connection, row: Any) -> Reservation:
     return Reservation(row.number, row.state, row.epoch, charges, row.description, row.answer, resumed=True)
 
 
-def read_history(connection: Connection) -> tuple[Past, ...]:
+def read_history(connection: Connection) -> History:
     paid: dict[int, list[tuple[int, int, int]]] = {}
     query = select(_paid.c.number, _paid.c.cohort, _groups.c.granted, _paid.c.nano)
     joined = query.join(_groups, _groups.c.id == _paid.c.cohort).where(_paid.c.carried == 0)
@@ -106,7 +106,7 @@ def read_history(connection: Connection) -> tuple[Past, ...]:
         paid.setdefault(number, []).append(tuple(charged))
     mark = find_first_individual(connection)
     rows = connection.execute(select(_past).order_by(_past.c.number))
-    return tuple(_read_past(row, paid.get(row.number, []), mark) for row in rows)
+    return History(_read_past(row, paid.get(row.number, []), mark) for row in rows)
 
 
 def _read_past(row: Any, paid: list[tuple[int, int, int]], mark: int | None) -> Past:

@@ -18,6 +18,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.display import Sheet, Shown, show, show_key, show_span
 from epsilons.errors import BudgetExceeded, LedgerError
 from epsilons.guarantee import to_epsilon
 
@@ -164,7 +165,7 @@ class Past(_Marked):
 
 
 @dataclass(frozen=True)
-class Remaining(_Marked):
+class Remaining(_Marked, Shown):
     """What is left: the least at every granted level, each cohort, and how many questions like the last one."""
 
     nano: Mapping[int, int]
@@ -176,6 +177,27 @@ class Remaining(_Marked):
     def epsilons(self) -> dict[float, float]:
         """{granted epsilon: least epsilon left at that level}."""
         return {to_epsilon(granted): to_epsilon(nano) for granted, nano in self.nano.items()}
+
+    def sheets(self) -> list[Sheet]:
+        rows = [
+            [show(to_epsilon(granted)), show(to_epsilon(nano)), show(self.questions.get(granted))]
+            for granted, nano in self.nano.items()
+        ]
+        notes = ["Questions left: like the last one.", *([self.caveat] if self.caveat else [])]
+        return [Sheet("", ("epsilon granted", "least left", "questions left"), rows, notes)]
+
+
+class History(Shown, tuple[Past, ...]):
+    """What was asked, in its order."""
+
+    def sheets(self) -> list[Sheet]:
+        rows = []
+        for past in self:
+            charged = show_span(list(past.epsilons.values())) if past.charges else "–"
+            rows.append(
+                [str(past.number), past.at[:16].replace("T", " "), show_key(past.description), charged, past.state]
+            )
+        return [Sheet("", ("release", "at (UTC)", "question", "charged", "state"), rows)]
 
 
 @dataclass(frozen=True)
@@ -212,7 +234,7 @@ class Use:
 
 
 @dataclass(frozen=True)
-class Statement(_Marked):
+class Statement(_Marked, Shown):
     """One person's account: what their data was used for, at most how much it cost, and what is left.
 
     `uses` lists every question that charged them; `when_public` the numbers of those asked while they were public,

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.arguments.checks import check_name, check_whole
+from epsilons.display import Sheet, Shown
 from epsilons.errors import Argument, DataError, PlanError, ProtocolError
 from epsilons.guarantee import NEIGHBORS
 from epsilons.local import leakage
@@ -62,7 +63,7 @@ class Crowd:
     other: int
 
 
-class ResponseProtocol(ABC):
+class ResponseProtocol(Shown, ABC):
     """How owners answer a question so that an observer cannot be sure of anyone's answer."""
 
     #: The name in protocol files.
@@ -205,11 +206,8 @@ class ResponseProtocol(ABC):
         said = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
         return f"{type(self).__name__}({said if len(said) <= 200 else said[:200] + '...'})"
 
-    def __str__(self) -> str:
-        return "\n".join([self.describe(), "", leakage.leakage_table(self.leakages())])
-
-    def _repr_html_(self) -> str:
-        return leakage.leakage_html(self.leakages(), self.describe())
+    def sheets(self) -> list[Sheet]:
+        return [leakage.leakage_sheet(self.leakages(), self.describe())]
 
 
 def protocol_from(document: Mapping[str, Any]) -> ResponseProtocol:

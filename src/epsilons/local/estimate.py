@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.arguments.checks import ASSUMPTIONS, check_between, check_name
-from epsilons.display import html_table, show, text_table
+from epsilons.display import Sheet, Shown, show
 from epsilons.errors import Argument, PlanError
-from epsilons.local.leakage import Leakage, leakage_html, leakage_table
+from epsilons.local.leakage import Leakage, leakage_sheet
 
 Bounds = Callable[[float], tuple[NDArray[np.float64], NDArray[np.float64]]]
 
@@ -21,7 +21,7 @@ _TALLEST_TABLE = 40
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(Shown):
     """`value` is the estimated number of owners per option 1..V: an array, or one number if there is one option.
 
     `error` is the standard error at that value. `interval(.95)` is (low, high), each of the shape of `value`; it covers
@@ -61,10 +61,13 @@ class Estimate:
 
     def table(self, level: float = 0.95) -> str:
         """The estimate, then the paper's claim beside the true leakage."""
-        hidden = len(self.values) - _TALLEST_TABLE
+        return "\n\n".join(map(str, self._sheets(level)))
+
+    def _sheets(self, level: float) -> list[Sheet]:
+        hidden, leaks = len(self.values) - _TALLEST_TABLE, leakage_sheet(self.leakages)
         below = [f"... and {hidden:,} more options."] if hidden > 0 else []
-        above = [f"Estimated from {self.respondents:,} owners", "", text_table(*self._rows(level)), *below, ""]
-        return "\n".join([*above, leakage_table(self.leakages), "", *self.notes]).rstrip()
+        title = f"Estimated from {self.respondents:,} owners"
+        return [Sheet(title, *self._rows(level), below), replace(leaks, notes=[*leaks.notes, *self.notes])]
 
     def _options(self, level: float) -> list[dict[str, Any]]:
         low, high = self.bounds(check_level(level))
@@ -82,12 +85,8 @@ class Estimate:
     def _shaped(self, numbers: NDArray[np.float64]) -> float | NDArray[np.float64]:
         return float(numbers[0]) if len(numbers) == 1 else numbers.copy()
 
-    def __str__(self) -> str:
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        title = f"Estimated from {self.respondents:,} owners"
-        return html_table(title, *self._rows(0.95), self.notes) + leakage_html(self.leakages)
+    def sheets(self) -> list[Sheet]:
+        return self._sheets(0.95)
 
 
 def check_level(level: Any) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.arguments.checks import check_between
-from epsilons.display import html_table, text_table
+from epsilons.display import Sheet, Shown
 from epsilons.errors import Argument, PlanError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _LARGEST_EPSILON = 700.0
 
 
 @dataclass(frozen=True)
-class Leakage:
+class Leakage(Shown):
     """What one view gives away, beside what the paper says.
 
     `epsilon` and `delta` belong together: the loss is at most epsilon but for probability delta. `pure` is the smallest
@@ -87,11 +87,8 @@ class Leakage:
         rest = {"delta": self.delta, "neighbors": self.neighbors, "exact": self.exact}
         return {"view": self.view, "sees": self.sees, **finite, **rest}
 
-    def __str__(self) -> str:
-        return leakage_table([self])
-
-    def _repr_html_(self) -> str:
-        return leakage_html([self])
+    def sheets(self) -> list[Sheet]:
+        return [leakage_sheet([self])]
 
 
 def draw_leakages(leakages: Sequence[Leakage], axes: Axes | None = None) -> Axes:
@@ -108,25 +105,15 @@ def draw_leakages(leakages: Sequence[Leakage], axes: Axes | None = None) -> Axes
 _HEAD = ("who sees what", "the paper's claim", "true epsilon", "delta at epsilon", "")
 
 
-def leakage_table(leakages: Sequence[Leakage]) -> str:
+def leakage_sheet(leakages: Sequence[Leakage], title: str = "") -> Sheet:
     """The paper's claim and the truth side by side, a row per view."""
-    rows, notes = _rows(leakages)
-    return "\n".join([text_table(_HEAD, rows), *notes])
-
-
-def leakage_html(leakages: Sequence[Leakage], title: str = "Leakage") -> str:
-    """The claim and the truth as a table for a notebook."""
-    return html_table(title, _HEAD, *_rows(leakages))
-
-
-def _rows(leakages: Sequence[Leakage]) -> tuple[list[tuple[str, ...]], list[str]]:
     rows: list[tuple[str, ...]] = []
     for one in leakages:
         delta = show_delta(one) if math.isinf(one.epsilon) else f"{show_delta(one)} at {one.epsilon:.4g}"
         exact = "" if one.exact else "upper bound"
         rows.append((one.sees, show_epsilon(one.claim), show_epsilon(one.pure), delta, exact))
     note = "Infinite: some outcome gives an answer away for certain; delta bounds how likely that is."
-    return rows, [note] if any(math.isinf(one.pure) for one in leakages) else []
+    return Sheet(title, _HEAD, rows, [note] if any(math.isinf(one.pure) for one in leakages) else [])
 
 
 def show_epsilon(epsilon: float | None) -> str:

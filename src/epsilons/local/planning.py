@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from epsilons.arguments.checks import check_between, check_whole
-from epsilons.display import html_table, show, text_table
+from epsilons.display import Sheet, Shown, show
 from epsilons.errors import Argument, PlanError
 from epsilons.local.base import read_options
 from epsilons.local.binomials import MOST_ALIKE, difference_pair
@@ -60,7 +60,7 @@ class CollectionRow:
 
 
 @dataclass(frozen=True)
-class CollectionPlan:
+class CollectionPlan(Shown):
     """What each protocol needs for a wanted error and leakage. Made from public guesses alone."""
 
     error: float
@@ -81,11 +81,8 @@ class CollectionPlan:
         shown = self._sampled(Fraction(math.floor(self.delta * 10**15), 10**15), BOTH_ROUNDS)
         return self._by_response(), claimed, self._by_counts(), shown
 
-    def __str__(self) -> str:
-        return "\n".join([self._title(), "", text_table(_HEAD, self._cells()), "", *self._notes()])
-
-    def _repr_html_(self) -> str:
-        return html_table(self._title(), _HEAD, self._cells(), self._notes())
+    def sheets(self) -> list[Sheet]:
+        return [Sheet(self._title(), _HEAD, self._cells(), self._notes())]
 
     def _title(self) -> str:
         size = f"{self.count:,} people" if self.count is not None else f"a share of {self.share:.4g} of them"

@@ -20,7 +20,7 @@ import numpy as np
 from epsilons.display import text_table
 from epsilons.errors import EpsilonsError
 from epsilons.local import RandomizedResponse, SamplingPrivacy
-from epsilons.local.leakage import leakage_table
+from epsilons.local.leakage import leakage_sheet
 from epsilons.local.places import Box, CheckIns, Grid, H3Grid, Region, SquareGrid, checkins_from, read_checkins
 from epsilons.noise import Entropy
 
@@ -73,7 +73,7 @@ def describe(found: dict[str, Any], region: Region, rows: int = 8) -> str:
         f"{found['Sampling Privacy'].respondents:,} users, {len(region):,} cells, the {len(table)} fullest:",
         text_table(("cell", "truth", *(f"{name} (95%)" for name in _PROTOCOLS), ""), table),
         "Error over all cells (RMSE): " + "; ".join(errors),
-        *(f"{name}\n{leakage_table(found[name].leakages)}" for name in _PROTOCOLS),
+        *(f"{name}\n{leakage_sheet(found[name].leakages)}" for name in _PROTOCOLS),
     )
     return "\n\n".join(parts)
 

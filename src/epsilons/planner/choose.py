@@ -12,6 +12,7 @@ from typing import Any
 
 from epsilons.arguments.checks import ASSUMPTIONS
 from epsilons.arguments.reading import AskOptions
+from epsilons.display import Sheet, Shown, show, show_span
 from epsilons.errors import PlanError
 from epsilons.mechanisms import base
 from epsilons.mechanisms.base import Account, Mechanism, Settings, find_error, judge_error
@@ -27,13 +28,14 @@ _PLAINEST, _LAST = "minimum", "sample"
 _DIGITS = 9
 
 DEFAULTS = Settings()
+HEAD = ("mechanism", "error", "worst error", "people used", "charges", "how")
 
 #: A front asks a row, by its mechanism's name or "auto", with data where it has none of its own.
 Front = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class PlanRow:
+class PlanRow(Shown):
     """What one mechanism would do with a question: nothing here needs data."""
 
     mechanism: str
@@ -54,6 +56,14 @@ class PlanRow:
     def charges(self) -> dict[float, float]:
         """{granted epsilon: epsilon spent}."""
         return self.account.charges
+
+    def cells(self) -> tuple[str, ...]:
+        """Its line of a plan."""
+        charges = show_span([charge for granted, charge in self.charges.items() if math.isfinite(granted)])
+        return self.mechanism, show(self.error), show(self.worst_error), f"{self.used:.0%}", charges, self.reason
+
+    def sheets(self) -> list[Sheet]:
+        return [Sheet("", HEAD, [self.cells()], [f"Condition: {self.assumption}."])]
 
     def __getstate__(self) -> dict[str, Any]:
         """Elsewhere it can be looked at, not asked: the front that made it stays here."""

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from epsilons.accuracy.count import count_floor
 from epsilons.arguments.checks import ASSUMPTIONS, check_error, check_real
-from epsilons.display import html_table, show, show_count, text_table
+from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Settings
-from epsilons.planner.choose import DEFAULTS, Front, PlanRow, choose, rank_mechanisms
+from epsilons.planner.choose import DEFAULTS, HEAD, Front, PlanRow, choose, rank_mechanisms
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOVE = Argument("move", {"strict": ("standard", 0.2)})
-_HEAD = ("mechanism", "error", "worst error", "people used", "charges", "how")
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Shown):
     """Every mechanism that can serve a question, the best first. Made from public facts; it costs nothing.
 
     `share` is the part of every person's grant that the question may use.
@@ -166,11 +165,8 @@ class Plan:
             "rows": [row.to_dict() for row in self.rows],
         }
 
-    def __str__(self) -> str:
-        return "\n".join([self._title, "", text_table(_HEAD, self._cells()), "", *self._notes()])
-
-    def _repr_html_(self) -> str:
-        return html_table(self._title, _HEAD, self._cells(), self._notes())
+    def sheets(self) -> list[Sheet]:
+        return [Sheet(self._title, HEAD, [row.cells() for row in self.rows], self._notes())]
 
     @property
     def assumption(self) -> str:
@@ -185,15 +181,6 @@ class Plan:
     def _title(self) -> str:
         people = f"{show_count(self.levels.size, 'person', 'people')} at {show_count(len(self.levels.grants), 'level')}"
         return f"Plan for a {self.question.statistic.describe()}, {people}, share {self._shown_share:.4g}"
-
-    def _cells(self) -> list[tuple[str, ...]]:
-        cells: list[tuple[str, ...]] = []
-        for row in self.rows:
-            spent = sorted({charge for granted, charge in row.charges.items() if math.isfinite(granted)})
-            charges = "…".join(show(charge) for charge in dict.fromkeys((spent[0], spent[-1])))
-            errors = (show(row.error), show(row.worst_error))
-            cells.append((row.mechanism, *errors, f"{row.used:.0%}", charges, row.reason))
-        return cells
 
     def _notes(self) -> list[str]:
         which = "worst error" if self.question.assume == "nothing" else "error"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.display import Shown, show_count
 from epsilons.errors import Argument, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.preferences.roster import Roster, roster_of, to_single_nano
@@ -29,7 +30,7 @@ class PreferenceColumn:
     types: Mapping[str, str] | None = None
 
 
-class Preferences:
+class Preferences(Shown):
     """What each person asked for, before it is matched with data.
 
     >>> from epsilons import PUBLIC, Preferences
@@ -49,6 +50,13 @@ class Preferences:
         #: {id: epsilon} where preferences were given that way.
         self.by_person = dict(epsilons) if isinstance(epsilons, Mapping) else None
         self._aligned = None if isinstance(epsilons, Mapping) else epsilons
+
+    def __str__(self) -> str:
+        where = "in the data's order" if self.column is None else f"from column {self.column.column!r}"
+        people = where if self.by_person is None or self.column else show_count(len(self.by_person), "person", "people")
+        levels = [f"{name} {epsilon:g}" for epsilon, name in self.names.items()]
+        levels += [] if self.default is None else [f"default {self.default:g}"]
+        return f"Preferences ({', '.join([people, *levels])})"
 
     @classmethod
     def from_column(cls, column: str, default: float | None = None) -> Preferences:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument, DataError, PreferenceError
 from epsilons.guarantee import NANO, to_epsilon
 
@@ -173,7 +174,7 @@ _CHUNK = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
-class Roster:
+class Roster(Shown):
     """Everyone who was asked, in the caller's order: `codes[i]` is the level of person i."""
 
     levels: Levels
@@ -181,6 +182,11 @@ class Roster:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def sheets(self) -> list[Sheet]:
+        pairs = zip(self.levels.grants, self.levels.sizes, strict=True)
+        rows = [[self.levels.name(grant), show(size)] for grant, size in pairs]
+        return [Sheet(show_count(len(self), "person", "people"), ("level", "people"), rows)]
 
     def take_share(self, share: Fraction) -> tuple[Roster, NDArray[np.bool_]]:
         """(the roster at a share of every grant, who is on it): `Levels.take_share` with the matching codes."""

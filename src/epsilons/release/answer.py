@@ -15,7 +15,7 @@ from epsilons import guarantee as promises
 from epsilons.accuracy.count import CountBar
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, RatioBar
 from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
-from epsilons.display import html_table, show, show_key
+from epsilons.display import Sheet, Shown, show, show_key
 from epsilons.errors import PlanError
 from epsilons.guarantee import PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Guarantee, to_epsilon
 from epsilons.mechanisms.base import Account, Mechanism, find_error
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 FORMAT = 1
+_MOST_LEVELS = 8
 #: The mechanism of a roster on which everyone is public.
 EXACT = "exact"
 EVERYONE_PUBLIC = "Everyone on the roster chose public, so the exact answer is released."
@@ -44,7 +45,7 @@ _TAGGED: dict[str, tuple[type, Callable[[str], Hashable]]] = {
 
 
 @dataclass(frozen=True)
-class Release:
+class Release(Shown):
     """One released answer. Everything here is public: it comes from the noisy answer and from public facts."""
 
     statistic: str
@@ -149,14 +150,18 @@ class Release:
         warning = "" if self.private else " [NOT PRIVATE: seeded]"
         return f"{self.statistic}: {shown}{error} ({self.mechanism}, {self.guarantee.kind}){warning}"
 
-    def _repr_html_(self) -> str:
-        notes = [self.why, str(self.guarantee)]
-        if isinstance(self.value, dict):
-            rows = [[show_key(key), show(number)] for key, number in self.value.items()]
-            return html_table(f"{self.statistic} ({self.mechanism})", ("key", "value"), rows, notes)
-        rows = [["value", show(self.value)], ["predicted error", show(self.error)], ["mechanism", self.mechanism]]
-        rows += [[f"charged at {self.levels[g]}", show(spent)] for g, spent in self.charges.items()][:8]
-        return html_table(self.statistic, (), rows, notes)
+    def sheets(self) -> list[Sheet]:
+        intervals, rows = None if self.models is None else self.interval(), []
+        for key, value in self.value.items() if isinstance(self.value, dict) else [("", self.value)]:
+            bar = intervals[key] if isinstance(intervals, dict) else intervals
+            rows.append([show_key(key), show(value), "–" if bar is None else f"{show(bar[0])} to {show(bar[1])}"])
+        notes = [f"Expected error: {show(self.error)}, by {self.mechanism}: {self.why}"]
+        notes += [f"No interval: {self.no_interval}"] if self.no_interval else []
+        notes += [f"Condition: {self.assumption}."]
+        paid = [[self.levels[granted], show(spent)] for granted, spent in self.charges.items()]
+        more = [f"... and {len(paid) - _MOST_LEVELS} more levels."] if len(paid) > _MOST_LEVELS else []
+        answer = Sheet(self.statistic, ("", "value", "95% interval"), rows, notes)
+        return [answer, Sheet("", ("level", "charged"), paid[:_MOST_LEVELS], [*more, str(self.guarantee)])]
 
 
 def make_release(

@@ -104,7 +104,7 @@ def _protocol(asked: dict[str, Any], options: int) -> tuple[Any, dict[str, float
 
 
 def _describe(survey: Any) -> str:
-    from epsilons.local.leakage import leakage_table
+    from epsilons.local.leakage import leakage_sheet
 
     labels = (survey.none, *survey.options)
     lines = [survey.question, *(f"  {number}  {label}" for number, label in enumerate(labels[:_ROWS_NAMED]))]
@@ -114,7 +114,9 @@ def _describe(survey: Any) -> str:
     leaks = ((name, survey.protocol_for(name).leakage("second-round")) for name in survey.levels)
     leakages = [replace(leakage, sees=f"an answer at level {name}") for name, leakage in leaks]
     names = ", ".join(f"{name} ({epsilon:g})" for name, epsilon in survey.levels.items())
-    return "\n".join([*lines, f"Randomized response; everyone picks a level: {names}.", "", leakage_table(leakages)])
+    return "\n".join(
+        [*lines, f"Randomized response; everyone picks a level: {names}.", "", str(leakage_sheet(leakages))]
+    )
 
 
 @click.command()
