@@ -36,8 +36,8 @@ class ErrorModel(ErrorBar):
 
     `laplace` are the scales of independent Laplace noises, `normal` the standard deviation of what depends on who
     happened to choose which level, `population` that of who happened to be on the roster, and `bound` a hard limit on
-    what else is unknown. `slope` and `shift` undo what a mechanism does to an answer on purpose: answer*slope + shift
-    estimates the statistic without that bias. `grid` is the step between possible answers.
+    what else is unknown. answer*`slope` + `shift` undoes what a mechanism does to an answer on purpose. `grid` is the
+    step between possible answers.
     """
 
     laplace: tuple[float, ...] = ()

@@ -106,8 +106,7 @@ def rank_error(question: Question, levels: Levels) -> float | None:
 
 def _cheapest(levels: Levels, fraction: Floats, needed: Floats) -> Floats:
     """The cost of changing the cheapest `needed` (share of the roster) among a fraction of every level."""
-    people = levels.size * np.maximum(needed, 0.0)
-    reach, cost = price_curve(levels, fraction)
+    people, (reach, cost) = levels.size * np.maximum(needed, 0.0), price_curve(levels, fraction)
     steps = np.diff(reach, axis=1)
     taken = np.clip(people[:, None] - reach[:, :-1], 0.0, steps)
     slope = np.divide(np.diff(cost, axis=1), steps, out=np.zeros_like(steps), where=steps > 0)
@@ -144,5 +143,4 @@ def _second_moment(distance: Floats, widths: Floats, exponent: Floats) -> float:
 
 
 def _grid_rounding(statistic: Order) -> float:
-    step = (statistic.bounds[1] - statistic.bounds[0]) / (statistic.points - 1)
-    return step**2 / 12
+    return ((statistic.bounds[1] - statistic.bounds[0]) / (statistic.points - 1)) ** 2 / 12

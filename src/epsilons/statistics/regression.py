@@ -92,8 +92,7 @@ class Regression(Average):
     def terms(self) -> tuple[tuple[int, int, int], ...]:
         """(factor, j, l) of every cell: the sum over people of factor * z_j * z_l.
 
-        z_0 is `MODEL_STEPS`, z_1 to z_(d-1) are the features in steps of their grid, z_d is the target in steps; a
-        person of whom any of them is missing adds nothing to any cell.
+        z_0 is `MODEL_STEPS`, z_1 to z_(d-1) are the features in steps of their grid, z_d is the target in steps.
         """
         d = self.width
         squares = [(1 if j == k else 2, j, k) for j in range(d) for k in range(j, d)]
@@ -234,9 +233,8 @@ class NoisyLoss:
 
     A noisy M need not be positive definite, and where its eigenvalues are no larger than the noise they say nothing:
     dividing by them would blow the model up. So M gets a ridge, direction by direction, that follows from public facts:
-    how large the noise is, and how large weights are expected to be. All of it is post-processing.
-
-    `matrix_scale` is the Laplace scale on the diagonal of M (half of it off the diagonal), `vector_scale` that in v.
+    how large the noise is, and how large weights are expected to be. All is post-processing. `matrix_scale` is the
+    Laplace scale on the diagonal of M (half of it off the diagonal), `vector_scale` that in v.
     """
 
     matrix: Floats

@@ -66,12 +66,9 @@ def _between(
 ) -> exp.Expr:
     """CASE that sends whatever is below or above to a constant, so that only what is in bounds is computed with."""
     ends = ((exp.LT, low, at_low), (exp.GT, high, at_high))
-    beyond = [exp.If(this=_binary(node, value.copy(), end), true=at) for node, end, at in ends if math.isfinite(end)]
-    ifs = [*first, *beyond]
+    tests = [(node(this=value.copy(), expression=double(end)), at) for node, end, at in ends if math.isfinite(end)]
+    ifs = [*first, *(exp.If(this=test, true=at) for test, at in tests)]
     return exp.Case(ifs=ifs, default=inside) if ifs else inside
-
-
-# Steps ----------------------------------------------------------------------------------------------------------------
 
 
 def row_step(name: str, bounds: Pair, value: exp.Expr) -> exp.Expr:
@@ -96,7 +93,8 @@ def _scale(bounds: Pair, value: exp.Expr, steps: int) -> exp.Expr:
     """
     low, high = bounds
     centre, half = low / 2 + high / 2, high / 2 - low / 2
-    scaled = _binary(exp.Div, exp.paren(_binary(exp.Sub, value.copy(), centre)), half / steps)
+    offset = exp.paren(exp.Sub(this=value.copy(), expression=double(centre)))
+    scaled = exp.Div(this=offset, expression=double(half / steps))
     if (low - centre) / half < -1 or (high - centre) / half > 1:
         return _limit(_limit(scaled, None, steps), -steps, None)
     return scaled
@@ -137,9 +135,6 @@ def model_step(kind: Column, bounds: Pair) -> exp.Expr:
     cut = _limit(value, low - (high - low), high + (high - low))
     place = exp.Floor(this=_binary(exp.Add, _binary(exp.Mul, cut, scale), shift))
     return _limit(place, -MODEL_STEPS, MODEL_STEPS)
-
-
-# Cells ----------------------------------------------------------------------------------------------------------------
 
 
 def grid_cell(statistic: Order, kind: Column) -> exp.Expr:
@@ -203,9 +198,6 @@ def _divide(value: exp.Expr, edges: Sequence[float], width: float) -> exp.Expr:
     more = exp.If(this=_binary(exp.GTE, value.copy(), upper), true=_binary(exp.Add, place.copy(), 1.0))
     found = exp.Case(ifs=[less, more], default=place)
     return cast(_limit(found, 0.0, len(edges) - 2), "INT")
-
-
-# Keys -----------------------------------------------------------------------------------------------------------------
 
 
 class Keys:

@@ -205,13 +205,8 @@ def class_products(statistic: LogisticRegression, kind: Column) -> tuple[exp.Exp
 
 
 Summary = Callable[[Any, Column | None], Aggregate]
-SUMMARIES: dict[str, Summary] = {
-    "ones": ones,
-    "people": partial(ones, people=True),
-    "bins": bins,
-    "steps": steps,
-    "cells": grid_cells,
-}
+SUMMARIES: dict[str, Summary] = {"ones": ones, "people": partial(ones, people=True)}
+SUMMARIES |= {"bins": bins, "steps": steps, "cells": grid_cells}
 Target = Callable[[Any, Column], tuple[exp.Expr, exp.Expr]]
 MODELS: dict[str, Target] = {"products": products, "class_products": class_products}
 
@@ -238,9 +233,6 @@ def _numbers(kind: Column | None) -> Column:
     if kind is None:
         raise PlanError("This statistic needs a column.", suggest="one that holds numbers")
     return Schema([kind]).number(kind.name)
-
-
-# The query and its result -------------------------------------------------------------------------------------------
 
 
 def _run(
@@ -277,9 +269,6 @@ def _run(
     # Rows without a cell count only where they are asked for, as those of a grid are.
     kept = (level >= 0) & (level < prepared.levels) & (group >= 0) & ((cell >= 0) | asked.with_missing)
     return {name: integers(result[name])[kept] for name in numbers}, group[kept], level[kept], cell[kept]
-
-
-# Products -------------------------------------------------------------------------------------------------------------
 
 
 def _products(prepared: Prepared, statistic: Regression, kind: Column | None, where: Predicate | None) -> Integers:
