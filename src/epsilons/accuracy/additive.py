@@ -178,8 +178,7 @@ class SumAccuracy(Accuracy):
         bias = offset * (gaps @ effect.sizes - effect.left_out) ** 2
         luck = moments.variance * (gaps**2 @ effect.sizes + effect.left_out)
         before = (bias + luck) / effect.facts.divisor**2 + effect.coins(moments)
-        errors: Floats = np.minimum(np.sqrt(before + self.noise(effect)), effect.facts.max_error)
-        return errors
+        return cast(Floats, np.minimum(np.sqrt(before + self.noise(effect)), effect.facts.max_error))
 
     def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         effect = Effect.of(question, levels, weighting)

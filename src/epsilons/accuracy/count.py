@@ -64,10 +64,7 @@ def _dominating(levels: Levels) -> tuple[Floats, Floats]:
 
 
 def count_distribution(levels: Levels, density: float) -> tuple[Floats, Floats]:
-    """(error, probability) of the exponential mechanism for a count on the stand-in, ascending.
-
-    Exact for the nearest 4,096 counts on either side; further out each node stands for many.
-    """
+    """(error, probability) on the stand-in, ascending; exact for the nearest 4,096 counts on either side."""
     errors, weights = [np.zeros(1)], [np.ones(1)]
     for fraction, sign in ((density, -1), (1 - density, 1)):
         reach, cost = price_curve(levels, np.array([fraction]))

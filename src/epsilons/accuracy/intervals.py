@@ -57,8 +57,7 @@ class ErrorModel(ErrorBar):
                 half += self.grid
             elif len(self.laplace) == 1:
                 half = self.grid * _discrete_half_width(self.laplace[0] / self.grid, confidence)
-        half = self.bound + half
-        return centre - half, centre + half
+        return centre - (self.bound + half), centre + (self.bound + half)
 
 
 @dataclass(frozen=True)

@@ -56,8 +56,7 @@ def _quantile_errors(question: Question, levels: Levels, whole: Floats, squares:
         weight = widths * np.exp(-(whole * per_person * counted)[:, None] * (gap - gap.min()))
         spread += chance * (weight @ (points - answer) ** 2 / weight.sum(axis=1))
     sampling = q * (1 - q) / density**2 * np.maximum(0.0, squares / whole**2 - 1 / levels.size) * uneven
-    errors: Floats = np.sqrt(spread + sampling + _grid_rounding(statistic))
-    return errors
+    return cast(Floats, np.sqrt(spread + sampling + _grid_rounding(statistic)))
 
 
 def _counted(statistic: Order, neighbors: str) -> tuple[float, float, tuple[tuple[float, float], ...]]:

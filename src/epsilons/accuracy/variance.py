@@ -43,8 +43,7 @@ class VarianceAccuracy(SumAccuracy):
         # leave the number of rows as well, (u - m1)^2 less its mean.
         coin = each if statistic.private_count else each + (true - first**2 - 0.5) ** 2
         varied = each * uneven / effect.people**2 + coin * _coins(effect)
-        errors: Floats = square * _errors(effect, statistic, first, true, varied)
-        return errors
+        return square * _errors(effect, statistic, first, true, varied)
 
     def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         """Weights and people are two laws on the values, a distance T apart in total variation.
@@ -117,8 +116,7 @@ def _errors(effect: Effect, statistic: Variance, first: float, true: float, vari
         mean = reached * first + mean_off
         squares = reached * (true + first**2 - 0.5) + 0.5 + squares_off
     answers = np.clip(squares - mean**2 + np.sqrt(varied)[..., None] * luck, 0.0, 1.0)
-    errors: Floats = np.sqrt(((answers - true) ** 2).mean(axis=-1))
-    return errors
+    return cast(Floats, np.sqrt(((answers - true) ** 2).mean(axis=-1)))
 
 
 @cache

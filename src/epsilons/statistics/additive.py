@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,10 +96,7 @@ class Additive(Statistic):
 
     @abstractmethod
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
-        """The answer from noisy weighted sums per part, `weight` people's worth of them, and the roster's size.
-
-        An average divides by `weight`; a total adds the public centre of as many people as stand behind it.
-        """
+        """The answer from noisy weighted sums per part, `weight` people's worth of them, and the roster's size."""
 
     @abstractmethod
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
@@ -180,8 +177,7 @@ class Additive(Statistic):
         inverse = weighting.inverse_scale(self.parts[0].share, self.parts[0].reach[question.neighbors])
         zero, one = (self.finish(question, [[Fraction(k)]], weighting, people.levels) for k in (0, 1))
         noisy = discrete_laplace_many(entropy, inverse, size) + exact
-        answers: Floats = zero + (one - zero) * noisy.astype(float) / weighting.one
-        return answers
+        return cast(Floats, zero + (one - zero) * noisy.astype(float) / weighting.one)
 
     def noise(self, entropy: Entropy, inverse: Fraction, cells: int) -> list[int]:
         """One draw after the other: for a few cells that is faster than many at once."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,10 +83,7 @@ class Scope:
 
     def arrange(self, numbers: Iterable[Any]) -> Any:
         """One number, or a dict with one for each group."""
-        if self.groups is None:
-            (number,) = numbers
-            return number
-        return dict(zip(self.groups, numbers, strict=True))
+        return next(iter(numbers)) if self.groups is None else dict(zip(self.groups, numbers, strict=True))
 
 
 @dataclass(frozen=True)
@@ -213,8 +210,7 @@ class Coins:
 def expected_to_stay(grants: Sequence[int | None], t: Any) -> Floats:
     """(e^eps - 1)/(e^t - 1) at a threshold, or at each of a column, written so that no exponential overflows."""
     epsilons = np.minimum([math.inf if grant is None else grant / NANO for grant in grants], t)
-    chances: Floats = np.exp(epsilons - t) * np.expm1(-epsilons) / np.expm1(-t)
-    return chances
+    return cast(Floats, np.exp(epsilons - t) * np.expm1(-epsilons) / np.expm1(-t))
 
 
 @dataclass(frozen=True, eq=False)

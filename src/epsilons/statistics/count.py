@@ -50,12 +50,11 @@ class Count(Counting):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        scope = Scope() if self.scope is None else self.scope
+        scope = self.scope or Scope()
         return (Part("count", scope.cells, scope.people_reach() if self.of == "people" else scope.reach(0, 1)),)
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
-        counts = (whole_or_float(count) for count in sums[0])
-        return next(counts) if self.scope is None else self.scope.arrange(counts)
+        return (self.scope or Scope()).arrange(map(whole_or_float, sums[0]))
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         if self.scope is not None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,8 +95,7 @@ class Order(Statistic):
 
     def outcomes(self) -> NDArray[np.float64]:
         """Every possible answer, ascending."""
-        points: Floats = float(self._low) + float(self.spacing) * np.arange(self.points, dtype=np.float64)
-        return points
+        return float(self._low) + float(self.spacing) * np.arange(self.points, dtype=np.float64)
 
     @property
     def default_cell(self) -> int:
@@ -146,8 +145,7 @@ class Order(Statistic):
         if weighting.chances is not None:
             return np.array([self.draw(question, weighting, people, entropy).value for _ in range(size)], float)
         drawn = self.sampler(question, weighting, people.grouped_cells(self)[0]).draw_many(entropy, size)
-        answers: Floats = np.array([self.value(cell) for cell in range(self.points)], float)[drawn]
-        return answers
+        return cast(Floats, np.array([self.value(cell) for cell in range(self.points)], float)[drawn])
 
     def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
         if weighting.chances is None:

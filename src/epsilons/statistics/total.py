@@ -147,10 +147,7 @@ class Mean(Average, Bounded):
 
     @classmethod
     def over(cls, scope: Scope, bounds: Any, neighbors: str, location: float | None) -> Mean:
-        """Over a private number of rows, the budget split where the error is least.
-
-        Noises A/l and B/(1-l) together are least at l = A^(2/3)/(A^(2/3) + B^(2/3)).
-        """
+        """The budget is split where A/l and B/(1-l) together are least: at l = A^(2/3)/(A^(2/3) + B^(2/3))."""
         low, high = check_bounds(bounds, cls.name)
         half = (high - low) / 2
         off = half / 2 if location is None else min(abs(min(max(location, low), high) - (low + high) / 2), half)

@@ -55,10 +55,7 @@ class Variance(Average, Bounded):
         return float(self.half**2 * min(max(squares - mean**2, Fraction(0)), Fraction(1)))
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
-        """Of (x - mu)^2 for normal values: mean sigma^2, variance 2 sigma^4 (at most h^4/4); and how far off mu is.
-
-        With a scope, the fewer count, the more each one matters.
-        """
+        """Of (x - mu)^2 for normal values: mean sigma^2, variance 2 sigma^4 (at most h^4/4); and how far off mu is."""
         (low, high), half = self.bounds, float(self.half)
         deviation = half / 2 if spread is None else spread
         off = MEAN_GUESS * half if location is None else abs(min(max(location, low), high) - float(self.middle))
@@ -80,7 +77,7 @@ class Variance(Average, Bounded):
 
     @cached_property
     def centre(self) -> float:  # type: ignore[override]
-        return float(self.half) ** 2 / 2
+        return self.max_error / 2
 
 
 ENTRY = Entry(

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -227,8 +227,7 @@ class RowValues:
 
     @cached_property
     def missing(self) -> NDArray[np.bool_]:
-        absent: NDArray[np.bool_] = np.isnan(as_doubles(self.numbers))
-        return absent
+        return cast(NDArray[np.bool_], np.isnan(as_doubles(self.numbers)))
 
 
 #: What a row adds to a part, as whole numbers; a missing value adds nothing. `columns.row_step` is it for engines.
@@ -268,10 +267,7 @@ def _lookup(index: dict[Hashable, int], value: Any) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Features and a target: person i has `features[i]` and `target[i]`; what is not a number is missing.
-
-    It takes the place of an array of values: it has a length, and a mask of people picks their rows.
-    """
+    """Features and a target in place of values: a mask picks people's rows, and what is not a number is missing."""
 
     features: NDArray[Any]
     target: NDArray[Any]

@@ -108,7 +108,9 @@ class SortedCells:
     def with_missing_at(self, cell: int) -> SortedCells:
         """With those who have no value standing at a public grid point."""
         extra = np.repeat(cell << LEVEL_BITS | np.arange(self.levels), self.missing)
-        keys = np.sort(np.concatenate([self.keys, extra])) if len(extra) else self.keys
+        if not len(extra):
+            return self
+        keys = np.sort(np.concatenate([self.keys, extra]))
         return SortedCells(keys, np.zeros(self.levels, np.int64), self.levels)
 
 

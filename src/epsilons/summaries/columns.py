@@ -87,13 +87,11 @@ def _unit(bounds: Pair, number: float) -> float:
 
 
 def _scale(bounds: Pair, value: exp.Expr, steps: int) -> exp.Expr:
-    """(x - c)/h in units of 1/steps. Where rounding takes a bound past 1, what lies beyond is put back.
-
-    Dividing by h/2^30 instead of dividing by h and multiplying is the same double: powers of two do not round.
-    """
+    """(x - c)/h in units of 1/steps; where rounding takes a bound past 1, what lies beyond is put back."""
     low, high = bounds
     centre, half = low / 2 + high / 2, high / 2 - low / 2
     offset = exp.paren(exp.Sub(this=value.copy(), expression=double(centre)))
+    # The same double as dividing by h and multiplying by 2^30: powers of two do not round.
     scaled = exp.Div(this=offset, expression=double(half / steps))
     if (low - centre) / half < -1 or (high - centre) / half > 1:
         return _limit(_limit(scaled, None, steps), -steps, None)

@@ -238,10 +238,7 @@ def _numbers(kind: Column | None) -> Column:
 def _run(
     prepared: Prepared, asked: Aggregate, where: Predicate | None, by: Keys | None
 ) -> tuple[dict[str, Integers], Integers, Integers, Integers]:
-    """SELECT keys, level, cell, COUNT, SUMs FROM prepared WHERE ... GROUP BY 1, 2, ...
-
-    (counts and sums, group, level, cell) of the rows that have all three; combinations without a row are not there.
-    """
+    """(counts and sums, group, level, cell) of combinations that have rows: SELECT keys, level, cell, SUMs GROUP BY."""
     groups = {f"key{place}": tree for place, tree in enumerate(by.trees if by else [])}
     groups["level"] = column(prepared.level)
     if asked.cell is not None:
