@@ -205,10 +205,7 @@ class RatioAccuracy(SumAccuracy):
     """Of means over a private number of rows: the last part is that number."""
 
     def noise(self, effect: Effect) -> Any:
-        """With the number of rows off by a part t, every noise is divided by 1 + t: few rows cost more than many save.
-
-        An answer that is nothing but noise is cut off at one of its ends.
-        """
+        """With the number of rows off by a part t every noise is divided by 1 + t; pure noise is cut off at an end."""
         off = np.asarray(effect.scales[-1] / effect.facts.expected_rows)[..., None] * _LAPLACE_NODES
         before = sum(2 * np.asarray(scale)[..., None] ** 2 for scale in effect.laplace[:-1])
         rows = np.asarray(effect.laplace[-1])[..., None] * _LAPLACE_NODES

@@ -37,10 +37,9 @@ _MOST_OUTCOMES = 2_000_000
 
 @dataclass(frozen=True)
 class Part:
-    """One integer vector of an additive statistic; its name says what people add to it.
+    """One integer vector; its name says what people add to it, `share` which part of every epsilon pays for it.
 
-    `reach` is how far one person can move it in L1: first when the person is absent, then when replaced.
-    `share` is the part of every person's epsilon that pays for it.
+    `reach` is how far one person can move it in L1, when absent and when replaced.
     """
 
     name: str
@@ -291,9 +290,6 @@ def spell(name: str, **arguments: Any) -> str:
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
 
 
-# Exact distributions of a few noisy integers, for audits on small inputs ----------------------------------------------
-
-
 @dataclass(frozen=True)
 class Axis:
     """One noisy sum: how far one person reaches, how many people there are, and 1/scale of its discrete Laplace."""
@@ -304,7 +300,7 @@ class Axis:
 
 
 def product_distribution(axes: list[Axis], mixture: list[tuple[float, list[int]]]) -> tuple[NDArray[Any], Floats]:
-    """(outcomes, log-probabilities) of independent noises around sums that are themselves a mixture.
+    """(outcomes, log-probabilities) of a few independent noises around sums that are a mixture, for audits.
 
     Outcomes are tuples, at points common to all data sets on the roster: a quarter of a person's reach apart (or 1),
     from beyond one end of the possible sums to the other. Between them probabilities change geometrically, so the

@@ -83,7 +83,8 @@ class Scope:
 
     def arrange(self, numbers: Iterable[Any]) -> Any:
         """One number, or a dict with one for each group."""
-        return next(iter(numbers)) if self.groups is None else dict(zip(self.groups, numbers, strict=True))
+        answers = dict(zip((None,) if self.groups is None else self.groups, numbers, strict=True))
+        return answers[None] if self.groups is None else answers
 
 
 @dataclass(frozen=True)

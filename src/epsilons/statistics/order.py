@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -113,10 +113,6 @@ class Order(Statistic):
         """Whether it is a quantile strictly between 0 and 1, not a rank from an end."""
         return self.q is not None and 0 < self.q < 1
 
-    def per_row(self, neighbors: str) -> int:
-        """By how much a person's loss exceeds that of one row in one answer."""
-        return 1 if self.scope is None else self.scope.per_row(neighbors)
-
     def rank(self, people: int) -> int:
         """The rank asked for among so many values, 0-based; a median is at floor(n/2), as in Jorgensen et al. 2015."""
         if self.from_low is not None:
@@ -169,7 +165,8 @@ class Order(Statistic):
     def _cost(self, question: Question, weighting: Weighting, cells: SortedCells) -> tuple[Cost, Fraction]:
         """The cost per grid point and the weight of one unit of it in the exponent."""
         # A person's rows share their loss, over all groups together.
-        losses = [math.floor(loss / self.per_row(question.neighbors)) for loss in weighting.losses()]
+        rows = 1 if self.scope is None else self.scope.per_row(question.neighbors)
+        losses = [math.floor(loss / rows) for loss in weighting.losses()]
         half = Fraction(1, 2 * NANO)
         if self.q is not None:
             return WeightCost(tuple(losses), cells.totals, self.q), half / self.q.denominator
@@ -195,9 +192,9 @@ class Order(Statistic):
         return f"{what} in [{self.bounds[0]:g}, {self.bounds[1]:g}]"
 
 
-def median(bounds: Any, step: float | None = None) -> Order:
-    """The value of rank floor(n/2)."""
-    return Order(bounds, step, q=Fraction(1, 2), label="median")
+#: Statistics of (bounds, step); a median is the value of rank floor(n/2).
+median = partial(Order, q=Fraction(1, 2), label="median")
+minimum, maximum = partial(Order, from_low=0, label="min"), partial(Order, from_high=0, label="max")
 
 
 def quantile(q: float, bounds: Any, step: float | None = None) -> Order:
@@ -212,16 +209,6 @@ def quantile(q: float, bounds: Any, step: float | None = None) -> Order:
     if not (NEAREST_Q <= number <= 1 - NEAREST_Q or number in (0, 1)):
         raise PlanError(what, rule=f"q is 0, 1, or at least {NEAREST_Q:g} away from both.", suggest="min or max")
     return Order(bounds, step, q=q if isinstance(q, Fraction) else exact(q), label="quantile")
-
-
-def minimum(bounds: Any, step: float | None = None) -> Order:
-    """The smallest value."""
-    return Order(bounds, step, from_low=0, label="min")
-
-
-def maximum(bounds: Any, step: float | None = None) -> Order:
-    """The largest value."""
-    return Order(bounds, step, from_high=0, label="max")
 
 
 def kth_largest(k: int, bounds: Any, step: float | None = None) -> Order:

@@ -90,7 +90,7 @@ class Regression(Average):
 
     @cached_property
     def terms(self) -> tuple[tuple[int, int, int], ...]:
-        """(factor, j, l) of every cell: the sum of factor * z_j * z_l over people, z = (`MODEL_STEPS`, x, t) in steps."""
+        """(factor, j, l) of every cell: the sum of factor * z_j * z_l, with z = (`MODEL_STEPS`, x, t) in steps."""
         d = self.width
         squares = [(1 if j == k else 2, j, k) for j in range(d) for k in range(j, d)]
         return (*squares, *((2 * self.kappa, j, d) for j in range(d)))

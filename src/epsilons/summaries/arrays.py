@@ -116,9 +116,6 @@ def too_many_samples() -> PlanError:
     return PlanError("Too many samples to list.", rule=f"Exact distributions are for at most {_FEW} people.")
 
 
-# One function for each summary, named as statistics name it -----------------------------------------------------------
-
-
 def ones(statistic: Count, values: NDArray[Any], codes: Codes, levels: int) -> list[Integers]:
     """People whose value is 1; with a scope, people who have a value."""
     if statistic.scope is not None:

@@ -9,6 +9,7 @@ rows as they are, and they are sorted here.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -88,14 +89,9 @@ class SortedCells:
 
     def _row_of_weight(self, weights: list[int], target: Fraction) -> tuple[int, int]:
         """(row, its weight) of the last row of prefixes whose weight does not pass `target`."""
-        low, high = 0, len(self._prefixes) - 1
-        while low < high:
-            middle = (low + high + 1) // 2
-            if _weigh(self._prefixes[middle], weights) > target:
-                high = middle - 1
-            else:
-                low = middle
-        return low, _weigh(self._prefixes[low], weights)
+        rows, most = range(len(self._prefixes)), math.floor(target)
+        row = bisect_right(rows, most, key=lambda row: _weigh(self._prefixes[row], weights)) - 1
+        return row, _weigh(self._prefixes[row], weights)
 
     def position_of_weight(self, weights: list[int], target: Fraction) -> int:
         """The first position at which the weight of all people up to and including it passes `target`."""

@@ -169,9 +169,8 @@ def _halve(value: exp.Expr, edges: Sequence[float], first: int, final: int) -> e
 def regular_width(edges: Sequence[float]) -> float | None:
     """A width w with edges[j] = e0 + j*w in doubles for every j, as ranges make them; None if there is none.
 
-    A bin is then found by one division and set right by one comparison with each of its edges, which the engine
-    computes as they were given. With w at least 8 units in the last place of any edge the division errs by less than
-    one bin.
+    A bin is then found by one division and set right by one comparison with each of its edges. With w at least 8 units
+    in the last place of any edge the division errs by less than one bin.
     """
     first, bins = edges[0], len(edges) - 1
     if bins < _FEW_BINS or not (math.isfinite(first) and math.isfinite(edges[-1])):

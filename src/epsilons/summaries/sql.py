@@ -86,9 +86,7 @@ def tally(
     for part, found in zip(sums, result.values(), strict=True):
         # A key that has two spellings (0.0 and -0.0) adds up.
         np.add.at(part, tuple(places), found)
-    if not asked.sums:
-        return [sums[0]]
-    return [*sums[1:], sums[0]] if asked.counts_rows else list(sums[1:])
+    return [*sums[1:], *(sums[:1] if asked.counts_rows or not asked.sums else ())]
 
 
 def cells(
@@ -140,9 +138,6 @@ def check_room(statistic: Statistic, rows: int) -> None:
         rule = "Rows times the largest step of a row stay below 2^63."
         hint = ("a smaller ", Argument("rows_per_person"), ", or the table in parts")
         raise PlanError("The table has too many rows for exact sums.", rule=rule, suggest=hint)
-
-
-# One function for each summary, named as statistics name it -----------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
