@@ -23,6 +23,8 @@ from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, 
 from epsilons.statistics.total import Mean
 from epsilons.summaries.arrays import STEPS
 
+Bars = tuple[ErrorBar, ...] | None
+
 
 def laplace_quantile(chance: Floats) -> Floats:
     """z with P(Laplace noise of scale 1 <= z) = chance."""
@@ -130,9 +132,6 @@ class Effect:
         """(slope, shift) such that answer*slope + shift has no bias if preferences and values are unrelated."""
         reached = float(self.multipliers @ self.sizes) / self.people
         return (1.0, 0.0) if abs(reached - 1) < 1e-9 else (1 / reached, self.facts.origin * (1 - 1 / reached))
-
-
-Bars = tuple[ErrorBar, ...] | None
 
 
 class Accuracy(ABC):

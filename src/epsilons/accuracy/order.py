@@ -69,7 +69,7 @@ def _counted(statistic: Order, neighbors: str) -> tuple[float, float, tuple[tupl
         return 1.0, 1.0, ((1.0, 0.0),)
     most, root = statistic.scope.rows, math.sqrt(10)
     mean, square = (1 + most) / 2, (1 + most) * (1 + 2 * most) / 6
-    per_person = max(statistic.scope.expected, 1e-9) / statistic.scope.per_row(neighbors)
+    per_person = max(statistic.scope.expected, 1e-9) / statistic.per_row(neighbors)
     far, near, tail, side = math.sqrt(5 + root), math.sqrt(5 - root), (7 - 2 * root) / 60, (7 + 2 * root) / 60
     nodes = ((tail, -far), (side, -near), (8 / 15, 0.0), (side, near), (tail, far))  # Gauss and Hermite's five points
     return per_person, square / mean**2 / max(statistic.scope.fraction, 1e-9), nodes

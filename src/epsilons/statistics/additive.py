@@ -53,8 +53,8 @@ class Moments:
     """What is publicly expected of one person's contribution, on the scale of the answer's sum.
 
     `location` is how far off the expected mean may well be where neither mean nor density were guessed. It counts only
-    as bias, against mechanisms that leave something out: else shrinking to the centre would look free.
-    `off` is for a variance: how far the values' own mean is expected to lie from the centre of the bounds.
+    as bias, against mechanisms that leave something out: else shrinking to the centre would look free. `off` is for a
+    variance: how far the values' own mean is expected to lie from the centre of the bounds.
     """
 
     mean: float

@@ -92,8 +92,8 @@ class Question:
     """What is asked, against which neighbours it is protected, and what is publicly expected of the values.
 
     `spread`, `density` and `location` are public guesses of the standard deviation, of the fraction of ones and of the
-    mean. They steer weights and predicted errors, never the guarantee. Any `privacy` but
-    "personalized" is weaker and must be asked for; for "group", `groups` are nano-epsilons of 1, 2, ... people.
+    mean. They steer weights and predicted errors, never the guarantee. Any `privacy` but "personalized" is weaker and
+    must be asked for; for "group", `groups` are nano-epsilons of 1, 2, ... people.
     """
 
     statistic: Statistic
@@ -182,9 +182,8 @@ class Statistic(ABC):
 class Rest(Enum):
     """What becomes of the weight that people's own weights leave out.
 
-    OMITTED: totals stay too small. RESCALED: totals are scaled up to everyone. An average is, in both, that of the
-    weight that is there. SHRUNK: values were shrunk, so totals stay too small and an average is drawn to the centre.
-    CENTRED: the public centre takes its place.
+    OMITTED: totals stay too small. RESCALED: totals are scaled up to everyone. In both an average is that of the weight
+    that is there. SHRUNK: totals stay too small, an average is drawn to the centre. CENTRED: the centre replaces it.
     """
 
     OMITTED, RESCALED, SHRUNK, CENTRED = "omitted", "rescaled", "shrunk", "centred"

@@ -75,11 +75,7 @@ class Count(Counting):
 _OF = Parameter("of", Literal["people", "rows"] | None, None, "What is counted.", _check_of, fronts=ON_TABLES)
 ENTRY = Entry(
     name="count",
-    build=lambda given, over: (
-        Count()
-        if over.column and over.fixed
-        else Count(over.scope, "people" if given.get("of") is None else given["of"])
-    ),
+    build=lambda given, over: Count() if over.column and over.fixed else Count(over.scope, given.get("of") or "people"),
     arguments=(_OF,),
     column="optional",
     text=True,

@@ -113,6 +113,10 @@ class Order(Statistic):
         """Whether it is a quantile strictly between 0 and 1, not a rank from an end."""
         return self.q is not None and 0 < self.q < 1
 
+    def per_row(self, neighbors: str) -> int:
+        """By how much a person's loss exceeds that of one row in one answer."""
+        return 1 if self.scope is None else self.scope.per_row(neighbors)
+
     def rank(self, people: int) -> int:
         """The rank asked for among so many values, 0-based; a median is at floor(n/2), as in Jorgensen et al. 2015."""
         if self.from_low is not None:
@@ -165,8 +169,7 @@ class Order(Statistic):
     def _cost(self, question: Question, weighting: Weighting, cells: SortedCells) -> tuple[Cost, Fraction]:
         """The cost per grid point and the weight of one unit of it in the exponent."""
         # A person's rows share their loss, over all groups together.
-        rows = 1 if self.scope is None else self.scope.per_row(question.neighbors)
-        losses = [math.floor(loss / rows) for loss in weighting.losses()]
+        losses = [math.floor(loss / self.per_row(question.neighbors)) for loss in weighting.losses()]
         half = Fraction(1, 2 * NANO)
         if self.q is not None:
             return WeightCost(tuple(losses), cells.totals, self.q), half / self.q.denominator

@@ -114,8 +114,6 @@ def group_sum_reach(steps: Integers, size: int) -> int:
     return max(int((STEPS - ordered[:size]).sum()), int((ordered[len(ordered) - size :] + STEPS).sum()))
 
 
-# Smooth sensitivity
-
 #: The result differs from the true S by less than this fraction of it. Windows that matter have exponents below 80
 #: (2^50 grid points against the least S), whose rounding is 80 * 2^-52; products and near ties add 2^-47 at most.
 RELATIVE_ERROR = Fraction(1, 1 << 44)

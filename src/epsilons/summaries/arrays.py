@@ -205,10 +205,8 @@ def centred_steps(numbers: NDArray[Any], bounds: Pair) -> Integers:
 
 def zero_steps(numbers: NDArray[Any], bounds: Pair) -> Floats:
     """floor(2^30 x/largest + 1/2) of values put into the bounds: a grid around zero."""
-    largest = max(abs(bound) for bound in bounds)
     with np.errstate(all="ignore"):
-        placed: Floats = np.floor(np.clip(as_doubles(numbers), *bounds) / (largest / STEPS) + 0.5)
-    return placed
+        return cast(Floats, np.floor(np.clip(as_doubles(numbers), *bounds) / (max(map(abs, bounds)) / STEPS) + 0.5))
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,9 +255,6 @@ def _lookup(index: dict[Hashable, int], value: Any) -> int:
         return index.get(value, -1)
     except Exception:  # an object's own message would carry its value
         return -1
-
-
-# Values as callers have them ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

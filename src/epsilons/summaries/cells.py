@@ -13,6 +13,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +47,7 @@ class SortedCells:
     @property
     def totals(self) -> Integers:
         """People with a value, per level."""
-        totals: Integers = self._prefixes[-1]
-        return totals
+        return cast(Integers, self._prefixes[-1])
 
     @cached_property
     def _prefixes(self) -> Integers:
@@ -80,8 +80,7 @@ class SortedCells:
     def before(self, position: int) -> Integers:
         """People per level among the first `position`."""
         row, rest = divmod(position, STRIDE)
-        before: Integers = self._prefixes[row] + self._count(position - rest, position)
-        return before
+        return cast(Integers, self._prefixes[row] + self._count(position - rest, position))
 
     def start_of_cell(self, cell: int) -> int:
         """The position of the first person at or right of a grid point."""
