@@ -110,7 +110,7 @@ def test_histogram_prediction_is_within_20_percent(name: str) -> None:
         # Nobody guessed how people spread over the bins: every way is equally likely.
         values = random.choice(["a", "b", "c", "d"], len(EPSILONS), p=random.dirichlet([1, 1, 1, 1]))
         answer = mechanism.draw(question, ArrayPeople.of(values, roster), entropy).value
-        squares.append(np.mean([(answer[key] - np.sum(values == key)) ** 2 for key in statistic.keys]))
+        squares.append(np.mean([(answer[key] - np.sum(values == key)) ** 2 for key in statistic.bin_keys]))
     predicted = mechanism.predict_error(question, roster.levels)
     assert predicted is not None
     assert math.sqrt(np.mean(squares)) == pytest.approx(predicted, rel=0.2)

@@ -23,6 +23,8 @@ from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, 
 from epsilons.statistics.total import Mean
 from epsilons.summaries.arrays import STEPS
 
+Bars = tuple[ErrorBar, ...] | None
+
 
 def laplace_quantile(chance: Floats) -> Floats:
     """z with P(Laplace noise of scale 1 <= z) = chance."""
@@ -47,7 +49,7 @@ class Facts:
         self.max_error, self.clipped_rmse = statistic.max_error, statistic.clipped_rmse
         self.expected_rows = 1.0 if statistic.scope is None else max(statistic.scope.expected, 1e-9)
         self.divisor = statistic.divisor(people)
-        self.made_up = [rest for rest in Rest if statistic.makes_up_for(rest)]
+        self.made_up = list(filter(statistic.makes_up_for, Rest))
         parts = zip(statistic.parts, statistic.units, strict=True)
         self.parts = [(unit, part.reach[question.neighbors], float(part.share)) for part, unit in parts]
 
@@ -129,12 +131,7 @@ class Effect:
     def unbias(self) -> tuple[float, float]:
         """(slope, shift) such that answer*slope + shift has no bias if preferences and values are unrelated."""
         reached = float(self.multipliers @ self.sizes) / self.people
-        if abs(reached - 1) < 1e-9:
-            return 1.0, 0.0
-        return 1 / reached, self.facts.origin * (1 - 1 / reached)
-
-
-Bars = tuple[ErrorBar, ...] | None
+        return (1.0, 0.0) if abs(reached - 1) < 1e-9 else (1 / reached, self.facts.origin * (1 - 1 / reached))
 
 
 class Accuracy(ABC):
@@ -180,8 +177,7 @@ class SumAccuracy(Accuracy):
         bias = offset * (gaps @ effect.sizes - effect.left_out) ** 2
         luck = moments.variance * (gaps**2 @ effect.sizes + effect.left_out)
         before = (bias + luck) / effect.facts.divisor**2 + effect.coins(moments)
-        errors: Floats = np.minimum(np.sqrt(before + self.noise(effect)), effect.facts.max_error)
-        return errors
+        return cast(Floats, np.minimum(np.sqrt(before + self.noise(effect)), effect.facts.max_error))
 
     def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         effect = Effect.of(question, levels, weighting)
@@ -208,13 +204,8 @@ class RatioAccuracy(SumAccuracy):
     """Of means over a private number of rows: the last part is that number."""
 
     def noise(self, effect: Effect) -> Any:
-        """With the number of rows off by a part t, every noise is divided by 1 + t.
-
-        Few rows now and then cost more than many rows save. An answer that is nothing but noise is cut off at one of
-        its ends.
-        """
-        denominator = effect.scales[-1] / effect.facts.expected_rows
-        off = np.asarray(denominator)[..., None] * _LAPLACE_NODES
+        """With the number of rows off by a part t every noise is divided by 1 + t; pure noise is cut off at an end."""
+        off = np.asarray(effect.scales[-1] / effect.facts.expected_rows)[..., None] * _LAPLACE_NODES
         before = sum(2 * np.asarray(scale)[..., None] ** 2 for scale in effect.laplace[:-1])
         rows = np.asarray(effect.laplace[-1])[..., None] * _LAPLACE_NODES
         square = (before + rows**2) / np.maximum(1 + off, 1e-9) ** 2
@@ -222,8 +213,8 @@ class RatioAccuracy(SumAccuracy):
 
     def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
         """One bar for each group; None where weights differ and nothing may be assumed about who counts."""
-        statistic = cast(Mean, question.statistic)
-        assert statistic.scope is not None
+        statistic, scope = cast(Mean, question.statistic), question.statistic.scope
+        assert scope is not None
         assert answer.sums is not None
         fractions, sizes = weighting.fractions, np.array(levels.sizes, float)
         average = float(fractions @ sizes) / levels.size
@@ -231,16 +222,14 @@ class RatioAccuracy(SumAccuracy):
         uneven = float(((fractions - average) ** 2 + coins) @ sizes) + levels.left_out * average**2
         if question.assume == "nothing" and uneven > 0:
             return None
-        low, high = statistic.bounds
-        half = (high - low) / 2
+        half = (statistic.bounds[1] - statistic.bounds[0]) / 2
         deviation = half if question.spread is None else question.spread
         inverses = [weighting.inverse_scale(part.share, part.reach[question.neighbors]) for part in statistic.parts]
         sum_scale, rows_scale = (equivalent_scale(np.array(inverses, float)) / weighting.one).tolist()
-        noise = (half * sum_scale / STEPS, rows_scale)
-        bars = []
+        noise, bars = (half * sum_scale / STEPS, rows_scale), []
         for sum_, rows in zip(*answer.sums, strict=True):
             # Rows that count, per person of average weight; rows of one person may all be alike.
-            each = max(float(rows), 0.0) / max(average * levels.size, 1e-300) * statistic.scope.rows
+            each = max(float(rows), 0.0) / max(average * levels.size, 1e-300) * scope.rows
             luck, population = (deviation * math.sqrt(each * one) for one in (uneven, levels.size))
             seen = (half * float(sum_) / STEPS, float(rows))
             bars.append(RatioBar(statistic.bounds, *seen, *noise, luck, population * average, 1 / weighting.one))

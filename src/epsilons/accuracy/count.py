@@ -24,7 +24,8 @@ _SETS = 2000
 
 def count_error(levels: Levels, density: float) -> float:
     """RMSE of the exponential mechanism for a count, with the same fraction of ones at every level."""
-    return _rms(*count_distribution(levels, density))
+    distance, chance = count_distribution(levels, density)
+    return math.sqrt(float((chance * distance**2).sum()))
 
 
 def worst_count_error(levels: Levels) -> float:
@@ -33,11 +34,8 @@ def worst_count_error(levels: Levels) -> float:
     RMSE^2 <= 2 sum_d d^2 w_d / (1 + 2 sum_d w_d) with w_d = exp(-E_d/2), E_d the sum of the d smallest epsilons: as if
     the cheapest people stood on both sides of the answer at once.
     """
-    return _rms(*_dominating(levels))
-
-
-def _rms(error: Floats, chance: Floats) -> float:
-    return math.sqrt(float((chance * error**2).sum()))
+    distance, chance = _dominating(levels)
+    return math.sqrt(float((chance * distance**2).sum()))
 
 
 def count_floor(levels: Levels) -> float:
@@ -64,10 +62,7 @@ def _dominating(levels: Levels) -> tuple[Floats, Floats]:
 
 
 def count_distribution(levels: Levels, density: float) -> tuple[Floats, Floats]:
-    """(error, probability) of the exponential mechanism for a count on the stand-in, ascending.
-
-    Exact for the nearest 4,096 counts on either side; further out each node stands for many.
-    """
+    """(error, probability) on the stand-in, ascending; exact for the nearest 4,096 counts on either side."""
     errors, weights = [np.zeros(1)], [np.ones(1)]
     for fraction, sign in ((density, -1), (1 - density, 1)):
         reach, cost = price_curve(levels, np.array([fraction]))

@@ -36,8 +36,8 @@ class ErrorModel(ErrorBar):
 
     `laplace` are the scales of independent Laplace noises, `normal` the standard deviation of what depends on who
     happened to choose which level, `population` that of who happened to be on the roster, and `bound` a hard limit on
-    what else is unknown. `slope` and `shift` undo what a mechanism does to an answer on purpose: answer*slope + shift
-    estimates the statistic without that bias. `grid` is the step between possible answers.
+    what else is unknown. answer*`slope` + `shift` undoes what a mechanism does to an answer on purpose. `grid` is the
+    step between possible answers.
     """
 
     laplace: tuple[float, ...] = ()
@@ -57,8 +57,7 @@ class ErrorModel(ErrorBar):
                 half += self.grid
             elif len(self.laplace) == 1:
                 half = self.grid * _discrete_half_width(self.laplace[0] / self.grid, confidence)
-        half = self.bound + half
-        return centre - half, centre + half
+        return centre - (self.bound + half), centre + (self.bound + half)
 
 
 @dataclass(frozen=True)

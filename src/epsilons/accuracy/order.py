@@ -56,8 +56,7 @@ def _quantile_errors(question: Question, levels: Levels, whole: Floats, squares:
         weight = widths * np.exp(-(whole * per_person * counted)[:, None] * (gap - gap.min()))
         spread += chance * (weight @ (points - answer) ** 2 / weight.sum(axis=1))
     sampling = q * (1 - q) / density**2 * np.maximum(0.0, squares / whole**2 - 1 / levels.size) * uneven
-    errors: Floats = np.sqrt(spread + sampling + _grid_rounding(statistic))
-    return errors
+    return cast(Floats, np.sqrt(spread + sampling + _grid_rounding(statistic)))
 
 
 def _counted(statistic: Order, neighbors: str) -> tuple[float, float, tuple[tuple[float, float], ...]]:
@@ -106,8 +105,7 @@ def rank_error(question: Question, levels: Levels) -> float | None:
 
 def _cheapest(levels: Levels, fraction: Floats, needed: Floats) -> Floats:
     """The cost of changing the cheapest `needed` (share of the roster) among a fraction of every level."""
-    people = levels.size * np.maximum(needed, 0.0)
-    reach, cost = price_curve(levels, fraction)
+    people, (reach, cost) = levels.size * np.maximum(needed, 0.0), price_curve(levels, fraction)
     steps = np.diff(reach, axis=1)
     taken = np.clip(people[:, None] - reach[:, :-1], 0.0, steps)
     slope = np.divide(np.diff(cost, axis=1), steps, out=np.zeros_like(steps), where=steps > 0)
@@ -144,5 +142,4 @@ def _second_moment(distance: Floats, widths: Floats, exponent: Floats) -> float:
 
 
 def _grid_rounding(statistic: Order) -> float:
-    step = (statistic.bounds[1] - statistic.bounds[0]) / (statistic.points - 1)
-    return step**2 / 12
+    return ((statistic.bounds[1] - statistic.bounds[0]) / (statistic.points - 1)) ** 2 / 12

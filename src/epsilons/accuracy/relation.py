@@ -51,15 +51,14 @@ def relation(rows: Sequence[LevelAnswer]) -> dict[str, Any]:
     free = [1 - p / sum(precision) for p in precision]
     variance = 2 * degrees + sum(3 * share**2 * f**2 for share, f in zip(noisiness, free, strict=True))
     chance = _gamma_tail(degrees**2 / variance, statistic * degrees / variance)
+    sentence = (
+        f"Nothing suggests that people's preferences are related to their values (a chance of {chance:.2g} "
+        "for differences this large); a relation smaller than the noise would not show."
+    )
     if chance < SUSPICIOUS:
         sentence = (
             f"People's preferences look related to their values: levels differ more than chance explains "
             f'(a chance of {chance:.2g}). Ask again with assume="nothing".'
-        )
-    else:
-        sentence = (
-            f"Nothing suggests that people's preferences are related to their values (a chance of {chance:.2g} "
-            "for differences this large); a relation smaller than the noise would not show."
         )
     return {"statistic": statistic, "degrees": degrees, "chance": chance, "sentence": sentence}
 

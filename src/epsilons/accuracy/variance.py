@@ -32,8 +32,7 @@ class VarianceAccuracy(SumAccuracy):
     """Of variances, over everyone or over a private number of rows; without error bars, since they bend."""
 
     def expected_errors(self, question: Question, effect: Effect, moments: Moments) -> Floats:
-        statistic = cast(Variance, question.statistic)
-        square = effect.facts.max_error
+        statistic, square = cast(Variance, question.statistic), effect.facts.max_error
         first = moments.off / math.sqrt(square)
         true = min(moments.mean / square, 1 - first**2)
         # Who has which weight, and coins: normal, and small enough to be added as they are.
@@ -43,8 +42,7 @@ class VarianceAccuracy(SumAccuracy):
         # leave the number of rows as well, (u - m1)^2 less its mean.
         coin = each if statistic.private_count else each + (true - first**2 - 0.5) ** 2
         varied = each * uneven / effect.people**2 + coin * _coins(effect)
-        errors: Floats = square * _errors(effect, statistic, first, true, varied)
-        return errors
+        return square * _errors(effect, statistic, first, true, varied)
 
     def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         """Weights and people are two laws on the values, a distance T apart in total variation.
@@ -52,8 +50,7 @@ class VarianceAccuracy(SumAccuracy):
         With everybody at one bound but for the T that only one of the laws sees, at the other, their variances differ
         by 4T(1-T) h^2, and by h^2 from T=1/2 on.
         """
-        statistic = cast(Variance, question.statistic)
-        effect = Effect.of(question, levels, weighting)
+        statistic, effect = cast(Variance, question.statistic), Effect.of(question, levels, weighting)
         shares = effect.multipliers * effect.sizes / max(float(effect.multipliers @ effect.sizes), 1e-300)
         apart = min(float(np.maximum(shares - effect.sizes / effect.people, 0.0).sum()), 0.5)
         # The largest mean square of what a coin takes away: everyone at a bound; filtered, an eighth p(1-p) at one.
@@ -72,13 +69,11 @@ class VarianceAccuracy(SumAccuracy):
         that: a few noises that happen to cancel must not make the error collapse. Of several groups it is the root mean
         square.
         """
-        statistic = cast(Variance, question.statistic)
+        statistic, effect = cast(Variance, question.statistic), Effect.of(question, levels, weighting)
         assert answer.sums is not None
-        effect = Effect.of(question, levels, weighting)
         low, high = statistic.bounds
         half, square = (high - low) / 2, statistic.max_error
-        weight = statistic.weight_behind(weighting, levels)
-        found = []
+        weight, found = statistic.weight_behind(weighting, levels), []
         for first, second, *rows in zip(*answer.sums, strict=True):
             count = max(rows[0], Fraction(1)) if rows else weight
             mean = min(max(float(first / STEPS / count), -1.0), 1.0)
@@ -95,9 +90,7 @@ class VarianceAccuracy(SumAccuracy):
 
 def _coins(effect: Effect) -> Any:
     """The variance of a mean over people when each person's part is 1 and coins leave people out."""
-    if not effect.sampled:
-        return 0.0
-    return (effect.factor / effect.people) ** 2 * effect.coin_spread
+    return (effect.factor / effect.people) ** 2 * effect.coin_spread if effect.sampled else 0.0
 
 
 def _errors(effect: Effect, statistic: Variance, first: float, true: float, varied: Any) -> Floats:
@@ -117,8 +110,7 @@ def _errors(effect: Effect, statistic: Variance, first: float, true: float, vari
         mean = reached * first + mean_off
         squares = reached * (true + first**2 - 0.5) + 0.5 + squares_off
     answers = np.clip(squares - mean**2 + np.sqrt(varied)[..., None] * luck, 0.0, 1.0)
-    errors: Floats = np.sqrt(((answers - true) ** 2).mean(axis=-1))
-    return errors
+    return cast(Floats, np.sqrt(((answers - true) ** 2).mean(axis=-1)))
 
 
 @cache

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,10 +37,9 @@ _MOST_OUTCOMES = 2_000_000
 
 @dataclass(frozen=True)
 class Part:
-    """One integer vector of an additive statistic; its name says what people add to it.
+    """One integer vector; its name says what people add to it, `share` which part of every epsilon pays for it.
 
-    `reach` is how far one person can move it in L1: first when the person is absent, then when replaced.
-    `share` is the part of every person's epsilon that pays for it.
+    `reach` is how far one person can move it in L1, when absent and when replaced.
     """
 
     name: str
@@ -54,8 +53,8 @@ class Moments:
     """What is publicly expected of one person's contribution, on the scale of the answer's sum.
 
     `location` is how far off the expected mean may well be where neither mean nor density were guessed. It counts only
-    as bias, against mechanisms that leave something out: else shrinking to the centre would look free.
-    `off` is for a variance: how far the values' own mean is expected to lie from the centre of the bounds.
+    as bias, against mechanisms that leave something out: else shrinking to the centre would look free. `off` is for a
+    variance: how far the values' own mean is expected to lie from the centre of the bounds.
     """
 
     mean: float
@@ -96,10 +95,7 @@ class Additive(Statistic):
 
     @abstractmethod
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
-        """The answer from noisy weighted sums per part, `weight` people's worth of them, and the roster's size.
-
-        An average divides by `weight`; a total adds the public centre of as many people as stand behind it.
-        """
+        """The answer from noisy weighted sums per part, `weight` people's worth of them, and the roster's size."""
 
     @abstractmethod
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
@@ -180,8 +176,7 @@ class Additive(Statistic):
         inverse = weighting.inverse_scale(self.parts[0].share, self.parts[0].reach[question.neighbors])
         zero, one = (self.finish(question, [[Fraction(k)]], weighting, people.levels) for k in (0, 1))
         noisy = discrete_laplace_many(entropy, inverse, size) + exact
-        answers: Floats = zero + (one - zero) * noisy.astype(float) / weighting.one
-        return answers
+        return cast(Floats, zero + (one - zero) * noisy.astype(float) / weighting.one)
 
     def noise(self, entropy: Entropy, inverse: Fraction, cells: int) -> list[int]:
         """One draw after the other: for a few cells that is faster than many at once."""
@@ -295,9 +290,6 @@ def spell(name: str, **arguments: Any) -> str:
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
 
 
-# Exact distributions of a few noisy integers, for audits on small inputs ----------------------------------------------
-
-
 @dataclass(frozen=True)
 class Axis:
     """One noisy sum: how far one person reaches, how many people there are, and 1/scale of its discrete Laplace."""
@@ -308,7 +300,7 @@ class Axis:
 
 
 def product_distribution(axes: list[Axis], mixture: list[tuple[float, list[int]]]) -> tuple[NDArray[Any], Floats]:
-    """(outcomes, log-probabilities) of independent noises around sums that are themselves a mixture.
+    """(outcomes, log-probabilities) of a few independent noises around sums that are a mixture, for audits.
 
     Outcomes are tuples, at points common to all data sets on the roster: a quarter of a person's reach apart (or 1),
     from beyond one end of the possible sums to the other. Between them probabilities change geometrically, so the

@@ -8,9 +8,9 @@ says how far one person can move that summary. Given who weighs how much, its fa
   histogram, models);
 - `order.Order`: the summary is the sorted grid cells of the values (median, quantile, minimum, maximum, k-th largest).
 
-How far the answers of a family err is in the file of `accuracy/` that has its name. Nothing here depends on a
-mechanism, and nothing raises because of a value: what is missing or not a number goes to the public default named in
-each file, what is out of bounds goes to the bound.
+How far the answers of a family err is in `accuracy/`. Nothing here depends on a mechanism, and nothing raises because
+of a value: what is missing or not a number goes to the public default named in each file, what is out of bounds goes to
+the bound.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,10 +83,8 @@ class Scope:
 
     def arrange(self, numbers: Iterable[Any]) -> Any:
         """One number, or a dict with one for each group."""
-        if self.groups is None:
-            (number,) = numbers
-            return number
-        return dict(zip(self.groups, numbers, strict=True))
+        answers = dict(zip((None,) if self.groups is None else self.groups, numbers, strict=True))
+        return answers[None] if self.groups is None else answers
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,8 @@ class Question:
     """What is asked, against which neighbours it is protected, and what is publicly expected of the values.
 
     `spread`, `density` and `location` are public guesses of the standard deviation, of the fraction of ones and of the
-    mean. They steer weights and predicted errors, never the guarantee.
+    mean. They steer weights and predicted errors, never the guarantee. Any `privacy` but "personalized" is weaker and
+    must be asked for; for "group", `groups` are nano-epsilons of 1, 2, ... people.
     """
 
     statistic: Statistic
@@ -103,9 +102,7 @@ class Question:
     spread: float | None = None
     density: float | None = None
     location: float | None = None
-    #: "personalized", or "individual" and "group", which are weaker and must be asked for.
     privacy: str = "personalized"
-    #: For "group": nano-epsilons of groups of 1, 2, ... people.
     groups: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -185,9 +182,8 @@ class Statistic(ABC):
 class Rest(Enum):
     """What becomes of the weight that people's own weights leave out.
 
-    OMITTED: totals stay too small. RESCALED: totals are scaled up to everyone. An average is, in both, that of the
-    weight that is there. SHRUNK: values were shrunk, so totals stay too small and an average is drawn to the centre.
-    CENTRED: the public centre takes its place.
+    OMITTED: totals stay too small. RESCALED: totals are scaled up to everyone. In both an average is that of the weight
+    that is there. SHRUNK: totals stay too small, an average is drawn to the centre. CENTRED: the centre replaces it.
     """
 
     OMITTED, RESCALED, SHRUNK, CENTRED = "omitted", "rescaled", "shrunk", "centred"
@@ -206,16 +202,15 @@ class Coins:
         return tuple(ALWAYS if grant is None else keep_chance(grant, self.t) for grant in self.grants)
 
     @cached_property
-    def expected(self) -> NDArray[np.float64]:
+    def expected(self) -> Floats:
         """By level, in floats: what predictions use."""
         return expected_to_stay(self.grants, self.t / NANO)
 
 
-def expected_to_stay(grants: Sequence[int | None], t: Any) -> NDArray[np.float64]:
+def expected_to_stay(grants: Sequence[int | None], t: Any) -> Floats:
     """(e^eps - 1)/(e^t - 1) at a threshold, or at each of a column, written so that no exponential overflows."""
     epsilons = np.minimum([math.inf if grant is None else grant / NANO for grant in grants], t)
-    chances: NDArray[np.float64] = np.exp(epsilons - t) * np.expm1(-epsilons) / np.expm1(-t)
-    return chances
+    return cast(Floats, np.exp(epsilons - t) * np.expm1(-epsilons) / np.expm1(-t))
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +253,7 @@ class Weighting:
         return share * self.rate / (NANO * reach * self.one)
 
     @property
-    def fractions(self) -> NDArray[np.float64]:
+    def fractions(self) -> Floats:
         """The expected weight of a person by level, in floats: for predictions."""
         return np.array(self.weights, float) / self.one if self.coins is None else self.coins.expected
 
@@ -279,8 +274,8 @@ class Weighting:
 class Weightings:
     """Several weightings at once, in floats: rows of expected weights by level, and what weight one costs in each."""
 
-    fractions: NDArray[np.float64]
-    rate: NDArray[np.float64]
+    fractions: Floats
+    rate: Floats
     one: int
     rest: Rest
     sampled: bool = False

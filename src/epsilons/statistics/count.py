@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -11,8 +10,8 @@ from typing import Any, ClassVar, Literal
 from epsilons.arguments.checks import check_name
 from epsilons.arguments.options import Parameter
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, whole_or_float
-from epsilons.statistics.base import Scope, Statistic
-from epsilons.statistics.entry import ON_TABLES, Entry, RowScope
+from epsilons.statistics.base import Scope
+from epsilons.statistics.entry import ON_TABLES, Entry
 
 _check_of = partial(check_name, "of", allowed=("people", "rows"))
 
@@ -50,12 +49,11 @@ class Count(Counting):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        scope = Scope() if self.scope is None else self.scope
+        scope = self.scope or Scope()
         return (Part("count", scope.cells, scope.people_reach() if self.of == "people" else scope.reach(0, 1)),)
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
-        counts = (whole_or_float(count) for count in sums[0])
-        return next(counts) if self.scope is None else self.scope.arrange(counts)
+        return (self.scope or Scope()).arrange(map(whole_or_float, sums[0]))
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         if self.scope is not None:
@@ -74,15 +72,10 @@ class Count(Counting):
         return "count of ones" if self.scope is None else f"count of {self.of}"
 
 
-def _build(given: Mapping[str, Any], over: RowScope) -> Statistic:
-    of = "people" if given.get("of") is None else given["of"]
-    return Count() if over.column and over.fixed else Count(over.scope, of)
-
-
 _OF = Parameter("of", Literal["people", "rows"] | None, None, "What is counted.", _check_of, fronts=ON_TABLES)
 ENTRY = Entry(
     name="count",
-    build=_build,
+    build=lambda given, over: Count() if over.column and over.fixed else Count(over.scope, given.get("of") or "people"),
     arguments=(_OF,),
     column="optional",
     text=True,

@@ -34,10 +34,9 @@ class Entry:
     build: Callable[[Mapping[str, Any], RowScope], Statistic]
     #: Its own arguments; each says on which fronts it is taken.
     arguments: tuple[Parameter, ...]
-    #: What the function on arrays says of itself, and what the method of a table does.
+    #: What the function on arrays says of itself, what the method of a table does, and examples for the function.
     doc: str
     table_doc: str
-    #: Examples for the docstring of the function.
     examples: str = ""
     #: The command: its summary, and an example that works as pasted.
     help: str = ""

@@ -105,20 +105,15 @@ class Histogram(Counting):
         return (self.categories or ()) if self.edges is None else tuple(pairwise(self.edges))
 
     @property
-    def keys(self) -> tuple[Hashable, ...]:
-        """The bins; with groups (group, bin)."""
-        if self.scope is None or self.scope.groups is None:
-            return self.bin_keys
-        return tuple(product(self.scope.groups, self.bin_keys))
-
-    @property
     def parts(self) -> tuple[Part, ...]:
         # With one bin a replaced person can only leave it or enter it.
         rows = 1 if self.scope is None else self.scope.rows
         return (Part("bins", self.cells, {"absent": rows, "replace": rows * min(2, self.cells)}),)
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
-        return dict(zip(self.keys, (whole_or_float(count) for count in sums[0]), strict=True))
+        groups = None if self.scope is None else self.scope.groups
+        keys = self.bin_keys if groups is None else product(groups, self.bin_keys)
+        return dict(zip(keys, map(whole_or_float, sums[0]), strict=True))
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """Of one bin, when people spread over the bins in whatever way."""

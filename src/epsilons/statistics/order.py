@@ -14,8 +14,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,8 +95,7 @@ class Order(Statistic):
 
     def outcomes(self) -> NDArray[np.float64]:
         """Every possible answer, ascending."""
-        points: Floats = float(self._low) + float(self.spacing) * np.arange(self.points, dtype=np.float64)
-        return points
+        return float(self._low) + float(self.spacing) * np.arange(self.points, dtype=np.float64)
 
     @property
     def default_cell(self) -> int:
@@ -146,8 +145,7 @@ class Order(Statistic):
         if weighting.chances is not None:
             return np.array([self.draw(question, weighting, people, entropy).value for _ in range(size)], float)
         drawn = self.sampler(question, weighting, people.grouped_cells(self)[0]).draw_many(entropy, size)
-        answers: Floats = np.array([self.value(cell) for cell in range(self.points)], float)[drawn]
-        return answers
+        return cast(Floats, np.array([self.value(cell) for cell in range(self.points)], float)[drawn])
 
     def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
         if weighting.chances is None:
@@ -197,9 +195,9 @@ class Order(Statistic):
         return f"{what} in [{self.bounds[0]:g}, {self.bounds[1]:g}]"
 
 
-def median(bounds: Any, step: float | None = None) -> Order:
-    """The value of rank floor(n/2)."""
-    return Order(bounds, step, q=Fraction(1, 2), label="median")
+#: Statistics of (bounds, step); a median is the value of rank floor(n/2).
+median = partial(Order, q=Fraction(1, 2), label="median")
+minimum, maximum = partial(Order, from_low=0, label="min"), partial(Order, from_high=0, label="max")
 
 
 def quantile(q: float, bounds: Any, step: float | None = None) -> Order:
@@ -214,16 +212,6 @@ def quantile(q: float, bounds: Any, step: float | None = None) -> Order:
     if not (NEAREST_Q <= number <= 1 - NEAREST_Q or number in (0, 1)):
         raise PlanError(what, rule=f"q is 0, 1, or at least {NEAREST_Q:g} away from both.", suggest="min or max")
     return Order(bounds, step, q=q if isinstance(q, Fraction) else exact(q), label="quantile")
-
-
-def minimum(bounds: Any, step: float | None = None) -> Order:
-    """The smallest value."""
-    return Order(bounds, step, from_low=0, label="min")
-
-
-def maximum(bounds: Any, step: float | None = None) -> Order:
-    """The largest value."""
-    return Order(bounds, step, from_high=0, label="max")
 
 
 def kth_largest(k: int, bounds: Any, step: float | None = None) -> Order:

@@ -149,10 +149,7 @@ class _Side:
         return first[real], count[real], price[real]
 
     def _look_outward(self) -> None:
-        """Beyond the entries listed so far nothing is cheaper, or more possible, than the gap right after them.
-
-        A block without a single possible point is never listed: the side is done before it.
-        """
+        """Nothing unlisted is cheaper, or more possible, than the gap right after the entries listed so far."""
         price, possible = self._cost.at(self._before[None, :], self._before[None, :])
         self.edge = int(price[0])
         self.done = self.left_over == 0 or not possible[0]

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -90,11 +90,7 @@ class Regression(Average):
 
     @cached_property
     def terms(self) -> tuple[tuple[int, int, int], ...]:
-        """(factor, j, l) of every cell: the sum over people of factor * z_j * z_l.
-
-        z_0 is `MODEL_STEPS`, z_1 to z_(d-1) are the features in steps of their grid, z_d is the target in steps; a
-        person of whom any of them is missing adds nothing to any cell.
-        """
+        """(factor, j, l) of every cell: the sum of factor * z_j * z_l, with z = (`MODEL_STEPS`, x, t) in steps."""
         d = self.width
         squares = [(1 if j == k else 2, j, k) for j in range(d) for k in range(j, d)]
         return (*squares, *((2 * self.kappa, j, d) for j in range(d)))
@@ -234,9 +230,8 @@ class NoisyLoss:
 
     A noisy M need not be positive definite, and where its eigenvalues are no larger than the noise they say nothing:
     dividing by them would blow the model up. So M gets a ridge, direction by direction, that follows from public facts:
-    how large the noise is, and how large weights are expected to be. All of it is post-processing.
-
-    `matrix_scale` is the Laplace scale on the diagonal of M (half of it off the diagonal), `vector_scale` that in v.
+    how large the noise is, and how large weights are expected to be. All is post-processing. `matrix_scale` is the
+    Laplace scale on the diagonal of M (half of it off the diagonal), `vector_scale` that in v.
     """
 
     matrix: Floats
@@ -260,8 +255,7 @@ class NoisyLoss:
         values, basis = np.linalg.eigh(self.matrix / unit)
         positive = np.maximum(values, 0.0)
         shares = np.where(positive > _GRAIN, positive, 0.0) / np.maximum(positive**2 + noise / WEIGHT_SQUARE, _GRAIN**2)
-        weights: Floats = basis @ (shares * (basis.T @ (self.vector / unit)))
-        return weights
+        return cast(Floats, basis @ (shares * (basis.T @ (self.vector / unit))))
 
 
 def _features(given: Mapping[str, Any], over: RowScope) -> tuple[Any, Any, Scope | None]:

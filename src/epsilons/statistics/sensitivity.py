@@ -50,11 +50,9 @@ class Ranked:
         return cls(cells.cells(0, cells.people), 0, points - 1)  # type: ignore[arg-type]
 
     def __getitem__(self, position: int) -> int:
-        if position < 0:
-            return self._low
-        if position >= self._people:
-            return self._high
-        return int(self._values[position - self._first])
+        if 0 <= position < self._people:
+            return int(self._values[position - self._first])
+        return self._low if position < 0 else self._high
 
 
 def rank_reaches(x: Ranked, rank: int) -> tuple[int, int, int]:
@@ -87,11 +85,7 @@ def _largest(cells: SortedCells, spans: Sequence[tuple[int, int, int]]) -> tuple
 
 
 def count_reach(cells: int, people: int, size: int = 1) -> int:
-    """How far replacing `size` records moves counts, in L1: by 1 each in one range, by 2 each between several.
-
-    This holds for all data, so that these answers' noise says nothing (some histograms move less: a person in no bin
-    can only join one).
-    """
+    """How far replacing `size` records moves counts in L1, on any data: by 1 each in one range, else by 2 each."""
     return min(size, people) * (1 if cells == 1 else 2)
 
 
@@ -119,8 +113,6 @@ def group_sum_reach(steps: Integers, size: int) -> int:
     ordered, size = np.sort(steps), min(size, len(steps))
     return max(int((STEPS - ordered[:size]).sum()), int((ordered[len(ordered) - size :] + STEPS).sum()))
 
-
-# Smooth sensitivity
 
 #: The result differs from the true S by less than this fraction of it. Windows that matter have exponents below 80
 #: (2^50 grid points against the least S), whose rounding is 80 * 2^-52; products and near ties add 2^-47 at most.
@@ -180,10 +172,7 @@ class _Side:
 
 
 def _side(reach: NDArray[np.int64], end: int, beta: Fraction) -> _Side:
-    """Everybody on one side, then the grid's end; without those too far away to matter.
-
-    A window of exponent 80 is narrower than the least S even if it spans 2^50 grid points.
-    """
+    """Everybody on one side, then the grid's end; windows of exponent 80 are narrower than the least S on any grid."""
     places = min(len(reach), math.ceil(80 / beta) + 2)
     distance = np.append(reach[:places], end) if places == len(reach) else reach[:places]
     return _Side(distance.astype(np.float64), np.exp(-float(beta) * np.arange(len(distance))))

@@ -95,13 +95,12 @@ class Sum(Bounded):
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         if self.scope is None:
             return super().moments(spread, density, location)
-        low, high = self.bounds
+        (low, high), expected, most = self.bounds, self.scope.expected, self.scope.rows
         middle = (low + high) / 2 if location is None else min(max(location, low), high)
         deviation = (high - low) / 2 if spread is None else spread
-        mean = self.scope.expected * middle
-        square = self.scope.expected * (deviation**2 + middle**2) * (1 + self.scope.rows) / 2
-        value = self.scope.expected * (high - low) / 4 if location is None else 0.0
-        rows = doubt(self.scope.fraction, density) * (1 + self.scope.rows) / 2
+        mean, square = expected * middle, expected * (deviation**2 + middle**2) * (1 + most) / 2
+        value = expected * (high - low) / 4 if location is None else 0.0
+        rows = doubt(self.scope.fraction, density) * (1 + most) / 2
         return Moments(mean, max(square - mean**2, 0.0), math.hypot(value, rows * middle))
 
     def learn(self, question: Question, mean: float, doubt: float) -> Moments:
@@ -109,14 +108,12 @@ class Sum(Bounded):
         found = super().learn(question, mean, doubt)
         if self.scope is None:
             return found
-        where = mean / max(self.scope.expected, 1e-9)
-        shown = self.moments(question.spread, question.density, where).variance
-        return Moments(found.mean, max(found.variance, shown))
+        shown = self.moments(question.spread, question.density, mean / max(self.scope.expected, 1e-9))
+        return Moments(found.mean, max(found.variance, shown.variance))
 
     def extremes(self) -> tuple[float, float]:
-        if self.scope is None:
-            return self.bounds
-        return self.scope.rows * min(self.bounds[0], 0.0), self.scope.rows * max(self.bounds[1], 0.0)
+        (low, high), scope = self.bounds, self.scope
+        return self.bounds if scope is None else (scope.rows * min(low, 0.0), scope.rows * max(high, 0.0))
 
     @property
     def units(self) -> tuple[float, ...]:  # type: ignore[override]
@@ -150,10 +147,7 @@ class Mean(Average, Bounded):
 
     @classmethod
     def over(cls, scope: Scope, bounds: Any, neighbors: str, location: float | None) -> Mean:
-        """Over a private number of rows, the budget split where the error is least.
-
-        Noises A/l and B/(1-l) together are least at l = A^(2/3)/(A^(2/3) + B^(2/3)).
-        """
+        """The budget is split where A/l and B/(1-l) together are least: at l = A^(2/3)/(A^(2/3) + B^(2/3))."""
         low, high = check_bounds(bounds, cls.name)
         half = (high - low) / 2
         off = half / 2 if location is None else min(abs(min(max(location, low), high) - (low + high) / 2), half)
@@ -210,7 +204,6 @@ _SUM = Entry(
     command="epsilons sum people.toml wage --bounds 0,100 --share 0.05",
     sql=("Sum",),
 )
-
 _MEAN = Entry(
     name="mean",
     build=lambda given, over: (
@@ -231,5 +224,4 @@ _MEAN = Entry(
     command="epsilons mean people.toml wage --bounds 0,100 --by region=north,south --share 0.05",
     sql=("Avg",),
 )
-
 ENTRIES = (_SUM, _MEAN)

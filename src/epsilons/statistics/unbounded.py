@@ -56,12 +56,10 @@ class UnboundedOrder(Statistic):
     def _rank(self, values: NDArray[Any], least: int) -> tuple[Ranked, NDArray[np.int64], int]:
         """(positions on the grid around the rank, everyone's order, the rank); ends beyond the data are not needed."""
         numbers = _finite(values)
-        people = len(numbers)
-        if people < least:
+        if (people := len(numbers)) < least:
             what = (f"{people} people are too few for ", Argument("k", self.k), " without bounds.")
             raise PlanError(what, rule="A record on either side of it is needed.", suggest=_BOUNDED)
-        order = np.argsort(numbers, kind="stable")
-        rank = people - self.k
+        order, rank = np.argsort(numbers, kind="stable"), people - self.k
         first = max(rank - least, 0)
         near = [round(Fraction(float(numbers[i])) / self.grid) for i in order[first : rank + least + 1]]
         return Ranked(near, near[0], near[-1], first, people), order, rank
@@ -110,15 +108,13 @@ def _kth_largest(given: Mapping[str, Any], over: RowScope) -> Statistic:
     return made if over.complete else replace(made, scope=over.scope)
 
 
+_DOC = "The k-th largest value (k=1 is the maximum), on a public grid of possible answers."
 ENTRY = Entry(
     name="kth_largest",
     build=_kth_largest,
     arguments=(Parameter("k", int, 2, "Which of the largest values; 1 is the maximum.", positional=True), BOUNDS, STEP),
-    doc="""\
-The k-th largest value (k=1 is the maximum), on a public grid of possible answers.
-
-With individual or group privacy, k=2 and more need no bounds.""",
-    table_doc="The k-th largest value (k=1 is the maximum), on a public grid of possible answers.",
+    doc=_DOC + "\n\nWith individual or group privacy, k=2 and more need no bounds.",
+    table_doc=_DOC,
     help="The k-th largest value of a column, on a public grid of answers.",
     command="epsilons kth-largest people.toml wage 3 --bounds 0,100 --share 0.05",
 )

@@ -32,10 +32,7 @@ _ROW_WEIGHT = 0.3
 
 @dataclass(frozen=True)
 class Variance(Average, Bounded):
-    """The variance over everyone on the roster (divided by n); a missing person adds nothing to either sum.
-
-    With a scope it is that of the rows that count.
-    """
+    """The variance over everyone on the roster (divided by n); a missing person adds nothing. With a scope, of rows."""
 
     name: ClassVar[str] = "variance"
     family: ClassVar[str] = "variance"  # type: ignore[misc]
@@ -58,19 +55,12 @@ class Variance(Average, Bounded):
         return float(self.half**2 * min(max(squares - mean**2, Fraction(0)), Fraction(1)))
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
-        """Of (x - mu)^2 for normal values: mean sigma^2, variance 2 sigma^4 (at most h^4/4); and how far off mu is.
-
-        With a scope, the fewer count, the more each one matters.
-        """
-        half = float(self.half)
+        """Of (x - mu)^2 for normal values: mean sigma^2, variance 2 sigma^4 (at most h^4/4); and how far off mu is."""
+        (low, high), half = self.bounds, float(self.half)
         deviation = half / 2 if spread is None else spread
-        off = MEAN_GUESS * half
-        if location is not None:
-            off = abs(min(max(location, self.bounds[0]), self.bounds[1]) - float(self.middle))
-        variance = min(2 * deviation**4, half**4 / 4)
-        if self.scope is not None:
-            variance /= max(self.scope.fraction, 1e-9)
-        return Moments(deviation**2, variance, off=off)
+        off = MEAN_GUESS * half if location is None else abs(min(max(location, low), high) - float(self.middle))
+        counting = 1.0 if self.scope is None else max(self.scope.fraction, 1e-9)
+        return Moments(deviation**2, min(2 * deviation**4, half**4 / 4) / counting, off=off)
 
     def extremes(self) -> tuple[float, float]:
         return 0.0, self.max_error
@@ -78,12 +68,8 @@ class Variance(Average, Bounded):
     @property
     def units(self) -> tuple[float, ...]:  # type: ignore[override]
         """An error d in m1 moves the answer by 2*m1*h^2*d, an error in m2 by h^2 times itself."""
-        square = self.max_error
-        sizes = (2 * MEAN_GUESS * square / STEPS, square / STEPS)
-        if self.scope is None:
-            return sizes
-        expected = max(self.scope.expected, 1e-9)
-        return tuple(size / expected for size in (*sizes, _ROW_WEIGHT * square))
+        sizes = (2 * MEAN_GUESS * self.max_error / STEPS, self.max_error / STEPS, _ROW_WEIGHT * self.max_error)
+        return sizes[:2] if self.scope is None else tuple([size / max(self.scope.expected, 1e-9) for size in sizes])
 
     @cached_property
     def max_error(self) -> float:  # type: ignore[override]
@@ -91,7 +77,7 @@ class Variance(Average, Bounded):
 
     @cached_property
     def centre(self) -> float:  # type: ignore[override]
-        return float(self.half) ** 2 / 2
+        return self.max_error / 2
 
 
 ENTRY = Entry(

@@ -1,8 +1,8 @@
 """The integers that a statistic needs, level by level: all that leaves people's values.
 
 `arrays.py` and `sql.py` give the same summaries under the same names, from arrays and as queries; a statistic says
-which one is its own (`Statistic.summary`). `values.py` makes lists, arrays and frames into numbers, `columns.py` writes
-the arithmetic of `arrays.py` in SQL, and `cells.py` is what order statistics work on.
+which one is its own (`Statistic.summary`). `models.py` has those of features and targets, `columns.py` writes the
+arithmetic of `arrays.py` in SQL, and `cells.py` is what order statistics work on.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,9 +116,6 @@ def too_many_samples() -> PlanError:
     return PlanError("Too many samples to list.", rule=f"Exact distributions are for at most {_FEW} people.")
 
 
-# One function for each summary, named as statistics name it -----------------------------------------------------------
-
-
 def ones(statistic: Count, values: NDArray[Any], codes: Codes, levels: int) -> list[Integers]:
     """People whose value is 1; with a scope, people who have a value."""
     if statistic.scope is not None:
@@ -191,9 +188,6 @@ def _check_scope(statistic: Additive) -> None:
         raise DataError("Arrays have one row per person and no groups.", suggest="a dataset")
 
 
-# What a value adds to a sum -------------------------------------------------------------------------------------------
-
-
 def unit_scale(numbers: NDArray[Any], bounds: Pair) -> Floats:
     """(x - c)/h in [-1, 1]; out of bounds goes to the bound, not a number goes to 0."""
     low, high = bounds
@@ -211,10 +205,8 @@ def centred_steps(numbers: NDArray[Any], bounds: Pair) -> Integers:
 
 def zero_steps(numbers: NDArray[Any], bounds: Pair) -> Floats:
     """floor(2^30 x/largest + 1/2) of values put into the bounds: a grid around zero."""
-    largest = max(abs(bound) for bound in bounds)
     with np.errstate(all="ignore"):
-        placed: Floats = np.floor(np.clip(as_doubles(numbers), *bounds) / (largest / STEPS) + 0.5)
-    return placed
+        return cast(Floats, np.floor(np.clip(as_doubles(numbers), *bounds) / (max(map(abs, bounds)) / STEPS) + 0.5))
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,8 +222,7 @@ class RowValues:
 
     @cached_property
     def missing(self) -> NDArray[np.bool_]:
-        absent: NDArray[np.bool_] = np.isnan(as_doubles(self.numbers))
-        return absent
+        return cast(NDArray[np.bool_], np.isnan(as_doubles(self.numbers)))
 
 
 #: What a row adds to a part, as whole numbers; a missing value adds nothing. `columns.row_step` is it for engines.
@@ -241,9 +232,6 @@ ROW_STEPS: dict[str, Callable[[RowValues], Floats]] = {
     "sum": lambda rows: np.where(rows.missing, 0.0, zero_steps(rows.numbers, rows.bounds)),
     "rows": lambda rows: (~rows.missing).astype(np.float64),
 }
-
-
-# Which bin a value is in ----------------------------------------------------------------------------------------------
 
 
 def _bin_of(statistic: Histogram, chunk: NDArray[Any]) -> Integers:
@@ -269,22 +257,16 @@ def _lookup(index: dict[Hashable, int], value: Any) -> int:
         return -1
 
 
-# Values as callers have them ------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Features and a target: person i has `features[i]` and `target[i]`; what is not a number is missing.
-
-    It takes the place of an array of values: it has a length, and a mask of people picks their rows.
-    """
+    """Features and a target in place of values: a mask picks people's rows, and what is not a number is missing."""
 
     features: NDArray[Any]
     target: NDArray[Any]
 
     @classmethod
     def pair(cls, features: Any, target: Any) -> Rows:
-        """Features and target as the caller has them. Only types and shapes are looked at, which are public facts."""
+        """Features and target as the caller has them; only types and shapes are looked at."""
         matrix = as_matrix(features)
         if len(matrix) == 0:
             raise DataError("There are no people.", rule=_SHAPE, suggest="one row and one epsilon per person")
@@ -300,11 +282,8 @@ class Rows:
 
 
 def check_values(values: Any, people: int) -> NDArray[Any]:
-    """One value per person; the type of an array is a public fact of the table, the values are not looked at.
-
-    A plain list has no type of its own: one that numpy does not take for numbers becomes an untyped array, so that no
-    value decides whether the question is refused.
-    """
+    """One value per person. The type of an array is a public fact; a plain list has none of its own: one that numpy
+    does not take for numbers becomes an untyped array, so that no value decides whether the question is refused."""
     array = _as_array(values)
     if array.ndim != 1:
         raise DataError(f"Values come in {array.ndim} dimensions.", rule="One value per person.", suggest=_FLAT)
@@ -327,9 +306,12 @@ def _as_array(values: Any) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         return _unmask(values)
     plain = isinstance(values, (list, tuple))
-    if not plain and not isinstance(values, np.ndarray):
-        # A missing entry must not turn everybody else's whole numbers into floats: what others have stays as it is.
-        values, plain = _list_untyped(values)
+    # A missing entry must not turn everybody else's whole numbers into floats: what others have stays as it is.
+    if hasattr(values, "to_pylist"):  # Arrow
+        plain = bool(values.null_count)
+        values = values.to_pylist() if plain else values
+    elif hasattr(values, "to_numpy") and not isinstance(getattr(values, "dtype", None), np.dtype):  # pandas, polars
+        values, plain = list(values), True
     try:
         array = np.asarray(values)
         whole = array.ndim == 1 and array.dtype.kind in "biu"
@@ -342,26 +324,13 @@ def _as_array(values: Any) -> NDArray[Any]:
 
 
 def _unmask(masked: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
-    """An untyped array in which masked entries are missing."""
     untyped = np.array(masked.data, dtype=object)
     untyped[np.ma.getmaskarray(masked)] = None
     return untyped
 
 
-def _list_untyped(values: Any) -> tuple[Any, bool]:
-    """(the entries, whether as a plain list) of a column whose type numpy does not know, such as nullable ones."""
-    if hasattr(values, "to_pylist"):  # Arrow
-        return (values.to_pylist(), True) if values.null_count else (values, False)
-    if hasattr(values, "to_numpy") and not isinstance(getattr(values, "dtype", None), np.dtype):  # pandas, polars
-        return list(values), True
-    return values, False
-
-
 def as_matrix(table: Any) -> NDArray[Any]:
-    """A table of numbers with one row per person: an array, a frame or a list of lists.
-
-    A list has no type of its own, so no entry decides whether it is refused: what is no number is missing.
-    """
+    """A table of numbers, one row per person, from an array, a frame or lists: what is no number is missing."""
     if isinstance(table, np.ma.MaskedArray):
         table = _unmask(table)
     try:
@@ -378,10 +347,7 @@ def as_matrix(table: Any) -> NDArray[Any]:
 
 
 def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
-    """Numbers as they are. In an untyped (object) array whatever is not a number is missing; other types are refused.
-
-    The refusal depends on the array's type alone, which is a public fact, never on a value.
-    """
+    """Numbers as they are. In an untyped (object) array what is not a number is missing; other types are refused."""
     if values.dtype.kind in _NUMBER_KINDS:
         if values.dtype.itemsize > 8:  # long doubles: what no double can hold is infinite, and that is no news
             with np.errstate(over="ignore", under="ignore"):
@@ -389,11 +355,8 @@ def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
         return values
     if values.dtype.kind == "O":
         return np.array([_as_float(value) for value in values], dtype=np.float64)
-    raise DataError(
-        f"Values are of type {values.dtype}, not numbers.",
-        rule="This statistic works on numbers.",
-        suggest=("for words a histogram with ", Argument("categories", ["north", "south"])),
-    )
+    hint = ("for words a histogram with ", Argument("categories", ["north", "south"]))
+    raise DataError(f"Values are of type {values.dtype}, not numbers.", suggest=hint)
 
 
 def _as_float(value: Any) -> float:

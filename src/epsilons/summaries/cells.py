@@ -9,9 +9,11 @@ rows as they are, and they are sorted here.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +47,7 @@ class SortedCells:
     @property
     def totals(self) -> Integers:
         """People with a value, per level."""
-        totals: Integers = self._prefixes[-1]
-        return totals
+        return cast(Integers, self._prefixes[-1])
 
     @cached_property
     def _prefixes(self) -> Integers:
@@ -79,8 +80,7 @@ class SortedCells:
     def before(self, position: int) -> Integers:
         """People per level among the first `position`."""
         row, rest = divmod(position, STRIDE)
-        before: Integers = self._prefixes[row] + self._count(position - rest, position)
-        return before
+        return cast(Integers, self._prefixes[row] + self._count(position - rest, position))
 
     def start_of_cell(self, cell: int) -> int:
         """The position of the first person at or right of a grid point."""
@@ -88,14 +88,9 @@ class SortedCells:
 
     def _row_of_weight(self, weights: list[int], target: Fraction) -> tuple[int, int]:
         """(row, its weight) of the last row of prefixes whose weight does not pass `target`."""
-        low, high = 0, len(self._prefixes) - 1
-        while low < high:
-            middle = (low + high + 1) // 2
-            if _weigh(self._prefixes[middle], weights) > target:
-                high = middle - 1
-            else:
-                low = middle
-        return low, _weigh(self._prefixes[low], weights)
+        rows, most = range(len(self._prefixes)), math.floor(target)
+        row = bisect_right(rows, most, key=lambda row: _weigh(self._prefixes[row], weights)) - 1
+        return row, _weigh(self._prefixes[row], weights)
 
     def position_of_weight(self, weights: list[int], target: Fraction) -> int:
         """The first position at which the weight of all people up to and including it passes `target`."""
@@ -108,7 +103,9 @@ class SortedCells:
     def with_missing_at(self, cell: int) -> SortedCells:
         """With those who have no value standing at a public grid point."""
         extra = np.repeat(cell << LEVEL_BITS | np.arange(self.levels), self.missing)
-        keys = np.sort(np.concatenate([self.keys, extra])) if len(extra) else self.keys
+        if not len(extra):
+            return self
+        keys = np.sort(np.concatenate([self.keys, extra]))
         return SortedCells(keys, np.zeros(self.levels, np.int64), self.levels)
 
 

@@ -66,12 +66,9 @@ def _between(
 ) -> exp.Expr:
     """CASE that sends whatever is below or above to a constant, so that only what is in bounds is computed with."""
     ends = ((exp.LT, low, at_low), (exp.GT, high, at_high))
-    beyond = [exp.If(this=_binary(node, value.copy(), end), true=at) for node, end, at in ends if math.isfinite(end)]
-    ifs = [*first, *beyond]
+    tests = [(node(this=value.copy(), expression=double(end)), at) for node, end, at in ends if math.isfinite(end)]
+    ifs = [*first, *(exp.If(this=test, true=at) for test, at in tests)]
     return exp.Case(ifs=ifs, default=inside) if ifs else inside
-
-
-# Steps ----------------------------------------------------------------------------------------------------------------
 
 
 def row_step(name: str, bounds: Pair, value: exp.Expr) -> exp.Expr:
@@ -90,13 +87,12 @@ def _unit(bounds: Pair, number: float) -> float:
 
 
 def _scale(bounds: Pair, value: exp.Expr, steps: int) -> exp.Expr:
-    """(x - c)/h in units of 1/steps. Where rounding takes a bound past 1, what lies beyond is put back.
-
-    Dividing by h/2^30 instead of dividing by h and multiplying is the same double: powers of two do not round.
-    """
+    """(x - c)/h in units of 1/steps; where rounding takes a bound past 1, what lies beyond is put back."""
     low, high = bounds
     centre, half = low / 2 + high / 2, high / 2 - low / 2
-    scaled = _binary(exp.Div, exp.paren(_binary(exp.Sub, value.copy(), centre)), half / steps)
+    offset = exp.paren(exp.Sub(this=value.copy(), expression=double(centre)))
+    # The same double as dividing by h and multiplying by 2^30: powers of two do not round.
+    scaled = exp.Div(this=offset, expression=double(half / steps))
     if (low - centre) / half < -1 or (high - centre) / half > 1:
         return _limit(_limit(scaled, None, steps), -steps, None)
     return scaled
@@ -139,9 +135,6 @@ def model_step(kind: Column, bounds: Pair) -> exp.Expr:
     return _limit(place, -MODEL_STEPS, MODEL_STEPS)
 
 
-# Cells ----------------------------------------------------------------------------------------------------------------
-
-
 def grid_cell(statistic: Order, kind: Column) -> exp.Expr:
     """The grid point nearest to a value, -1 if it is missing."""
     low, high = statistic.bounds
@@ -176,9 +169,8 @@ def _halve(value: exp.Expr, edges: Sequence[float], first: int, final: int) -> e
 def regular_width(edges: Sequence[float]) -> float | None:
     """A width w with edges[j] = e0 + j*w in doubles for every j, as ranges make them; None if there is none.
 
-    A bin is then found by one division and set right by one comparison with each of its edges, which the engine
-    computes as they were given. With w at least 8 units in the last place of any edge the division errs by less than
-    one bin.
+    A bin is then found by one division and set right by one comparison with each of its edges. With w at least 8 units
+    in the last place of any edge the division errs by less than one bin.
     """
     first, bins = edges[0], len(edges) - 1
     if bins < _FEW_BINS or not (math.isfinite(first) and math.isfinite(edges[-1])):
@@ -203,9 +195,6 @@ def _divide(value: exp.Expr, edges: Sequence[float], width: float) -> exp.Expr:
     more = exp.If(this=_binary(exp.GTE, value.copy(), upper), true=_binary(exp.Add, place.copy(), 1.0))
     found = exp.Case(ifs=[less, more], default=place)
     return cast(_limit(found, 0.0, len(edges) - 2), "INT")
-
-
-# Keys -----------------------------------------------------------------------------------------------------------------
 
 
 class Keys:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +48,7 @@ def class_products(statistic: LogisticRegression, rows: Rows, codes: Codes, leve
     def place(aim: NDArray[Any]) -> Floats:
         first, second = (_equal(aim, label) for label in statistic.classes)
         # By a table of four entries, since picking by a mask takes five times as long.
-        placed: Floats = _OF_CLASS[first.view(np.uint8) + 2 * second.view(np.uint8)]
-        return placed
+        return cast(Floats, _OF_CLASS[first.view(np.uint8) + 2 * second.view(np.uint8)])
 
     return _products(statistic, rows, codes, levels, place)
 

@@ -86,9 +86,7 @@ def tally(
     for part, found in zip(sums, result.values(), strict=True):
         # A key that has two spellings (0.0 and -0.0) adds up.
         np.add.at(part, tuple(places), found)
-    if not asked.sums:
-        return [sums[0]]
-    return [*sums[1:], sums[0]] if asked.counts_rows else list(sums[1:])
+    return [*sums[1:], *(sums[:1] if asked.counts_rows or not asked.sums else ())]
 
 
 def cells(
@@ -140,9 +138,6 @@ def check_room(statistic: Statistic, rows: int) -> None:
         rule = "Rows times the largest step of a row stay below 2^63."
         hint = ("a smaller ", Argument("rows_per_person"), ", or the table in parts")
         raise PlanError("The table has too many rows for exact sums.", rule=rule, suggest=hint)
-
-
-# One function for each summary, named as statistics name it -----------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,13 +200,8 @@ def class_products(statistic: LogisticRegression, kind: Column) -> tuple[exp.Exp
 
 
 Summary = Callable[[Any, Column | None], Aggregate]
-SUMMARIES: dict[str, Summary] = {
-    "ones": ones,
-    "people": partial(ones, people=True),
-    "bins": bins,
-    "steps": steps,
-    "cells": grid_cells,
-}
+SUMMARIES: dict[str, Summary] = {"ones": ones, "people": partial(ones, people=True)}
+SUMMARIES |= {"bins": bins, "steps": steps, "cells": grid_cells}
 Target = Callable[[Any, Column], tuple[exp.Expr, exp.Expr]]
 MODELS: dict[str, Target] = {"products": products, "class_products": class_products}
 
@@ -240,16 +230,10 @@ def _numbers(kind: Column | None) -> Column:
     return Schema([kind]).number(kind.name)
 
 
-# The query and its result -------------------------------------------------------------------------------------------
-
-
 def _run(
     prepared: Prepared, asked: Aggregate, where: Predicate | None, by: Keys | None
 ) -> tuple[dict[str, Integers], Integers, Integers, Integers]:
-    """SELECT keys, level, cell, COUNT, SUMs FROM prepared WHERE ... GROUP BY 1, 2, ...
-
-    (counts and sums, group, level, cell) of the rows that have all three; combinations without a row are not there.
-    """
+    """(counts and sums, group, level, cell) of combinations that have rows: SELECT keys, level, cell, SUMs GROUP BY."""
     groups = {f"key{place}": tree for place, tree in enumerate(by.trees if by else [])}
     groups["level"] = column(prepared.level)
     if asked.cell is not None:
@@ -277,9 +261,6 @@ def _run(
     # Rows without a cell count only where they are asked for, as those of a grid are.
     kept = (level >= 0) & (level < prepared.levels) & (group >= 0) & ((cell >= 0) | asked.with_missing)
     return {name: integers(result[name])[kept] for name in numbers}, group[kept], level[kept], cell[kept]
-
-
-# Products -------------------------------------------------------------------------------------------------------------
 
 
 def _products(prepared: Prepared, statistic: Regression, kind: Column | None, where: Predicate | None) -> Integers:

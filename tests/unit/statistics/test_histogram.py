@@ -90,9 +90,9 @@ def test_one_person_is_in_one_bin_at_most() -> None:
 
 
 def test_keys_are_the_caller_s() -> None:
-    assert Histogram.of([0, 10, 20], None, "drop").keys == ((0.0, 10.0), (10.0, 20.0))
-    assert Histogram.of(None, iter(["b", "a"]), "drop").keys == ("b", "a")
-    assert all(type(key) is int for key in Histogram.of(None, np.array([1, 2]), "drop").keys)
+    assert Histogram.of([0, 10, 20], None, "drop").bin_keys == ((0.0, 10.0), (10.0, 20.0))
+    assert Histogram.of(None, iter(["b", "a"]), "drop").bin_keys == ("b", "a")
+    assert all(type(key) is int for key in Histogram.of(None, np.array([1, 2]), "drop").bin_keys)
 
 
 @pytest.mark.parametrize(
