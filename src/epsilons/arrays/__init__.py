@@ -6,6 +6,6 @@ all of it unless said otherwise.
 
     functions.py   the functions, made from the catalogue; functions.pyi shows them to type checkers
     asking.py      one question: check, choose a mechanism, draw; and its plan
-    personalize.py any private algorithm made personal;  algorithms.py: how it is run, and whose claim that it is private
+    personalize.py any private algorithm made personal;  algorithms.py: how it is run, whose claim it is
     individual.py  individual privacy for the caller's own function
 """
