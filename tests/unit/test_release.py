@@ -4,6 +4,7 @@ import json
 import math
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import epsilons as eps
@@ -248,3 +249,15 @@ def test_the_release_tells_why() -> None:
     assert ASKED["mean"](assume="nothing").why.startswith("Least worst-case error of all")
     assert ASKED["mean"](mechanism="minimum").why.startswith("Asked for by name")
     assert "No error can be predicted for a max" in ASKED["max"]().why
+
+
+def test_frames_of_histograms_name_groups_and_ends_of_bins() -> None:
+    table = pa.table({"id": [1, 2, 3], "wage": [20.0, 30.0, 40.0], "size": [1, 2, 1], "epsilon": [5.0] * 3})
+    people = eps.Dataset(table, person="id", preferences=eps.Preferences.from_column("epsilon"))
+    groups = {"size": [2, 1]}
+    ends = people.histogram("wage", edges=[0, 25, 50], by=groups, share=0.1).to_arrow()
+    assert ends.column_names == ["key1", "low", "high", "value"]
+    assert ends["low"].to_pylist() == [0, 25, 0, 25]
+    assert people.histogram("wage", edges=[0, 25, 50], share=0.1).to_arrow().column_names == ["low", "high", "value"]
+    named = people.histogram("size", categories=[1, 2], by=groups, share=0.1).to_arrow()
+    assert named.column_names == ["key1", "key2", "value"]

@@ -14,7 +14,7 @@ from epsilons.arguments.checks import check_entropy, check_name, check_whole, re
 from epsilons.arrays.algorithms import Algorithm, read_algorithm, run_algorithm
 from epsilons.errors import Argument, DataError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
-from epsilons.mechanisms.sample import resolve_threshold
+from epsilons.mechanisms.threshold import resolve_threshold
 from epsilons.noise.coins import keep_people
 from epsilons.noise.entropy import ALWAYS, Entropy, system
 from epsilons.noise.weighing import keep_chance

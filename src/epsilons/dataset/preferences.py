@@ -130,7 +130,7 @@ def _check_ids(ids: Any, person: Column) -> pa.Array:
     if len(ids) and not (text if person.family == TEXT else pa.types.is_integer(ids.type)):
         raise _other_kind(person)
     if ids.null_count:
-        raise PreferenceError("A preference has no id.", suggest="rows with ids only")
+        raise PreferenceError("An id is missing.", suggest="rows with ids only")
     return ids.cast(pa.large_string() if person.family == TEXT else ids.type)
 
 
@@ -239,7 +239,7 @@ def _add_default(
     new = in_data.filter(pc.invert(pc.is_in(in_data, value_set=ids)))
     if len(new) and default is None:
         rule, hint = "A default applies only if you give one.", Argument("default", 0.05)
-        raise PreferenceError("A person in the table has no preference.", rule=rule, suggest=hint)
+        raise PreferenceError("A person in the data is not listed in the preferences.", rule=rule, suggest=hint)
     fill = np.full(len(new), math.nan if default is None else default)
     return pa.concat_arrays([ids, new]), np.concatenate([epsilons, fill])
 

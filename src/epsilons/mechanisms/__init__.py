@@ -1,6 +1,6 @@
 """One file per mechanism; every file here that registers one is found by its being here.
 
-`base.py` says what a mechanism is, what those that only weigh share; `sample.py` how a threshold is chosen.
+`base.py` says what a mechanism is, what those that only weigh share; `threshold.py` how a threshold is chosen.
 """
 
 from importlib import import_module

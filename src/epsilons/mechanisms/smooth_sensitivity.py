@@ -15,7 +15,7 @@ from epsilons.arguments.checks import INSIDE, SCALES, check_gamma, check_name
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Charges, Mechanism, register
-from epsilons.mechanisms.sample import resolve_threshold
+from epsilons.mechanisms.threshold import resolve_threshold
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.noise.heavy import draw_many_on_grid, draw_on_grid, steepest_slope, steepest_stretch
 from epsilons.noise.pmf import heavy_log_probabilities

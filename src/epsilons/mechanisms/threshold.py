@@ -1,18 +1,81 @@
-"""Only people who granted enough."""
+"""One threshold for everyone, and how it is chosen; the mechanism that uses only people who granted that much."""
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from epsilons.accuracy import FAMILIES
+from epsilons.arguments.checks import THRESHOLDS, check_threshold
+from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import register
-from epsilons.mechanisms.sample import Thresholded
-from epsilons.preferences import Levels
-from epsilons.statistics.base import Floats, Question, Weighting, Weightings
+from epsilons.mechanisms.base import Weighing, register, remember
+from epsilons.preferences import Levels, to_nano
+from epsilons.statistics.base import Floats, Question, Rest, Weighting, Weightings
+
+#: Thresholds tried where the best one is looked for.
+_TRIED = 48
+
+
+class Thresholded(Weighing):
+    """What threshold and sample share: one threshold for everyone, and whether totals are rescaled."""
+
+    threshold: float | str
+    rescale: bool
+    #: Whether people are kept by coins.
+    coins: ClassVar[bool] = False
+
+    @abstractmethod
+    def weigh_many(self, levels: Levels, thresholds: Floats) -> Weightings:
+        """What is expected of people at each of several thresholds in nano-epsilon."""
+
+    def at(self, question: Question, levels: Levels) -> int:
+        """The threshold in nano-epsilon."""
+        best = partial(remember, levels, ("threshold", self, question), lambda: self._best(question, levels))
+        return resolve_threshold(self.threshold, levels, best)
+
+    @property
+    def rest(self) -> Rest:
+        """What becomes of what the threshold leaves out."""
+        return Rest.RESCALED if self.rescale else Rest.OMITTED
+
+    def options(self, question: Question, levels: Levels) -> dict[str, Any]:
+        return {"threshold": to_epsilon(self.at(question, levels)), "rescale": self.rescale}
+
+    def _best(self, question: Question, levels: Levels) -> int:
+        """The preference on the roster, or a number between two of them, with the least predicted error."""
+        steps = max(1, len(levels.finite) // _TRIED)
+        candidates = {*levels.finite[::steps], levels.largest, levels.mean}
+        # Without coins a number below the next preference keeps the same people with more noise: preferences suffice.
+        if len(levels.finite) > 1 and (self.coins or steps > 1):
+            ratio = levels.largest / levels.smallest
+            candidates |= {math.floor(levels.smallest * ratio ** (k / _TRIED)) for k in range(1, _TRIED)}
+        # Where nothing can be predicted, the largest: it keeps the noise least.
+        ordered = sorted(candidates, reverse=True)
+        weightings = self.weigh_many(levels, np.array(ordered, float))
+        errors = FAMILIES[question.statistic.family].predict_errors(question, levels, weightings)
+        return ordered[int(errors.argmin())]
+
+
+def resolve_threshold(threshold: Any, levels: Levels, best: Callable[[], int] | None = None) -> int:
+    """A threshold in nano-epsilon, from public facts; the "best" is the largest, of least noise, without `best`."""
+    if isinstance(threshold, str) and threshold in THRESHOLDS:
+        if threshold == "best" and best is not None:
+            return best()
+        return levels.mean if threshold == "mean" else levels.largest
+    threshold = float(check_threshold(threshold))
+    low, high = to_epsilon(levels.smallest), to_epsilon(levels.largest)
+    if not low <= threshold <= high:
+        rule = f"It must lie between the strictest and the most open finite epsilon, {low:g} and {high:g}."
+        raise PlanError(f"A threshold of {threshold:g} lies outside the preferences.", rule=rule)
+    return cast(int, to_nano(threshold))
 
 
 @register

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -126,9 +127,13 @@ class Release(Shown):
             return pa.table({"value": [self.value]})
         keys: list[Any] = list(self.value)
         if keys and all(isinstance(key, tuple) for key in keys):
-            bins = self.statistic.startswith("histogram")
-            names = ["low", "high"] if bins else [f"key{i + 1}" for i in range(len(keys[0]))]
-            columns = {name: [key[i] for key in keys] for i, name in enumerate(names)}
+            # The key of a group and its bin is (group, (low, high)); bins alone follow one another.
+            binned = isinstance(keys[0][-1], tuple) or all(one[1] == other[0] for one, other in pairwise(keys))
+            flat = [tuple(part for one in key for part in (one if isinstance(one, tuple) else (one,))) for key in keys]
+            names = [f"key{i + 1}" for i in range(len(flat[0]))]
+            if self.statistic.startswith("histogram") and binned:
+                names[-2:] = ["low", "high"]
+            columns = {name: [key[i] for key in flat] for i, name in enumerate(names)}
         else:
             columns = {"key": keys if len({type(key) for key in keys}) <= 1 else [str(key) for key in keys]}
         return pa.table({**columns, "value": list(self.value.values())})

@@ -52,7 +52,7 @@ class Histogram(Counting):
             if self.outside == "clip":
                 raise PlanError("Categories have no ends to clip to.", suggest=Argument("outside", "drop"))
         if self.bins > MAX_CELLS:
-            raise PlanError(f"A histogram of {self.bins:,} bins.", rule=f"At most {MAX_CELLS:,}.", suggest="wider bins")
+            raise PlanError(f"{self.bins:,} bins are too many.", rule=f"At most {MAX_CELLS:,}.", suggest="wider bins")
 
     @classmethod
     def of(cls, edges: Any, categories: Any, outside: str, scope: Scope | None = None) -> Histogram:

@@ -120,7 +120,7 @@ _UNROUNDED: dict[str, tuple[Callable[[Pair, exp.Expr], exp.Expr], Callable[[Pair
 
 
 def model_step(kind: Column, bounds: Pair) -> exp.Expr:
-    """`arrays.model_scale`: floor(x*scale + shift), cut to the grid.
+    """`models.model_scale`: floor(x*scale + shift), cut to the grid.
 
     Where the bounds themselves land on the ends of the grid, as nearly all do, comparing with them is enough. Otherwise
     values are first cut one width beyond the bounds, where the grid has long ended: so nothing overflows.

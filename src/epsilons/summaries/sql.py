@@ -208,14 +208,14 @@ MODELS: dict[str, Target] = {"products": products, "class_products": class_produ
 
 def _summary(statistic: Any) -> Summary:
     if statistic.summary not in SUMMARIES:
-        raise PlanError(f"A {statistic.name} cannot be asked of a table.", suggest="count, sum, mean or histogram")
+        raise PlanError(f"A {statistic.name} cannot be asked of a table.", suggest="arrays, or a statistic with bounds")
     return SUMMARIES[statistic.summary]
 
 
 def _check_bins(statistic: Histogram, kind: Column | None) -> Keys | None:
     """The categories as keys of the column; None where bins are numbers."""
     if statistic.bins > MOST_BINS:
-        raise PlanError(f"A histogram of {statistic.bins:,} bins.", rule=f"At most {MOST_BINS:,} on a table.")
+        raise PlanError(f"{statistic.bins:,} bins are too many.", rule=f"At most {MOST_BINS:,} on a table.")
     if statistic.edges is not None:
         _numbers(kind)
         return None
