@@ -127,9 +127,9 @@ def test_whoever_misses_something_adds_nothing() -> None:
     [
         ({"bounds_X": None}, "no bounds for the features"),
         ({"bounds_y": None}, "no bounds for the target"),
-        ({"bounds_X": (0,)}, "not a pair"),
-        ({"bounds_X": (0, "ten")}, "not a pair"),
-        ({"bounds_X": ([0, 0, 0], 1)}, "not a pair"),
+        ({"bounds_X": (0,)}, "neither a pair"),
+        ({"bounds_X": (0, "ten")}, "neither a pair"),
+        ({"bounds_X": ([0, 0, 0], 1)}, "neither a pair"),
         ({"bounds_X": (1, 0)}, "reversed"),
         ({"bounds_X": (0, math.inf)}, "not finite"),
         ({"bounds_y": (3, 3)}, "reversed"),

@@ -146,7 +146,8 @@ def test_q_reads_as_the_decimal_it_prints() -> None:
 def test_a_quantile_outside_0_to_1_is_refused(q: Any) -> None:
     with pytest.raises(PlanError) as caught:
         order.quantile(q, (0, 1))
-    assert f"A quantile of {q!r} is not allowed. q is a number from 0 to 1. Try: q=0.9" in str(caught.value)
+    what = "A quantile needs its q." if q is None else f"A quantile of {q!r} is not allowed."
+    assert f"{what} q is a number from 0 to 1. Try: q=0.9" in str(caught.value)
 
 
 @pytest.mark.parametrize("q", [1e-10, 5e-324, 1 - 1e-10, Fraction(1, 10**30)])
