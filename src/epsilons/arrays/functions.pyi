@@ -9,8 +9,8 @@ from epsilons.release import Release
 from epsilons.statistics.entry import Bounds
 
 Mechanism = (
-    Literal["auto", "exponential", "weighted", "minimum", "mixed", "robust", "sample", "smooth-sensitivity"]
-    | Literal["stretching", "threshold", "local-sensitivity"]
+    Literal["auto", "exponential", "weighted", "minimum", "mixed", "robust", "threshold", "sample"]
+    | Literal["smooth-sensitivity", "stretching", "local-sensitivity"]
     | str
 )
 Statistic = (

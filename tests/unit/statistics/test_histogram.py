@@ -119,7 +119,7 @@ def test_keys_are_the_caller_s() -> None:
         ({"categories": "abc"}, "Categories are not a list."),
         ({"categories": ["a"], "outside": "clip"}, "Categories have no ends to clip to."),
         ({"edges": [0, 1], "outside": "keep"}, "Unknown outside='keep'."),
-        ({"edges": range(MAX_CELLS + 2)}, "A histogram of 100,001 bins. At most 100,000."),
+        ({"edges": range(MAX_CELLS + 2)}, "100,001 bins are too many. At most 100,000."),
     ],
 )
 def test_bins_that_cannot_be_are_refused(bins: dict[str, Any], text: str) -> None:
