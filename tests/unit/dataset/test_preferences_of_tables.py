@@ -71,7 +71,7 @@ def test_without_a_default_everybody_needs_a_wish() -> None:
     for column in ([0.5, None], [0.5, math.nan]):
         with pytest.raises(PreferenceError, match="no preference"):
             opened({"id": [1, 2], "epsilon": column}, eps.Preferences.from_column("epsilon"))
-    with pytest.raises(PreferenceError, match="has no preference|not listed in the preferences"):
+    with pytest.raises(PreferenceError, match=r"has no preference|not listed in the preferences"):
         opened({"id": [1, 2]}, {1: 0.5})
     with pytest.raises(PreferenceError, match="missing or of an unknown kind"):
         opened({"id": [1, 2]}, None)
@@ -175,7 +175,7 @@ def test_a_second_table_or_file(tmp_path: Path) -> None:
         # Zoe is on the roster, without a row; cy is in the data, without a wish.
         assert grants(opened(data, wishes)) == {0.05: 1, 0.2: 1, 0.5: 1, 4.0: 1}
     strict = eps.Preferences.from_file(path, person="who", column="epsilon")
-    with pytest.raises(PreferenceError, match="has no preference|not listed in the preferences"):
+    with pytest.raises(PreferenceError, match=r"has no preference|not listed in the preferences"):
         opened(data, strict)
 
 
