@@ -21,6 +21,7 @@ import epsilons as eps
 from epsilons.engines.base import SOURCE, Schema
 from epsilons.engines.conditions import LONGEST_CONDITION, parse
 from epsilons.engines.duckdb import DuckDB
+from epsilons.engines.trees import met
 from epsilons.errors import DataError, PlanError
 
 FIXED = "The condition is not one that can be asked. Columns against literals of their type"
@@ -51,7 +52,7 @@ def engine() -> Iterator[DuckDB]:
 
 
 def meeting(engine: DuckDB, text: str) -> list[int]:
-    tree = exp.select("place").from_(SOURCE).where(parse(text, engine.schema).tree()).order_by("place")
+    tree = exp.select("place").from_(SOURCE).where(met(parse(text, engine.schema).tree())).order_by("place")
     return [row["place"] for row in engine.run(tree).to_pylist()]
 
 

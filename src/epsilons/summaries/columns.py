@@ -1,8 +1,8 @@
 """The arithmetic of `arrays.py` as trees of SQL: what a row adds to sums, bins, grid points, and keys of groups.
 
 Doubles are computed with in the order of the arrays and rounded by FLOOR(x + 0.5). CASE puts what is out of bounds on
-the bound before anything is computed, so that no cast can fail. Groups and categories are those that a caller asked for
-by name.
+the bound before anything is computed, so that no cast can fail, and what is missing aside: no condition has to leave it
+out. Groups and categories are those that a caller asked for by name.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from epsilons.engines.base import NUMBER, TEXT, TRUTH, Column, Schema
-from epsilons.engines.trees import MismatchError, canonical, cast, column, double, literal, missing, whole
+from epsilons.engines.base import TEXT, Column, Schema
+from epsilons.engines.trees import MismatchError, bit, canonical, cast, column, double, literal, whole
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.summaries.arrays import STEPS, Pair
 from epsilons.summaries.models import MODEL_STEPS, model_scale
@@ -41,9 +41,7 @@ _KEYS_HINT = Argument("by", {"region": ["north", "south"]})
 
 def as_double(kind: Column) -> exp.Expr:
     """A column's value as a double, as numpy converts it."""
-    if kind.family == TRUTH:
-        return exp.Case(ifs=[exp.If(this=column(kind.name), true=double(1.0))], default=double(0.0))
-    assert kind.family == NUMBER
+    assert kind.numeric()
     if kind.precision > _EXACT_DIGITS:
         # By way of its digits: not every engine's own conversion gives the nearest double, but reading digits does.
         return cast(cast(column(kind.name), "VARCHAR"), "DOUBLE")
@@ -62,17 +60,27 @@ def _limit(tree: exp.Expr, low: float | None, high: float | None) -> exp.Expr:
 
 
 def _between(
-    value: exp.Expr, low: float, at_low: exp.Expr, high: float, at_high: exp.Expr, inside: exp.Expr, *first: exp.If
+    value: exp.Expr,
+    low: float,
+    at_low: exp.Expr,
+    high: float,
+    at_high: exp.Expr,
+    inside: exp.Expr,
+    absent: exp.Expr | None = None,
 ) -> exp.Expr:
-    """CASE that sends whatever is below or above to a constant, so that only what is in bounds is computed with."""
-    ends = ((exp.LT, low, at_low), (exp.GT, high, at_high))
-    tests = [(node(this=value.copy(), expression=double(end)), at) for node, end, at in ends if math.isfinite(end)]
-    ifs = [*first, *(exp.If(this=test, true=at) for test, at in tests)]
-    return exp.Case(ifs=ifs, default=inside) if ifs else inside
+    """CASE that sends whatever is below or above to a constant, so that only what is in bounds is computed with.
+
+    What is missing is `absent`, or null: a null is in no order, and NaN is above every number.
+    """
+    tests: list[tuple[type[exp.Binary], float, exp.Expr]] = [(exp.LTE, high, inside)]
+    tests = [(exp.LT, low, at_low), *tests] if math.isfinite(low) else tests
+    tests += [(exp.LTE, math.inf, at_high)] if math.isfinite(high) else []
+    ifs = [exp.If(this=_binary(node, value.copy(), end), true=at) for node, end, at in tests]
+    return exp.Case(ifs=ifs, default=absent)
 
 
 def row_step(name: str, bounds: Pair, value: exp.Expr) -> exp.Expr:
-    """What a row that has a value adds to a sum: `arrays.ROW_STEPS`; beyond a bound it is what the bound adds."""
+    """What a row adds to a sum: `arrays.ROW_STEPS`; beyond a bound what the bound adds, null without a value."""
     tree, number = _UNROUNDED[name]
     low, high = bounds
     at_low, at_high = math.floor(number(bounds, low) + 0.5), math.floor(number(bounds, high) + 0.5)
@@ -143,18 +151,17 @@ def grid_cell(statistic: Order, kind: Column) -> exp.Expr:
     offset = exp.paren(_binary(exp.Sub, as_double(kind), low))
     place = exp.Floor(this=_binary(exp.Add, _binary(exp.Div, offset, step), 0.5))
     cell = cast(_limit(place, None, last if top > last else None), "INT" if statistic.points < 1 << 31 else "BIGINT")
-    absent = exp.If(this=missing(kind), true=whole(NO_CELL))
-    return _between(as_double(kind), low, whole(0), high, whole(min(top, last)), cell, absent)
+    return _between(as_double(kind), low, whole(0), high, whole(min(top, last)), cell, whole(NO_CELL))
 
 
 def bin_of(statistic: Histogram, kind: Column) -> exp.Expr:
-    """The bin [edge, next edge) of a value that is not missing; the last has its end; -1 outside unless clipped."""
+    """The bin [edge, next edge) of a value; the last has its end; -1 if it is missing, or outside unless clipped."""
     edges = statistic.edges
     assert edges is not None
     value, last, width = as_double(kind), statistic.bins - 1, regular_width(edges)
     below, above = (0, last) if statistic.outside == "clip" else (NO_CELL, NO_CELL)
     inside = _halve(value, edges, 0, last) if width is None else _divide(value, edges, width)
-    return _between(value, edges[0], whole(below), edges[-1], whole(above), inside)
+    return _between(value, edges[0], whole(below), edges[-1], whole(above), inside, whole(NO_CELL))
 
 
 def _halve(value: exp.Expr, edges: Sequence[float], first: int, final: int) -> exp.Expr:
@@ -256,19 +263,17 @@ class Keys:
         """Without lists, for engines to which a joined list is a job of its own: words become their places."""
         for kind, listed, words in self._words():
             ifs = [exp.If(this=exp.EQ(this=column(kind.name), expression=w), true=place) for w, place in words]
-            place = exp.Case(ifs=ifs) if ifs else exp.null()
-            compared = query.transform(partial(_put, place, listed))
+            compared = query.transform(partial(_put, exp.Case(ifs=ifs), listed))
             assert isinstance(compared, exp.Select)
-            among = exp.In(this=column(kind.name), expressions=[word.copy() for word, _ in words])
-            query = compared.where(among if words else exp.false(), copy=False)
+            query = compared
         return query
 
-    def conditions(self) -> list[exp.Expr]:
-        """What the rows of the groups meet, where no list of words says it."""
+    def bits(self, joined: bool) -> list[exp.Expr]:
+        """1 for the rows of the groups, of each column; not of words, where a list is joined."""
         return [
-            exp.In(this=column(kind.name), expressions=[literal(key, kind) for key in known]) if known else exp.false()
+            bit(exp.In(this=column(kind.name), expressions=[literal(key, kind) for key in known])) if known else whole(0)
             for kind, known in zip(self.columns, self._known, strict=True)
-            if kind.family != TEXT
+            if kind.family != TEXT or not joined
         ]
 
     def groups(self, columns: list[pa.ChunkedArray]) -> NDArray[np.int64]:
