@@ -56,8 +56,8 @@ def read_preferences(engine: Engine, person: Column, preferences: Preferences) -
     given = preferences.column
     if given is not None and given.source is None:
         return _make_table(_read_column(engine, person, preferences), given.column)
-    query = exp.select(exp.alias_(column(person.name), "id")).distinct().from_(table(SOURCE)).where(met(present(person)))
-    in_data = _check_ids(engine.run(query)["id"], person)
+    ids = exp.select(exp.alias_(column(person.name), "id")).distinct().from_(table(SOURCE))
+    in_data = _check_ids(engine.run(ids.where(met(present(person))))["id"], person)
     if given is not None:
         ids, epsilons = _read_other(given.source, given.person, preferences)
     elif preferences.by_person is not None:

@@ -3,8 +3,8 @@
     age >= 18 AND NOT (region IN ('north', 'south') OR name LIKE 'A%') AND wage IS NOT NULL
 
 A column against literals of its own family with = <> < <= > >=, IN, BETWEEN, LIKE (text), IS [NOT] NULL; AND, OR, NOT
-and parentheses. Nothing else, and one fixed message for whatever else there is; another for patterns, of which LIKE has
-but four: 'a%', '%a', '%a%' and 'a' itself. A general one may take a thousand times longer on one text than on another.
+and parentheses. Nothing else, and one fixed message for whatever else there is; another for patterns, of which there
+are four: 'a%', '%a', '%a%' and 'a' itself. Others may take a thousand times longer on one text than on another.
 
 The text is parsed, every node and every one of its arguments is looked up in a list of what is allowed, and the result
 are the frozen values of `trees`. The query is built from those, so no node of the parser reaches an engine. They take a
@@ -29,9 +29,7 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from epsilons.engines.base import NUMBER, OTHER, TEXT, TRUTH, Column, Schema, unaskable
-from epsilons.engines.trees import (
-    Canonical, Comparison, Never, Predicate, Several, canonical, check_storable, split_pattern,
-)  # fmt: skip
+from epsilons.engines.trees import Comparison, Never, Predicate, Several, canonical, check_storable, split_like
 from epsilons.errors import EpsilonsError, PlanError
 
 LONGEST_CONDITION = 20_000
@@ -87,8 +85,8 @@ def parse(text: Any, schema: Schema) -> Predicate:
 
 
 def _no_pattern(suggest: str = "name LIKE 'A%' AND name LIKE '%son'") -> PlanError:
-    rule = "LIKE takes 'a%', '%a', '%a%' or 'a': no _, no % inside, no backslash, no ESCAPE; they may cost more on one "
-    return PlanError("This pattern cannot be asked.", rule=f"{rule}person's text than on all others'.", suggest=suggest)
+    rule = "LIKE takes 'a%', '%a', '%a%' or 'a': no _, no % inside, no backslash, no ESCAPE; time would tell of a text."
+    return PlanError("This pattern cannot be asked.", rule=rule, suggest=suggest)
 
 
 def _parse(text: Any, schema: Schema) -> Predicate:
@@ -144,7 +142,7 @@ def _condition(node: Any, schema: Schema, negated: bool) -> Predicate:
         column = _column(node.this, schema)
         _require(column.family == TEXT)
         pattern = check_storable(str(_value(node.expression, column)))
-        before, sought, after = split_pattern(pattern)
+        before, sought, after = split_like(pattern)
         _require(not any(sign in sought for sign in "%_\\"), _no_pattern())
         shorter = f"at most {LONGEST_PIECE} characters between % and %"
         _require(not (before and after and len(sought) > LONGEST_PIECE), _no_pattern(shorter))
@@ -248,7 +246,7 @@ def _among(kind: Column, nodes: list[Any], negated: bool) -> Predicate:
     _require(bool(nodes))
     parts = [_compare(kind, "=", _value(node, kind)) for node in nodes]
     distinct = {value for part in parts if isinstance(part, Comparison) for value in part.values}
-    values: tuple[Canonical, ...] = tuple(sorted(distinct))
+    values: tuple[Any, ...] = tuple(sorted(distinct))
     if not values:
         return Comparison(kind, "IS NOT NULL") if negated else Never(frozenset({kind.name}))
     if len(values) > 1:

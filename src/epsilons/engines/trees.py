@@ -117,7 +117,7 @@ def met(*bits: exp.Expr) -> exp.Expr:
     return exp.EQ(this=join_bits(list(bits)), expression=whole(1))
 
 
-def split_pattern(pattern: str) -> tuple[bool, str, bool]:
+def split_like(pattern: str) -> tuple[bool, str, bool]:
     """(whether % stands before, the text, whether % stands after) of a pattern."""
     text = pattern.removeprefix("%")
     return text != pattern, text.removesuffix("%"), text.endswith("%")
@@ -274,7 +274,7 @@ class Comparison(Predicate):
             return bit(missing(self.column)) if self.sign == "IS NULL" else present(self.column)
         this, values, sign = column(self.column.name), self.values, self.sign.removeprefix("NOT ")
         if sign == "LIKE":
-            before, sought, after = split_pattern(str(values[0]))
+            before, sought, after = split_like(str(values[0]))
             node, values = _PATTERNS[before, after], (sought,)
         else:
             node = _NODES.get(sign, exp.In)

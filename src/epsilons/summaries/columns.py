@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +36,8 @@ _FEW_BINS = 6
 MOST_GROUPS = 100_000
 _KEYS_RULE = "Keys come from the caller; reading them from the table would show who is in it."
 _KEYS_HINT = Argument("by", {"region": ["north", "south"]})
+#: A bound, and what stands for whatever lies beyond it.
+_End = tuple[float, exp.Expr]
 
 
 def as_double(kind: Column) -> exp.Expr:
@@ -55,26 +56,17 @@ def _binary(node: type[exp.Binary], left: exp.Expr, right: exp.Expr | float) -> 
 
 def _limit(tree: exp.Expr, low: float | None, high: float | None) -> exp.Expr:
     if low is not None:
-        tree = exp.Greatest(this=tree, expressions=[double(low)])
-    return tree if high is None else exp.Least(this=tree, expressions=[double(high)])
+        tree = exp.Greatest(this=tree, expressions=[double(low)], ignore_nulls=True)
+    return tree if high is None else exp.Least(this=tree, expressions=[double(high)], ignore_nulls=True)
 
 
-def _between(
-    value: exp.Expr,
-    low: float,
-    at_low: exp.Expr,
-    high: float,
-    at_high: exp.Expr,
-    inside: exp.Expr,
-    absent: exp.Expr | None = None,
-) -> exp.Expr:
+def _between(value: exp.Expr, low: _End, high: _End, inside: exp.Expr, absent: exp.Expr | None = None) -> exp.Expr:
     """CASE that sends whatever is below or above to a constant, so that only what is in bounds is computed with.
 
     What is missing is `absent`, or null: a null is in no order, and NaN is above every number.
     """
-    tests: list[tuple[type[exp.Binary], float, exp.Expr]] = [(exp.LTE, high, inside)]
-    tests = [(exp.LT, low, at_low), *tests] if math.isfinite(low) else tests
-    tests += [(exp.LTE, math.inf, at_high)] if math.isfinite(high) else []
+    tests = [(exp.LT, *low), (exp.LTE, high[0], inside), (exp.LTE, math.inf, high[1])]
+    tests = tests[math.isinf(low[0]) : 2 if math.isinf(high[0]) else 3]
     ifs = [exp.If(this=_binary(node, value.copy(), end), true=at) for node, end, at in tests]
     return exp.Case(ifs=ifs, default=absent)
 
@@ -85,7 +77,7 @@ def row_step(name: str, bounds: Pair, value: exp.Expr) -> exp.Expr:
     low, high = bounds
     at_low, at_high = math.floor(number(bounds, low) + 0.5), math.floor(number(bounds, high) + 0.5)
     step = exp.Floor(this=exp.Add(this=tree(bounds, value), expression=double(0.5)))
-    return _between(value, low, whole(at_low), high, whole(at_high), cast(step, "INT"))
+    return _between(value, (low, whole(at_low)), (high, whole(at_high)), cast(step, "INT"))
 
 
 def _unit(bounds: Pair, number: float) -> float:
@@ -137,7 +129,7 @@ def model_step(kind: Column, bounds: Pair) -> exp.Expr:
     scale, shift = float(scales[0]), float(shifts[0])
     if [math.floor(bound * scale + shift) for bound in bounds] == [-MODEL_STEPS, MODEL_STEPS]:
         inside = exp.Floor(this=_binary(exp.Add, _binary(exp.Mul, value, scale), shift))
-        return _between(value, low, double(-MODEL_STEPS), high, double(MODEL_STEPS), inside)
+        return _between(value, (low, double(-MODEL_STEPS)), (high, double(MODEL_STEPS)), inside)
     cut = _limit(value, low - (high - low), high + (high - low))
     place = exp.Floor(this=_binary(exp.Add, _binary(exp.Mul, cut, scale), shift))
     return _limit(place, -MODEL_STEPS, MODEL_STEPS)
@@ -151,7 +143,7 @@ def grid_cell(statistic: Order, kind: Column) -> exp.Expr:
     offset = exp.paren(_binary(exp.Sub, as_double(kind), low))
     place = exp.Floor(this=_binary(exp.Add, _binary(exp.Div, offset, step), 0.5))
     cell = cast(_limit(place, None, last if top > last else None), "INT" if statistic.points < 1 << 31 else "BIGINT")
-    return _between(as_double(kind), low, whole(0), high, whole(min(top, last)), cell, whole(NO_CELL))
+    return _between(as_double(kind), (low, whole(0)), (high, whole(min(top, last))), cell, whole(NO_CELL))
 
 
 def bin_of(statistic: Histogram, kind: Column) -> exp.Expr:
@@ -161,7 +153,7 @@ def bin_of(statistic: Histogram, kind: Column) -> exp.Expr:
     value, last, width = as_double(kind), statistic.bins - 1, regular_width(edges)
     below, above = (0, last) if statistic.outside == "clip" else (NO_CELL, NO_CELL)
     inside = _halve(value, edges, 0, last) if width is None else _divide(value, edges, width)
-    return _between(value, edges[0], whole(below), edges[-1], whole(above), inside, whole(NO_CELL))
+    return _between(value, (edges[0], whole(below)), (edges[-1], whole(above)), inside, whole(NO_CELL))
 
 
 def _halve(value: exp.Expr, edges: Sequence[float], first: int, final: int) -> exp.Expr:
@@ -235,11 +227,14 @@ class Keys:
         """How many groups there are."""
         return len(self.labels)
 
-    @property
-    def trees(self) -> list[exp.Expr]:
-        """What to group by: the place of a word in its list, or the value itself."""
+    def trees(self, joined: bool) -> list[exp.Expr]:
+        """What to group by: the place of a word in its list, or the value itself.
+
+        Where a joined list is a job of its own for the engine, words are compared one after the other.
+        """
+        cases = {} if joined else {listed: _place_of(kind, words) for kind, listed, words in self._words()}
         pairs = zip(self.columns, self._lists, strict=True)
-        return [column(listed if kind.family == TEXT else kind.name) for kind, listed in pairs]
+        return [cases.get(listed, column(listed if kind.family == TEXT else kind.name)) for kind, listed in pairs]
 
     def _words(self) -> list[tuple[Column, str, list[tuple[exp.Expr, exp.Expr]]]]:
         """Each column of words, what its list is called, and the list itself: (word, place)."""
@@ -259,22 +254,12 @@ class Keys:
             query = query.join(exp.Values(expressions=rows, alias=alias), on=same, copy=False)
         return query
 
-    def compare(self, query: exp.Select) -> exp.Select:
-        """Without lists, for engines to which a joined list is a job of its own: words become their places."""
-        for kind, listed, words in self._words():
-            ifs = [exp.If(this=exp.EQ(this=column(kind.name), expression=w), true=place) for w, place in words]
-            compared = query.transform(partial(_put, exp.Case(ifs=ifs), listed))
-            assert isinstance(compared, exp.Select)
-            query = compared
-        return query
-
     def bits(self, joined: bool) -> list[exp.Expr]:
         """1 for the rows of the groups, of each column; not of words, where a list is joined."""
-        return [
-            bit(exp.In(this=column(kind.name), expressions=[literal(key, kind) for key in known])) if known else whole(0)
-            for kind, known in zip(self.columns, self._known, strict=True)
-            if kind.family != TEXT or not joined
-        ]
+        pairs = zip(self.columns, self._known, strict=True)
+        asked = [(kind, known) for kind, known in pairs if kind.family != TEXT or not joined]
+        keys = [(kind, [literal(key, kind) for key in known]) for kind, known in asked]
+        return [bit(exp.In(this=column(kind.name), expressions=some)) if some else whole(0) for kind, some in keys]
 
     def groups(self, columns: list[pa.ChunkedArray]) -> NDArray[np.int64]:
         """The group of each row of a result."""
@@ -313,9 +298,9 @@ def _find(known: dict[Any, int], value: Any, kind: Column) -> int:
         return NO_CELL
 
 
-def _put(tree: exp.Expr, name: str, node: exp.Expr) -> exp.Expr:
-    """The tree in place of every column of this name."""
-    return tree.copy() if isinstance(node, exp.Column) and node.name == name else node
+def _place_of(kind: Column, words: list[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
+    same = [(exp.EQ(this=column(kind.name), expression=word), place) for word, place in words]
+    return exp.Case(ifs=[exp.If(this=test, true=place) for test, place in same])
 
 
 def integers(values: Any, default: int = 0) -> NDArray[np.int64]:

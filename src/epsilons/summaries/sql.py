@@ -107,8 +107,7 @@ def cells(
     """The (grid point, level) histogram of the column `name`, one per group; nothing is sorted in the engine.
 
     Without groups the pairs come from an embedded engine one by one: it counts quickly only if it may look at the least
-    and the largest of them first. More than `MOST_PAIRS` are sorted, since of ten million rows and 256 levels most pairs
-    are alone.
+    and the largest of them first. More than `MOST_PAIRS` are sorted, since most are alone.
     """
     kind = prepared.schema.number(name)
     shift = max(LEVEL_BITS, (prepared.levels - 1).bit_length())
@@ -162,13 +161,13 @@ def check_room(statistic: Statistic, rows: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
-    """What a query computes: sums of whole numbers over the rows whose bit `rows` is 1, apart for each cell.
+    """What a query computes: sums of whole numbers over the rows whose `bits` are 1, apart for each cell.
 
     A row that has no value adds null to each sum, and is not counted beside them.
     """
 
     sums: tuple[exp.Expr, ...] = ()
-    rows: exp.Expr | None = None
+    bits: tuple[exp.Expr, ...] = ()
     cell: exp.Expr | None = None
     cells: int = 1
     categories: Keys | None = None
@@ -183,7 +182,8 @@ def ones(statistic: Any, kind: Column | None, people: bool = False) -> Aggregate
     """Rows whose value is 1, or people with such a row; without a column, all of them."""
     if kind is None:
         return Aggregate(people=people)
-    return Aggregate(rows=bit(exp.EQ(this=as_double(_numbers(kind)), expression=double(1.0))), people=people)
+    is_one = exp.EQ(this=as_double(_numbers(kind)), expression=double(1.0))
+    return Aggregate(bits=(bit(is_one),), people=people)
 
 
 def steps(statistic: Bounded, kind: Column | None) -> Aggregate:
@@ -196,7 +196,7 @@ def steps(statistic: Bounded, kind: Column | None) -> Aggregate:
 def bins(statistic: Histogram, kind: Column | None) -> Aggregate:
     """Rows per bin."""
     if (keys := _check_bins(statistic, kind)) is not None:
-        return Aggregate(cell=keys.trees[0], cells=statistic.bins, categories=keys)
+        return Aggregate(cells=statistic.bins, categories=keys)
     return Aggregate(cell=bin_of(statistic, _numbers(kind)), cells=statistic.bins)
 
 
@@ -255,23 +255,20 @@ def _run(
     prepared: Prepared, asked: Aggregate, where: Predicate | None, by: Keys | None
 ) -> tuple[dict[str, Integers], Integers, Integers, Integers]:
     """(counts and sums, group, level, cell) of combinations that have rows: SELECT keys, level, cell, SUMs GROUP BY."""
-    groups = {f"key{place}": tree for place, tree in enumerate(by.trees if by else [])}
+    joins = prepared.engine.embedded
+    groups = {f"key{place}": tree for place, tree in enumerate(by.trees(joins) if by else [])}
     groups["level"] = column(prepared.level)
-    if asked.cell is not None:
-        groups["cell"] = asked.cell
+    if (place_of := asked.categories.trees(joins)[0] if asked.categories else asked.cell) is not None:
+        groups["cell"] = place_of
     counted: exp.Expr = asked.sums[0].copy() if asked.sums else exp.Star()
     if asked.people:
         counted = exp.Distinct(expressions=[column(prepared.person or "")])
     numbers: dict[str, exp.Expr] = {"count": exp.Count(this=counted, big_int=True)}
     numbers |= {f"sum{place}": cast(exp.Sum(this=tree), "BIGINT") for place, tree in enumerate(asked.sums)}
-    joined = [keys for keys in (by, asked.categories) if keys is not None]
-    embedded = prepared.engine.embedded
-    bits = [] if asked.rows is None else [asked.rows]
-    bits += [tree for keys in joined for tree in keys.bits(embedded)]
+    lists = [keys for keys in (by, asked.categories) if keys is not None]
+    bits = [*asked.bits, *(tree for keys in lists for tree in keys.bits(joins))]
     outputs = [exp.alias_(tree, name, copy=False) for name, tree in (groups | numbers).items()]
-    tree = prepared.select(outputs, bits, where, joined if embedded else ())
-    for keys in () if embedded else joined:
-        tree = keys.compare(tree)
+    tree = prepared.select(outputs, bits, where, lists if joins else ())
     tree = tree.group_by(*(exp.Literal.number(place + 1) for place in range(len(groups))), copy=False)
     result = prepared.engine.run(tree)
     level = integers(result["level"], NO_CELL)
