@@ -134,7 +134,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[eps.EpsilonsError], str, str]] 
     "share word": (plan(share="all"), eps.PlanError, "share='all' is not allowed.", "share=0.1"),
     "share of an answer": (count(share=2), eps.PlanError, "share=2 is not allowed.", "share=0.1"),
     "too small a share": (
-        count(share=0.00099), eps.PlanError, "share=0.00099 is not allowed. A share is at least 0.001", "share=0.1",
+        count(share=0.00099), eps.PlanError, "share=0.00099 is not allowed.", "share=0.1",
     ),
     "too small a plan": (
         lambda: plan()().at(Fraction(1, 1001)), eps.PlanError, "share=Fraction(1, 1001) is not allowed.", "share=0.1",
