@@ -97,14 +97,15 @@ class Covered:
         if self.people is None or other.people is None:
             return None
         places = {person: place for place, person in enumerate(dict.fromkeys((*self.people, *other.people)))}
-        pairs, whose = np.unique(np.stack([self._place(places), other._place(places)]), axis=1, return_inverse=True)
+        each = len(other.grants) + 1
+        pairs, whose = np.unique(self._place(places) * each + other._place(places), return_inverse=True)
         # Who is not on a roster granted it nothing and lost nothing.
         here = [*((grant, mine.get(grant, 0)) for grant in self.grants), (0, 0)]
         there = [*((grant, yours.get(grant, 0)) for grant in other.grants), (0, 0)]
-        met = [(here[one], there[two]) for one, two in pairs.T.tolist()]
+        met = [(here[pair // each], there[pair % each]) for pair in pairs.tolist()]
         lost = [(max(granted, other, key=to_epsilon), a, b) for (granted, a), (other, b) in met]
         grants = sorted({grant for grant, _, _ in lost}, key=to_epsilon)
-        codes = np.array([grants.index(grant) for grant, _, _ in lost], np.int64)[whose.ravel()]
+        codes = np.array([grants.index(grant) for grant, _, _ in lost], np.int64)[whose]
         return Covered("", tuple(grants), codes, tuple(places)), lost
 
     def _place(self, places: Mapping[Hashable, int]) -> NDArray[np.int64]:
