@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.auditing import ABSENT, PersonLoss, Verdict
+from epsilons.auditing import ABSENT, PersonLoss, Verdict, certain_losses
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Mechanism, create, kind_for, list_mechanisms, option_names
 from epsilons.preferences import Roster, roster_of
@@ -132,7 +132,7 @@ def audit_exactly(
     for person, epsilon in enumerate(charged(mechanism, question, roster)):
         if math.isinf(epsilon):
             continue
-        allowed = epsilon * (1 + TOLERANCE) + TOLERANCE
+        allowed = epsilon * (1 + TOLERANCE)
         others = list(itertools.product(given, repeat=len(epsilons) - 1))
         for one, other in compared:
             first, second = ([(*rest[:person], own, *rest[person:]) for rest in others] for own in (one, other))
@@ -148,7 +148,7 @@ def audit_exactly(
     return Verdict(worst, pairs, holds=worst_share <= 1)
 
 
-#: For the rounding of probabilities alone, as in `epsilons.auditing`.
+#: Of epsilon, for the rounding of probabilities alone, as in `epsilons.auditing`.
 TOLERANCE = 1e-9
 
 
@@ -171,7 +171,7 @@ class Laws:
         if alike not in self._rows:
             outcomes, logs = self._law(self._values[list(alike)])
             listed = outcomes.tolist() if isinstance(outcomes, np.ndarray) else list(outcomes)
-            assert abs(np.exp(logs).sum() - 1) <= 1e-6, "the law is not whole"
+            assert abs(np.exp(logs).sum() - 1) <= 1e-12, "the law is not whole"
             if listed != self._last[0]:
                 self._last = listed, [self.outcomes.setdefault(x, len(self.outcomes)) for x in listed]
             self._rows[alike] = len(self._listed)
@@ -183,16 +183,13 @@ class Laws:
             self._row(data)
 
     def differences(self, one: list[tuple[int, ...]], other: list[tuple[int, ...]]) -> NDArray[np.float64]:
-        """|ln P/Q| of every outcome for each pair of data sets; 0 where both are impossible."""
+        """The loss of every outcome for each pair of data sets."""
         rows = [[self._row(data) for data in side] for side in (one, other)]
         if self._table.shape != (len(self._listed), len(self.outcomes)):
             self._table = np.full((len(self._listed), len(self.outcomes)), -np.inf)
             for row, (places, logs) in zip(self._table, self._listed, strict=True):
                 np.logaddexp.at(row, places, logs)  # an outcome listed twice has the sum of both
-        p, q = (self._table[side] for side in rows)
-        loss = np.zeros_like(p)
-        np.subtract(p, q, out=loss, where=p != q)
-        return np.abs(loss, out=loss)
+        return certain_losses(*(self._table[side] for side in rows))
 
 
 @dataclass(frozen=True)
