@@ -108,7 +108,7 @@ recorded: $(ready)  ## compare with the recorded answers (ARGS='--renew FINDING 
 	@PYTHONPATH=tests $(py) -m recorded.record $(ARGS)
 
 soak: $(ready) java  ## the long tests; writes docs/reliability.md (ARGS="-k figure_3" for one figure)
-	$(py) -m pytest -m soak --hypothesis-profile=soak -q --figures docs/reliability.md $(ARGS)
+	$(py) -m pytest -m soak --hypothesis-profile=soak -q --figures=docs/reliability.md $(ARGS)
 
 docs: $(ready)  ## build the documentation
 	$(py) docs/build.py $(ARGS)

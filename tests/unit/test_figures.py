@@ -99,7 +99,7 @@ def test_every_figure_has_a_soak_test_a_row_and_a_command() -> None:
     page = (ROOT / "docs" / "reliability.md").read_text()
     assert renew(page, {}) == page, "the rows' texts are out of date; run one of the commands"
     assert [line for line in page.splitlines() if "ARGS=" in line and re.search(r"figure_\w+", line)] != []
-    assert "--figures docs/reliability.md" in (ROOT / "Makefile").read_text()
+    assert "--figures=docs/reliability.md" in (ROOT / "Makefile").read_text()
 
 
 def test_a_test_of_an_unknown_figure_is_refused() -> None:
