@@ -112,7 +112,7 @@ class PersonalizedModel(BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         target = y if isinstance(y, list | tuple) or hasattr(y, "to_numpy") else np.asarray(y)
-        if not isinstance(target, list | tuple) and target.ndim == 2 and target.shape[1] == 1:
+        if getattr(target, "ndim", 1) == 2 and target.shape[1] == 1:  # lists and Arrow's columns have no such thing
             warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, 2)
             target = np.asarray(target).ravel()
         check_consistent_length(matrix, target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from epsilons.auditing import ABSENT, Verdict, all_datasets, enumerate_losses
+from epsilons.auditing import ABSENT
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Mechanism, Weighing, list_mechanisms, weighting_of
 from epsilons.preferences import roster_of
@@ -20,11 +21,12 @@ from epsilons.statistics.histogram import Histogram
 from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
 from support.small_worlds import (
+    FOURS,
     NEIGHBORS,
     ROSTERS,
     WORLDS,
+    audit_by_the_package,
     audit_exactly,
-    charged,
     laws,
     served_pairs,
     serving,
@@ -59,19 +61,20 @@ def test_nobody_loses_more_than_they_are_charged(name: str, kind: str) -> None:
         assert verdict.holds, f"{mechanism} {question} {epsilons}: {verdict}"
 
 
-def by_the_package(
-    mechanism: Mechanism, question: Question, epsilons: tuple[float, ...], domain: tuple[float, ...]
-) -> Verdict:
-    """What `audit_exactly` works out, by the package's own auditor: every data set, no short cut."""
-    roster = roster_of(list(epsilons))
-    return enumerate_losses(
-        lambda values: mechanism.distribution(question, ArrayPeople.of(values, roster)),
-        all_datasets(domain, len(epsilons)),
-        charged(mechanism, question, roster),
-        domain=domain,
-        neighbors=question.neighbors,  # type: ignore[arg-type]
-        log=True,
-    )
+@pytest.mark.soak
+@pytest.mark.figure("figure_3_enumeration")
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_nobody_of_three_or_four_people_loses_more_than_they_are_charged(
+    name: str, record_property: Callable[[str, Any], None]
+) -> None:
+    """Every statistic, option, roster and relation, and no short cut between relations."""
+    pairs = 0
+    for kind in (kind for mechanism, kind in served_pairs() if mechanism == name):
+        for question, epsilons, mechanism in laws(name, kind, ROSTERS + FOURS):
+            verdict = audit_exactly(mechanism, question, epsilons, WORLDS[kind][1])
+            assert verdict.holds, f"{mechanism} {question} {epsilons}: {verdict}"
+            pairs += verdict.pairs
+    record_property("size", pairs)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -87,7 +90,7 @@ def test_the_enumeration_of_these_tests_finds_what_the_package_s_own_auditor_fin
         cheaper: Any = _Charging(mechanism, tuple(0.9 * charge for charge in by_level))
         for audited in (mechanism, cheaper):
             quick = audit_exactly(audited, question, epsilons, domain)
-            slow = by_the_package(audited, question, epsilons, domain)
+            slow = audit_by_the_package(audited, question, epsilons, domain)
             assert quick.worst is not None
             assert slow.worst is not None
             assert quick.holds is slow.holds
