@@ -78,14 +78,19 @@ class OpeningKey:
             return None
 
 
+def write_private(path: str | os.PathLike[str], text: str) -> None:
+    """A file that only its owner reads, durably; FileExistsError if there is one already."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def keep_secret(path: str | os.PathLike[str]) -> bytes:
     """The 32 secret bytes in a file that only its owner reads; made there if there is no such file."""
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(system().bytes(KEY_BYTES).hex() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        write_private(path, system().bytes(KEY_BYTES).hex() + "\n")
     except FileExistsError:
         pass
     except OSError as error:

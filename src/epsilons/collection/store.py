@@ -8,54 +8,39 @@ from __future__ import annotations
 
 from functools import partial
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy import CheckConstraint, Column, Index, LargeBinary, MetaData, Table, Text
 
 from epsilons.collection.reports import UnavailableError
 from epsilons.errors import ProtocolError
 from epsilons.storage import open_database
-from epsilons.storage.base import Owner
+from epsilons.storage.base import Owner, Whole, number, optional, required
 
 STORE_FORMAT = 1
 
 metadata = MetaData()
-_Whole = BigInteger().with_variant(Integer(), "sqlite")
 
-identity = Table(
-    "identity",
-    metadata,
-    Column("one", _Whole, CheckConstraint("one = 1"), primary_key=True, autoincrement=False),
-    Column("format", _Whole, nullable=False),
-    Column("key", Text, nullable=False),
-)
+identity = Table("identity", metadata, number("one", CheckConstraint("one = 1")), *required(format=Whole, key=Text))
 
 # `round` is the round that takes reports; beyond the last one the collection is closed.
 collections = Table(
     "collections",
     metadata,
-    Column("number", _Whole, primary_key=True, autoincrement=False),
+    number("number"),
     Column("id", LargeBinary, nullable=False, unique=True),
-    Column("terms", Text, nullable=False),
-    Column("round", _Whole, nullable=False),
+    *required(terms=Text, round=Whole),
 )
 
 # What each closing round drew: the challenge of its proofs is made of it, so owners could not know it before.
-closings = Table(
-    "closings",
-    metadata,
-    Column("collection", _Whole, primary_key=True, autoincrement=False),
-    Column("round", _Whole, primary_key=True, autoincrement=False),
-    Column("nonce", LargeBinary, nullable=False),
-)
+closings = Table("closings", metadata, number("collection"), number("round"), *required(nonce=LargeBinary))
 
 # `share` is erased once the batch is added up; the id stays, so that nothing can be sent again.
 reports = Table(
     "reports",
     metadata,
-    Column("collection", _Whole, primary_key=True, autoincrement=False),
-    Column("round", _Whole, primary_key=True, autoincrement=False),
+    number("collection"),
+    number("round"),
     Column("id", LargeBinary, primary_key=True),
-    Column("level", _Whole, nullable=False),
-    Column("digest", LargeBinary, nullable=False),
+    *required(level=Whole, digest=LargeBinary),
     Column("share", LargeBinary),
 )
 Index("reports_by_level", reports.c.collection, reports.c.round, reports.c.level)
@@ -64,12 +49,10 @@ Index("reports_by_level", reports.c.collection, reports.c.round, reports.c.level
 batches = Table(
     "batches",
     metadata,
-    Column("collection", _Whole, primary_key=True, autoincrement=False),
-    Column("level", _Whole, primary_key=True, autoincrement=False),
-    Column("challenge", LargeBinary, nullable=False),
-    Column("asked", LargeBinary, nullable=False),
-    Column("accepted", LargeBinary),
-    Column("sums", LargeBinary),
+    number("collection"),
+    number("level"),
+    *required(challenge=LargeBinary, asked=LargeBinary),
+    *optional(accepted=LargeBinary, sums=LargeBinary),
     CheckConstraint("(accepted IS NULL) = (sums IS NULL)", name="sums_belong_to_a_batch"),
 )
 

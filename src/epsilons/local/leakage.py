@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from epsilons.arguments.checks import check_between
 from epsilons.display import Sheet, Shown
 from epsilons.errors import Argument, PlanError
+from epsilons.plots import plot_leakage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +29,8 @@ SECOND_ROUND = "second-round"
 BOTH_ROUNDS = "both-rounds"
 COUNTS = "counts"
 
-Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
+Floats = NDArray[np.float64]
+Pair = tuple[Floats, Floats]
 
 _LARGEST_EPSILON = 700.0
 
@@ -74,7 +76,7 @@ class Leakage(Shown):
             low, high = (low, middle) if self.delta_at(middle) <= delta else (middle, high)
         return high
 
-    def curve(self, epsilons: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+    def curve(self, epsilons: Sequence[float] | Floats) -> Floats:
         return np.array([self.delta_at(float(epsilon)) for epsilon in epsilons])
 
     def plot(self, axes: Axes | None = None) -> Axes:
@@ -93,8 +95,6 @@ class Leakage(Shown):
 
 def draw_leakages(leakages: Sequence[Leakage], axes: Axes | None = None) -> Axes:
     """Delta against epsilon, a curve for each view, and the paper's claim."""
-    from epsilons.plots import plot_leakage
-
     largest = max([4.0, *(2 * one.pure for one in leakages if math.isfinite(one.pure))])
     epsilons = np.linspace(0, largest, 201)
     curves = {one.sees + ("" if one.exact else " (upper bound)"): one.curve(epsilons) for one in leakages}

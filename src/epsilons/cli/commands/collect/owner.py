@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -76,12 +75,10 @@ def respond(file: str, answer: str | None, level: str | None, number: int | None
 
 def _keep(place: Path, document: dict[str, Any]) -> None:
     """Write a file that only its owner can read, durably; never a second time, since a second response leaks again."""
+    from epsilons.collection.sealing import write_private
+
     try:
-        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(document, file)
-            file.flush()
-            os.fsync(file.fileno())
+        write_private(place, json.dumps(document))
     except FileExistsError:
         hint = "--round 2 with the same state"
         raise ProtocolError("Round one was answered already.", rule="An owner responds once.", suggest=hint) from None
