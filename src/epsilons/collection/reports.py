@@ -119,10 +119,7 @@ class Report:
 
 
 def write_reports(reports: Iterable[Report]) -> bytes:
-    return b"".join(
-        _HEAD.pack(report.id, report.round_number, report.level, len(report.sealed)) + report.sealed
-        for report in reports
-    )
+    return b"".join(_HEAD.pack(one.id, one.round_number, one.level, len(one.sealed)) + one.sealed for one in reports)
 
 
 def read_reports(body: bytes) -> list[Report] | None:

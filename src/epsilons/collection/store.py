@@ -63,6 +63,7 @@ _REFUSED = partial(
     rule="A change is made as a whole or not at all.",
     suggest="the same request again",
 )
+_refusal = partial(partial, ProtocolError)
 OWNER = Owner(
     name="aggregator",
     schema="aggregator",
@@ -71,23 +72,19 @@ OWNER = Owner(
     pragmas=("secure_delete = ON",),
     refused=_REFUSED,
     broken=_REFUSED,
-    no_address=partial(
-        ProtocolError,
+    no_address=_refusal(
         "There is no store at such an address.",
         rule="sqlite:///file, or postgresql://user:password@host/database, then perhaps ?schema= and a name.",
         suggest="sqlite:///one.store",
     ),
-    no_psycopg=partial(ProtocolError, "PostgreSQL needs psycopg.", suggest="pip install 'epsilons[postgres]'"),
-    no_log=partial(
-        ProtocolError, "This disk cannot hold a store.", rule="SQLite's write-ahead log does not work there."
-    ),
-    no_sync=partial(
-        ProtocolError,
+    no_psycopg=_refusal("PostgreSQL needs psycopg.", suggest="pip install 'epsilons[postgres]'"),
+    no_log=_refusal("This disk cannot hold a store.", rule="SQLite's write-ahead log does not work there."),
+    no_sync=_refusal(
         "This server does not wait for the disk.",
         rule="A report that was acknowledged must survive a crash of the server.",
         suggest="fsync = on in the server's settings",
     ),
-    forked=partial(ProtocolError, "A store in memory belongs to the process that opened it."),
+    forked=_refusal("A store in memory belongs to the process that opened it."),
 )
 
 

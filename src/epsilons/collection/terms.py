@@ -139,8 +139,7 @@ class Collection:
         usable = isinstance(places, list) and listed and isinstance(salt, str) and len(salt) <= 64
         if not usable or not all(isinstance(text, str) for place in listed for text in (place.url, place.key)):
             raise ProtocolError("The aggregators are not usable.", rule="A list of url and key, and a salt.")
-        survey = Survey.from_dict(document["survey"])
-        return cls(survey, listed, document["neighbors"], document["minimum"], salt)
+        return cls(Survey.from_dict(document["survey"]), listed, document["neighbors"], document["minimum"], salt)
 
     def save(self, path: str | Path) -> None:
         Path(path).write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

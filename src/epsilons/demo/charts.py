@@ -30,9 +30,7 @@ ON_SHADES = ("#ffffff", "#ffffff", "#0b2a30")
 MOVED_TO = 0.5
 
 _STYLE: dict[Any, Any] = {
-    **dict.fromkeys(
-        ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color", "grid.color"), INK
-    ),
+    **{f"{part}color": INK for part in ("axes.edge", "axes.label", "text.", "xtick.", "ytick.", "grid.")},
     **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
     "svg.fonttype": "path",
     "svg.hashsalt": "epsilons",
@@ -103,9 +101,7 @@ def chart_mean(one: DemoResult) -> tuple[Axes, str]:
             edge, start, side = (1.0, 0.965, "right") if value > high else (0.0, 0.035, "left")
             across = axes.get_yaxis_transform()
             arrow = {"arrowstyle": "-|>", "color": color, "linewidth": 2}
-            axes.annotate(
-                "", (edge, place), xycoords=across, xytext=(start, place), textcoords=across, arrowprops=arrow
-            )
+            axes.annotate("", (edge, place), (start, place), across, across, arrowprops=arrow)
             text = f"answer: {show(value)}"
             axes.text(start, place - 0.14, text, transform=across, ha=side, va="bottom", fontsize=11)
     names = [f"{a.mechanism}\n{one.praise}" if a is one.best else a.mechanism for a in answers]

@@ -61,9 +61,8 @@ moves = _table(
 reservations = _table(
     "reservations",
     number("number"),
-    *required(
-        key=LargeBinary, state=Text, seq=Whole, kind=Text, individual=Whole, epoch=Whole, at=Text, description=Text
-    ),
+    *required(key=LargeBinary, state=Text, seq=Whole, kind=Text),
+    *required(individual=Whole, epoch=Whole, at=Text, description=Text),
     *optional(answer=LargeBinary, analyst=Text),
     CheckConstraint("(state = 'stored') = (answer IS NOT NULL)", name="stored_has_answer"),
 )

@@ -118,8 +118,7 @@ class PersonalResponse:
         self, *, assume: str = "unrelated", density: float = 0.5, cap: float | None = None
     ) -> dict[float, float]:
         """{epsilon: the most by which one owner who claims it moves an estimated count, however they cheat}."""
-        weights = self.weights(assume=assume, density=density, cap=cap)
-        moves = weights * len(self.roster) / self._chances[0]
+        moves = self.weights(assume=assume, density=density, cap=cap) * len(self.roster) / self._chances[0]
         return dict(zip(map(to_epsilon, self.levels.grants), moves.tolist(), strict=True))
 
     def estimate(
@@ -187,10 +186,9 @@ class PersonalResponse:
 
     def __str__(self) -> str:
         weights, p = self.weights() * len(self.roster), self._chances[0]
-        numbers = zip(self.levels.grants, self.levels.sizes, p, weights, strict=True)
         rows = [
             (self.levels.name(grant), f"{size:,}", f"{truth:.4g}", f"{u:.4g}", f"{u / truth:.4g}")
-            for grant, size, truth, u in numbers
+            for grant, size, truth, u in zip(self.levels.grants, self.levels.sizes, p, weights, strict=True)
         ]
         head = ("epsilon", "owners", "truth with", "weight", "moves a count by at most")
         return f"Randomized response at every owner's epsilon, {self.options} option(s)\n\n{text_table(head, rows)}"

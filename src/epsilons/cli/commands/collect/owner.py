@@ -66,10 +66,8 @@ def respond(file: str, answer: str | None, level: str | None, number: int | None
         return
     # A level's name as a cell of a CSV file, whatever separates its cells.
     name = '"' + level.replace('"', '""') + '"' if level and set(level) & set(',;"\t') else level
-    rows = [
-        ",".join(map(str, [*outputs, *([] if name is None else [name])]))
-        for outputs in survey.respond_all(answers, level)
-    ]
+    cells = [] if name is None else [name]
+    rows = [",".join(map(str, [*outputs, *cells])) for outputs in survey.respond_all(answers, level)]
     click.echo("\n".join([columns_of(survey), *rows] if header else rows))
 
 

@@ -114,9 +114,8 @@ def _describe(survey: Any) -> str:
     leaks = ((name, survey.protocol_for(name).leakage("second-round")) for name in survey.levels)
     leakages = [replace(leakage, sees=f"an answer at level {name}") for name, leakage in leaks]
     names = ", ".join(f"{name} ({epsilon:g})" for name, epsilon in survey.levels.items())
-    return "\n".join(
-        [*lines, f"Randomized response; everyone picks a level: {names}.", "", str(leakage_sheet(leakages))]
-    )
+    lines += [f"Randomized response; everyone picks a level: {names}.", "", str(leakage_sheet(leakages))]
+    return "\n".join(lines)
 
 
 @click.command()
