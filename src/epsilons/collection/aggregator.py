@@ -14,8 +14,6 @@ Whatever the coordinator and the other aggregators do, an honest aggregator show
 noisy sum per level, of no fewer reports than the minimum. That is all that its part of the promise rests on.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence

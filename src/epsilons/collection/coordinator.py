@@ -5,8 +5,6 @@ aggregator gives it nothing beyond one noisy sum per level. Every step may be re
 interrupted starts again at the beginning and ends at the same publication.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -9,8 +9,6 @@ A request carries reports one after the other: id (16 bytes), round, level, the 
 endian), the sealed share.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@ One writer at a time, also among several processes. Names and types of the table
 grows with any change to them.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from sqlalchemy import CheckConstraint, Column, Index, LargeBinary, MetaData, Table, Text

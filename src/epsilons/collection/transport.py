@@ -5,8 +5,6 @@ Every request may be repeated without harm, so one that got no answer is sent ag
 `patience` seconds have passed: an aggregator that is killed and started again is just slow.
 """
 
-from __future__ import annotations
-
 import http.client
 import itertools
 import json

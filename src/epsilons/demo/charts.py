@@ -1,7 +1,5 @@
 """The pictures of the report: each is (inline SVG that follows the page's colours, what it shows in words)."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Nothing here is shared with the code that charges: balances are added up again from the journal's lines.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable

@@ -9,8 +9,6 @@ whatever the quotas say. A question counts against a quota with the largest char
 given back it counts nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, cast

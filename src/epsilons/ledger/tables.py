@@ -6,8 +6,6 @@ Nothing is ever deleted. `journal`, `moves` and `charges` only grow; `cohorts`, 
 present, which must be what the journal adds up to.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlalchemy import CheckConstraint, Column, Index, LargeBinary, MetaData, Table, Text, text

@@ -7,8 +7,6 @@ moves to another cohort and takes along what was spent. A *reservation* is a que
 release once an answer is stored.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping

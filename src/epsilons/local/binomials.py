@@ -11,8 +11,6 @@ everything published. The difference alone is a function of that, so its delta i
 two become the same.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """An estimate from collected answers: how many owners have each option, how sure that is, what it gave away."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property

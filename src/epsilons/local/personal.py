@@ -13,8 +13,6 @@ One owner moves the estimated count by at most N u_j/p_j, by lying about anythin
 remains is capped: u_j <= cap p_j/N. No weights at all bring it below N/sum(n_j p_j); the default cap is twice that.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import cached_property

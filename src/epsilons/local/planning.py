@@ -1,7 +1,5 @@
 """Before anyone is asked: how many respondents and which sampling rate, for a wanted error and leakage."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Randomized response: the truth with one coin, else what a second coin or die says (Warner 1965)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

@@ -14,8 +14,6 @@ Those with * want the coordinator's token. A refused request leaves nothing behi
 Errors have one shape: RFC 9457, application/problem+json.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import json

@@ -1,7 +1,5 @@
 """`epsilons collect respond` and `send`: on the owner's side, an answer is randomized, or sent in shares."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

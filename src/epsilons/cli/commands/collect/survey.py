@@ -1,7 +1,5 @@
 """`epsilons collect design`, `plan` and `estimate`: a survey's protocol, its size, and what came of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
