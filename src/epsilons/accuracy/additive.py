@@ -4,14 +4,12 @@ All of it follows from public facts: what fraction of each person's contribution
 place of the rest, and what is publicly known of a contribution (`Facts`).
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -79,7 +77,7 @@ class Effect:
     rest: Rest
 
     @classmethod
-    def of(cls, question: Question, levels: Levels, weighting: Weighting | Weightings) -> Effect:
+    def of(cls, question: Question, levels: Levels, weighting: Weighting | Weightings) -> Self:
         """Of a weighting, or of several at once."""
         people, sizes, one = levels.size, np.array(levels.sizes, float), weighting.one
         facts = facts_of(question, people)
