@@ -83,12 +83,13 @@ class Effect:
         facts = facts_of(question, people)
         rate: Any = float(weighting.rate) if isinstance(weighting.rate, Fraction) else weighting.rate
         inverses = np.array([share * rate / (NANO * reach * one) for _, reach, share in facts.parts])
-        fractions, made_up = weighting.fractions, weighting.rest in facts.made_up
+        fractions, sampled, steps = weighting.fractions, weighting.sampled, equivalent_scale(inverses)
+        made_up = weighting.rest in facts.made_up
         factor: Any = people / np.maximum(fractions @ sizes, 1e-300) if made_up else 1.0 + 0.0 * rate
-        scales = tuple(factor / facts.divisor * step / one for step in equivalent_scale(inverses))
-        laplace = tuple(unit * scale for (unit, *_), scale in zip(facts.parts, scales, strict=True))
-        noise, rest = (laplace, scales), weighting.rest
-        return cls(facts, sizes, people, levels.left_out, fractions, factor, *noise, weighting.sampled, rest)
+        scales = [factor / facts.divisor * step / one for step in steps]
+        laplace = [part[0] * scale for part, scale in zip(facts.parts, scales, strict=True)]
+        noise = tuple(laplace), tuple(scales)
+        return cls(facts, sizes, people, levels.left_out, fractions, factor, *noise, sampled, weighting.rest)
 
     @cached_property
     def multipliers(self) -> Floats:

@@ -26,7 +26,7 @@ takes longer for larger values, which shows them to a stopwatch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -103,15 +103,19 @@ def digits_of(inverse_scale: Fraction) -> Digits:
         count += 1
     # All digits at one precision, which decides nearly every floor; those left become finer together. That ends, since
     # the chances are transcendental (see `floor_dyadic`).
-    thresholds: list[int | None] = [0] * (count + 1)
-    undecided, precision = list(range(count)), _FIRST_PRECISION
+    thresholds, precision = [0] * (count + 1), _FIRST_PRECISION
+    undecided: Sequence[int] = range(count)
     while undecided:
         with working_precision(precision):
             exponent, one = as_ball(inverse_scale), arb((1, 64))
             floors = [certain_floor(one / (1 + (exponent * (1 << position)).exp())) for position in undecided]
+        left = []
         for position, floor in zip(undecided, floors, strict=True):
-            thresholds[position] = floor
-        undecided, precision = [k for k in undecided if thresholds[k] is None], 2 * precision
+            if floor is None:
+                left.append(position)
+            else:
+                thresholds[position] = floor
+        undecided, precision = left, 2 * precision
     words = np.array(thresholds, dtype=np.uint64)
     words.flags.writeable = False
     return Digits(inverse_scale, count, words)
