@@ -10,9 +10,8 @@ from sqlalchemy import CheckConstraint, Column, Index, LargeBinary, MetaData, Ta
 
 from epsilons.collection.reports import UnavailableError
 from epsilons.errors import ProtocolError
-from epsilons.ledger.tables import Whole, number, optional, required
 from epsilons.storage import open_database
-from epsilons.storage.base import Owner
+from epsilons.storage.base import Owner, Whole, number, optional, required
 
 STORE_FORMAT = 1
 

@@ -8,27 +8,13 @@ present, which must be what the journal adds up to.
 
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, LargeBinary, MetaData, Table, Text, text
+from sqlalchemy import CheckConstraint, Column, Index, LargeBinary, MetaData, Table, Text, text
+
+from epsilons.storage.base import Whole, number, optional, required
 
 FORMAT = 2
 
 metadata = MetaData()
-
-# SQLite's own integers have 64 bits, and its strict tables know no other name for them.
-Whole = BigInteger().with_variant(Integer(), "sqlite")
-
-
-def required(**types: Any) -> list[Column[Any]]:
-    return [Column(name, kind, nullable=False) for name, kind in types.items()]
-
-
-def optional(**types: Any) -> list[Column[Any]]:
-    return [Column(name, kind) for name, kind in types.items()]
-
-
-def number(name: str, *checks: CheckConstraint) -> Column[Any]:
-    """A whole number that is the primary key, or part of it."""
-    return Column(name, Whole, *checks, primary_key=True, autoincrement=False)
 
 
 def _table(name: str, *parts: Column[Any] | CheckConstraint, **options: Any) -> Table:
