@@ -207,7 +207,6 @@ def chart_left(ledger: LedgerSummary) -> tuple[Axes, str]:
     axes.xaxis.set_major_formatter("{x:.0f}%")
     axes.set_xlabel("of what people granted, on average; right: more questions like the last one")
     axes.tick_params(axis="y", length=0)
-    listed = "; ".join(
-        f"{g.name}: {g.left:.3f} of {g.granted:.3f} left, {g.more} more like the last one" for g in groups
-    )
+    more = "{0.name}: {0.left:.3f} of {0.granted:.3f} left, {0.more} more like the last one"
+    listed = "; ".join(map(more.format, groups))
     return axes, f"Bars of what is left of people's grants after {len(ledger.spending)} answers. {listed}."
