@@ -1,7 +1,5 @@
 """Error bars from public facts: how an answer errs, and the interval that follows."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable

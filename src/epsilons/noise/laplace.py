@@ -125,10 +125,8 @@ def geometrics(entropy: Entropy, plan: Digits, size: int) -> list[int]:
     """A few independent geometric integers, for the price of one call."""
     words = entropy.words((plan.count + 1) * size).reshape(plan.count + 1, size)
     ones = _compare(entropy, plan, words[:-1])
-    return [
-        _as_int(digits) + (plan.beyond(entropy, int(word)) << plan.count)
-        for digits, word in zip(ones.T, words[-1], strict=True)
-    ]
+    drawn = zip(ones.T, words[-1], strict=True)
+    return [_as_int(digits) + (plan.beyond(entropy, int(word)) << plan.count) for digits, word in drawn]
 
 
 def geometric_many(entropy: Entropy, plan: Digits, size: int) -> Whole:
