@@ -6,12 +6,14 @@ They join `arrays.SUMMARIES` when this file is imported, as the file of their st
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.engines.readings import find_places
 from epsilons.summaries.arrays import SUMMARIES, Codes, Floats, Integers, Pair, Rows, as_doubles, as_numbers
 
 if TYPE_CHECKING:
@@ -63,19 +65,18 @@ def model_scale(bounds: tuple[Pair, ...]) -> tuple[Floats, Floats]:
 
 
 def _equal(target: NDArray[Any], label: Any) -> NDArray[np.bool_]:
-    """Who has a label; an entry that cannot be compared has none."""
-    if target.dtype.kind != "O":
-        with np.errstate(all="ignore"):
-            same = np.asarray(target == label)
-        return same if same.shape == target.shape else np.zeros(target.shape, bool)
-    return np.fromiter((_is(entry, label) for entry in target), bool, len(target))
-
-
-def _is(entry: Any, label: Any) -> bool:
+    """Who has a label."""
+    if target.dtype.kind not in "biuf" or isinstance(label, str):
+        return find_places(target, (label,)) == 0
+    # Exactly, as for entries of no declared type: numpy would compare whole numbers and floats after rounding.
     try:
-        return bool(entry == label)
-    except Exception:  # an object's own message would carry its value
-        return False
+        held = float(label)
+        held = int(label) if target.dtype.kind != "f" and held.is_integer() else held
+    except OverflowError:
+        held = math.nan
+    with np.errstate(all="ignore"):
+        same = np.ma.filled(target == (held if held == label else math.nan), False)
+    return np.asarray(same)
 
 
 def _products(statistic: Regression, rows: Rows, codes: Codes, levels: int, place: Place) -> list[Integers]:
