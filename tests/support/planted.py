@@ -459,6 +459,14 @@ class SampleThatTellsItsSize(SampleTwice):
             return labels, np.log(list(everything.values()))
 
 
+# --- conversions ------------------------------------------------------------------------------------------------
+
+
+def read_by_nulls(column: Any, declared: Any) -> NDArray[Any]:
+    """A column of Arrow as objects if it has a null, and as numpy likes it if it has none."""
+    return np.array(column.to_pylist(), object) if column.null_count else np.asarray(column)
+
+
 # --- the list --------------------------------------------------------------------------------------------------
 
 BITS = (0.0, 1.0, ABSENT)

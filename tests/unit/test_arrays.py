@@ -54,7 +54,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[eps.EpsilonsError], str, str]] 
     "a dictionary": (mean({1: 1, 2: 2, 3: 3}), eps.DataError, "Values come in 0 dimensions.", "a flat list"),
     "a matrix": (mean(np.ones((3, 2))), eps.DataError, "Values come in 2 dimensions.", "a flat list or array"),
     "words": (mean(np.array(["a", "b", "c"])), eps.DataError, "Values hold text, not numbers.", "categories="),
-    "bytes": (mean(np.array([b"a"] * 3)), eps.DataError, "Values of type bytes_ cannot be asked about.", "another type"),
+    "bytes": (mean(np.array([b"a"] * 3)), eps.DataError, "Values of type bytes_ cannot be asked about.", "another"),
     "dates": (
         mean(np.array(["2020-01-01"] * 3, "datetime64[D]")),
         eps.DataError, "Values hold date, not numbers.", "categories=",
