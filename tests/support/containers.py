@@ -90,10 +90,6 @@ def _dictionary(kind: pa.DataType, entries: list[Any]) -> Any:
     return _arrow(kind, entries).dictionary_encode()
 
 
-def _runs(kind: pa.DataType, entries: list[Any]) -> Any:
-    return pa.RunEndEncodedArray.from_arrays(pa.array(range(1, len(entries) + 1), pa.int32()), _arrow(kind, entries))
-
-
 def _pandas(kind: Any, entries: list[Any]) -> Any:
     return pd.Series(entries, dtype=kind)
 
@@ -164,9 +160,8 @@ CONTAINERS: list[Container] = [
     *(Container(f"Arrow {kind}", f, partial(_arrow, kind)) for f, kinds in _ARROW.items() for kind in kinds),
     *(Container(f"Arrow {k} in chunks", f, partial(_chunked, k)) for f, kinds in _ARROW.items() for k in kinds[-1:]),
     *(
-        Container(f"Arrow {word} of {_ARROW[f][0]}", f, partial(make, _ARROW[f][0]))
+        Container(f"Arrow dictionary of {_ARROW[f][0]}", f, partial(_dictionary, _ARROW[f][0]))
         for f in ("number", "text", "date", "time")
-        for word, make in (("dictionary", _dictionary), ("runs", _runs))
     ),
     *(Container(f"pandas {kind}", f, partial(_pandas, kind)) for f, kinds in _PANDAS.items() for kind in kinds),
     *(Container("pandas category", f, _category) for f in ("number", "text", "date", "time")),

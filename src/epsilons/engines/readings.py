@@ -106,24 +106,17 @@ def _of_arrow(column: Any, declared: Any) -> NDArray[Any]:
 def as_arrow(values: Any) -> Any:
     """A column of Arrow, polars or pandas as plain Arrow; None if Arrow has no such type. Untyped columns are text."""
     import pyarrow as pa
-    from pyarrow import compute
-
-    kind = getattr(values, "dtype", None)
 
     def convert(column: Any) -> Any:
-        if hasattr(column, "to_arrow"):
-            column = column.to_arrow()
-        elif not hasattr(column, "to_pylist"):
-            column = pa.array(column, from_pandas=True)
-        if pa.types.is_dictionary(column.type):
-            return column.cast(column.type.value_type)
-        return compute.run_end_decode(column) if pa.types.is_run_end_encoded(column.type) else column
+        if not hasattr(column, "to_pylist"):
+            column = column.to_arrow() if hasattr(column, "to_arrow") else pa.array(column, from_pandas=True)
+        return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
-    found = None if kind is not None and kind == np.dtype(object) else quietly(convert, values)
+    kind = getattr(getattr(values, "dtype", None), "type", None)
+    found = None if kind is np.object_ else quietly(convert, values)
     # Text of pandas may be such that Arrow has it not: one entry must not decide what becomes of the column.
-    if found is None and getattr(kind, "type", None) in (str, np.object_):
-        return pa.array(map(write_entry, values), pa.large_string())
-    return found
+    written = found is None and kind in (str, np.object_)
+    return pa.array(map(write_entry, values), pa.large_string()) if written else found
 
 
 def _unread(kind: str) -> DataError:

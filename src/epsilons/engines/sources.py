@@ -223,11 +223,6 @@ def _from_pandas(frame: Any, declared: dict[str, str]) -> Frame:
     if not all(isinstance(name, str) for name in frame.columns):
         raise DataError("A column's name is not text.", suggest="rename it")
     check_names(list(frame.columns))
-    arrays, unusable = {}, []
-    for name, values in frame.items():
-        array = as_arrow(values)
-        if array is None:
-            unusable.append(name)
-        else:
-            arrays[name] = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    return _from_arrow(pa.table(arrays), declared, tuple(unusable))
+    found = {name: as_arrow(values) for name, values in frame.items()}
+    usable = {name: column for name, column in found.items() if column is not None}
+    return _from_arrow(pa.table(usable), declared, tuple(name for name in found if name not in usable))

@@ -24,7 +24,7 @@ from sqlglot import exp
 
 from epsilons.arguments.checks import check_real
 from epsilons.engines.base import DATE, NUMBER, TEXT, TIME, TRUTH, Column
-from epsilons.engines.readings import as_date, as_time, read_entry
+from epsilons.engines.readings import as_date, as_time
 
 #: A value in the form in which a column's values are compared: units of an exact number, a double, a text, ...
 Canonical = int | float | str | bool | date | datetime
@@ -99,8 +99,6 @@ def _and_a_number(tree: exp.Expr, kind: Column) -> exp.Expr:
 
 def canonical(value: Any, kind: Column) -> Canonical | None:
     """The value in the form of the column's own; None if the column's type cannot hold it. Raises `MismatchError`."""
-    if isinstance(value, np.generic):
-        value = read_entry(value)
     if kind.family == TRUTH and isinstance(value, bool):
         return value
     if kind.family == TEXT and isinstance(value, str):

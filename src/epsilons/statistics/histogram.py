@@ -70,11 +70,10 @@ class Histogram(Counting):
 
     def _check_categories(self, given: tuple[Hashable, ...]) -> None:
         categories = tuple(map(_plain, given))
-        if any(plain is None and category is not None for plain, category in zip(categories, given, strict=True)):
+        if None in categories:
             what = "A category is neither a word, a number, a date nor a tuple of them."
-            raise PlanError(what, rule="Releases survive JSON, keys included.", suggest=_NAMES)
-        if any(c is None or c != c for c in categories):
-            raise PlanError("None or NaN cannot be a category.", rule="What is missing is not counted.", suggest=_NAMES)
+            rule = "What is missing is not counted. Releases survive JSON, keys included."
+            raise PlanError(what, rule=rule, suggest=_NAMES)
         if not 0 < len(categories) == len(set(categories)):
             raise PlanError("Categories are empty or repeat.", rule="Everyone is in one category.", suggest=_NAMES)
         object.__setattr__(self, "categories", categories)
@@ -133,12 +132,12 @@ class Histogram(Counting):
 
 
 def _plain(category: Any) -> Any:
-    """A category as plain Python has it; None for what cannot be one."""
+    """A category as plain Python has it; None for what is missing, or cannot be one."""
     plain = read_entry(category)
     if isinstance(plain, tuple):
         parts = tuple(map(_plain, plain))
-        return parts if all(part is not None and part == part for part in parts) else None
-    return plain if isinstance(plain, str | int | float | date) else None
+        return None if None in parts else parts
+    return plain if isinstance(plain, str | int | float | date) and plain == plain else None
 
 
 def _list(given: Any, what: str, hint: Argument) -> tuple[Any, ...] | None:

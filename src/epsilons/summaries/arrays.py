@@ -296,41 +296,29 @@ def _check_length(values: int, people: int) -> None:
 
 def as_matrix(table: Any) -> NDArray[np.float64]:
     """A table of numbers, one row per person, from an array, a frame or lists: what is no number is missing."""
-    columns = next((getattr(table, name)() for name in ("itercolumns", "iter_columns") if hasattr(table, name)), None)
-    if hasattr(table, "iloc"):
-        columns = (column for _, column in table.items())
-    if columns is not None:
-        read = [as_doubles(as_numbers(read_values(column), "X holds")) for column in columns]
-        matrix = np.stack(read, axis=1) if read else np.empty((0, 0))
-    elif is_list(table):
-        matrix = _of_rows(list(table))
+    columns: Any = None
+    if hasattr(table, "columns"):
+        arrow = table.columns if hasattr(table, "itercolumns") else list(table)
+        columns = [column for _, column in table.items()] if hasattr(table, "iloc") else arrow
+    elif is_list(table):  # how long rows are is public; what stands in place of a row is one of which all is missing
+        rows = [row if is_list(row) or isinstance(row, np.ndarray) else () for row in table]
+        columns = itertools.zip_longest(*rows) if len({*map(len, rows)} - {0}) == 1 else ()
+    if columns is None:
+        matrix = as_doubles(as_numbers(read_values(table), "X holds"))
     else:
-        matrix = as_numbers(read_values(table), "X holds")
+        read = [as_doubles(as_numbers(read_values(column), "X holds")) for column in columns]
+        matrix = np.stack(read, axis=1) if read else np.empty(0)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise DataError(f"X comes in {matrix.ndim} dimensions, or empty.", rule=_SHAPE, suggest="X.reshape(-1, 1)")
-    return as_doubles(matrix)
-
-
-def _of_rows(rows: list[Any]) -> NDArray[Any]:
-    """Rows of one length, which is public; what stands in place of a row is a row of which all is missing."""
-    listed = [list(row) if is_list(row) or isinstance(row, np.ndarray) else None for row in rows]
-    widths = {len(row) for row in listed if row is not None}
-    if len(widths) != 1:
-        return np.empty(0)
-    width = widths.pop()
-    entries = [entry for row in listed for entry in (row or [None] * width)]
-    return as_numbers(read_values(entries)).reshape(len(rows), width)
+    return matrix
 
 
 def as_numbers(values: NDArray[Any], what: str = "Values hold") -> NDArray[Any]:
     """Numbers as they are. What declares no type is missing where it is no number; other types are refused."""
     if values.dtype.kind in _NUMBER_KINDS:
-        if isinstance(values, np.ma.MaskedArray):
-            return np.ma.filled(as_doubles(values), math.nan)
-        if values.dtype.itemsize > 8:  # long doubles: what no double can hold is infinite, and that is no news
-            with np.errstate(over="ignore", under="ignore"):
-                return values.astype(np.float64)
-        return values
+        # Of long doubles what no double can hold is infinite.
+        plain = values.dtype.itemsize <= 8 and not isinstance(values, np.ma.MaskedArray)
+        return values if plain else np.ma.filled(as_doubles(values), math.nan)
     if declares_nothing(values):
         return np.fromiter(map(as_float, values.flat), np.float64, values.size).reshape(values.shape)
     family = {"M8[D]": DATE, "M8[us]": TIME}.get(values.dtype.str[1:], TEXT)

@@ -6,7 +6,6 @@ They join `arrays.SUMMARIES` when this file is imported, as the file of their st
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -65,18 +64,11 @@ def model_scale(bounds: tuple[Pair, ...]) -> tuple[Floats, Floats]:
 
 
 def _equal(target: NDArray[Any], label: Any) -> NDArray[np.bool_]:
-    """Who has a label."""
-    if target.dtype.kind not in "biuf" or isinstance(label, str):
+    """Who has a label. Large numbers one by one, since numpy compares whole ones with floats after rounding."""
+    if target.dtype.kind not in "biuf" or isinstance(label, str) or abs(label) >= 1 << 53:
         return find_places(target, (label,)) == 0
-    # Exactly, as for entries of no declared type: numpy would compare whole numbers and floats after rounding.
-    try:
-        held = float(label)
-        held = int(label) if target.dtype.kind != "f" and held.is_integer() else held
-    except OverflowError:
-        held = math.nan
     with np.errstate(all="ignore"):
-        same = np.ma.filled(target == (held if held == label else math.nan), False)
-    return np.asarray(same)
+        return cast(NDArray[np.bool_], np.ma.filled(target == label, False))
 
 
 def _products(statistic: Regression, rows: Rows, codes: Codes, levels: int, place: Place) -> list[Integers]:
