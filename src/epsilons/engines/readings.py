@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 from numbers import Real
 from typing import Any, cast
@@ -138,7 +139,9 @@ def _times(array: NDArray[Any]) -> NDArray[Any]:
 
 def read_entry(entry: Any) -> Any:
     """An entry as plain Python has it; None for what is missing, or of a type that is not read."""
-    return quietly(lambda one: _reader(type(one))(one), entry)  # type: ignore[arg-type]
+    kind: Any = type(entry)
+    plain = kind is str or kind is float or kind is int
+    return entry if plain else quietly(lambda one: _reader(kind)(one), entry)
 
 
 def _read_time(moment: datetime) -> datetime | None:
@@ -149,10 +152,12 @@ def _read_time(moment: datetime) -> datetime | None:
 
 #: By the first type that an entry's own descends from; of a subclass what its base holds, so that no code of it runs.
 _READERS: dict[type, Callable[[Any], Any]] = {
-    str: str.__str__, bool: bool, int: int.__int__, float: float.__float__, tuple: tuple, Decimal: Decimal,
+    str: str.__str__, bool: bool, int: int.__int__, float: float.__float__, Fraction: Fraction,
+    Decimal: lambda number: None if Decimal.is_nan(number) else Decimal(number),
     datetime: _read_time, date: lambda day: date.fromordinal(date.toordinal(day)),
+    tuple: lambda parts: tuple(map(read_entry, tuple.__iter__(parts))),
     np.datetime64: lambda moment: _times(np.array([moment]))[0].item(), np.timedelta64: lambda _: None,
-    np.bool: bool, np.integer: int, np.floating: float, Real: lambda number: number, object: lambda _: None,
+    np.bool: bool, np.integer: int, Real: float, object: lambda _: None,
 }  # fmt: skip
 
 
@@ -170,8 +175,6 @@ def as_float(entry: Any) -> float:
         return float(number)
     except OverflowError:
         return math.inf if number > 0 else -math.inf
-    except Exception:
-        return math.nan
 
 
 def write_entry(entry: Any) -> str | None:
@@ -206,8 +209,7 @@ def find_places(array: NDArray[Any], keys: Sequence[Hashable]) -> NDArray[np.int
             places.setdefault(meaning(key), place)
     places[None] = -1
     entries = map(read_entry, array) if declares_nothing(array) else array.tolist()
-    found = (quietly(places.get, entry) for entry in entries)
-    return np.fromiter((-1 if place is None else place for place in found), np.int64, len(array))
+    return np.fromiter((places.get(entry, -1) for entry in entries), np.int64, len(array))
 
 
 def declares_nothing(array: NDArray[Any]) -> bool:

@@ -66,7 +66,7 @@ def model_scale(bounds: tuple[Pair, ...]) -> tuple[Floats, Floats]:
 def _equal(target: NDArray[Any], label: Any) -> NDArray[np.bool_]:
     """Who has a label. Large numbers one by one, since numpy compares whole ones with floats after rounding."""
     if target.dtype.kind not in "biuf" or isinstance(label, str) or abs(label) >= 1 << 53:
-        return find_places(target, (label,)) == 0
+        return np.equal(find_places(target, (label,)), 0)
     with np.errstate(all="ignore"):
         return cast(NDArray[np.bool_], np.ma.filled(target == label, False))
 
