@@ -272,6 +272,14 @@ class BoundsOfTheData(PlantedSum):
         return [sums]
 
 
+# --- a conversion by content ------------------------------------------------------------------------------------
+
+
+def read_by_nulls(column: Any, declared: Any) -> NDArray[Any]:
+    """A column of Arrow as objects if it has a null, and as numpy likes it if it has none."""
+    return np.array(column.to_pylist(), object) if column.null_count else np.asarray(column)
+
+
 # --- exponential mechanisms ------------------------------------------------------------------------------------
 
 
@@ -457,14 +465,6 @@ class SampleThatTellsItsSize(SampleTwice):
         labels[:] = list(everything)
         with np.errstate(divide="ignore"):
             return labels, np.log(list(everything.values()))
-
-
-# --- conversions ------------------------------------------------------------------------------------------------
-
-
-def read_by_nulls(column: Any, declared: Any) -> NDArray[Any]:
-    """A column of Arrow as objects if it has a null, and as numpy likes it if it has none."""
-    return np.array(column.to_pylist(), object) if column.null_count else np.asarray(column)
 
 
 # --- the list --------------------------------------------------------------------------------------------------
