@@ -313,6 +313,14 @@ class BoundsOfTheData(PlantedSum):
         return [sums]
 
 
+# --- a conversion by content ------------------------------------------------------------------------------------
+
+
+def read_by_nulls(column: Any, declared: Any) -> NDArray[Any]:
+    """A column of Arrow as objects if it has a null, and as numpy likes it if it has none."""
+    return np.array(column.to_pylist(), object) if column.null_count else np.asarray(column)
+
+
 # --- exponential mechanisms ------------------------------------------------------------------------------------
 
 
