@@ -18,6 +18,7 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
 from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
+from support.lengths import short_and_long, some
 from support.settings import PaperOne
 from support.small_worlds import at_max
 
@@ -101,17 +102,18 @@ def test_coverage_of_the_population(case: str) -> None:
     assert coverage(case, "weighted", {}, RUNS // 2) >= 0.93
 
 
-def test_paper_1_population() -> None:
+@pytest.mark.parametrize("runs", short_and_long(250, 600))
+def test_paper_1_population(runs: int) -> None:
     """A hundred levels, a few very strict people: the weighted count and the exponential one."""
     random, entropy = np.random.default_rng(4), seeded(4)
     paper = PaperOne()
     for name in ("weighted", "exponential"):
         hits = 0
-        for _ in range(600):
+        for _ in range(runs):
             values = paper.bits(random)
             low, high = eps.count(values, paper.epsilons(random), mechanism=name, entropy=entropy).interval()
             hits += low <= values.sum() <= high
-        assert 0.92 <= hits / 600 <= 0.99, name
+        assert 0.92 <= hits / runs <= 0.99, name
 
 
 def test_robust_covers_when_preferences_and_values_are_related() -> None:
@@ -140,12 +142,13 @@ def test_an_interval_from_small_scales_would_be_caught() -> None:
     assert hits / RUNS < 0.93
 
 
-def test_small_noise_is_counted_in_whole_steps() -> None:
+@pytest.mark.parametrize("runs", short_and_long(500, 1_500))
+def test_small_noise_is_counted_in_whole_steps(runs: int) -> None:
     values, entropy = np.ones(50), seeded(8)
     for epsilon in (1.0, 3.0, 10.0):
         intervals = [
             eps.count(values, np.full(50, epsilon), mechanism="minimum", entropy=entropy).interval()
-            for _ in range(1500)
+            for _ in range(runs)
         ]
         assert np.mean([low - 1e-9 <= 50 <= high + 1e-9 for low, high in intervals]) >= 0.93
 
