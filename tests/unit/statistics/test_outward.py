@@ -54,7 +54,8 @@ def test_floors_and_left_overs_are_true_after_every_block(
         rest = naive_costs(statistic, cells, cost)
         everywhere = statistic.points == len(rest)
         for part in outward(statistic.points, cells, cost):
-            rest = {point: price for point, price in rest.items() if point not in dict(runs_of(part))}
+            listed = dict(runs_of(part))
+            rest = {point: price for point, price in rest.items() if point not in listed}
             assert len(rest) <= part.left_over
             assert min(rest.values(), default=math.inf) >= part.floor
             if everywhere:
