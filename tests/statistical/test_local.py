@@ -206,15 +206,16 @@ def test_the_law_over_many_more_owners(protocol: ResponseProtocol) -> None:
     assert law_p_value(protocol, 1, seen) > 1e-4
 
 
-def test_the_normal_law_takes_over_where_it_is_as_good() -> None:
-    """At a standard deviation of 10,000 both ways give the same interval but for rounding."""
+@pytest.mark.parametrize("parts", short_and_long(64, 4))
+def test_the_normal_law_takes_over_where_it_is_as_good(parts: int) -> None:
+    """At a standard deviation of thousands both ways give the same interval but for rounding."""
     from epsilons.local import binomials
 
     population, high, low = 10**9, 0.73, 0.27
     seen = round(population * (0.1 * high + 0.9 * low))
-    exact = possible_sizes(seen // 4, population // 4, high, low, 0.95)
-    near = binomials._normal_sizes(seen // 4, population // 4, high, low, 1.959963984540054)
+    exact = possible_sizes(seen // parts, population // parts, high, low, 0.95)
+    near = binomials._normal_sizes(seen // parts, population // parts, high, low, 1.959963984540054)
     assert np.abs(np.array(exact) - near).max() <= 3
     wide = possible_sizes(seen, population, high, low, 0.95)
     assert wide[0] < population // 10 < wide[1]
-    assert (wide[1] - wide[0]) / (near[1] - near[0]) == pytest.approx(2, rel=1e-3)
+    assert (wide[1] - wide[0]) / (near[1] - near[0]) == pytest.approx(math.sqrt(parts), rel=1e-3)

@@ -181,12 +181,23 @@ def beaten_by(
     for name in ALL:
         if not serves(name, setting.question, levels):
             continue
-        mechanism, random = make(name, setting.question.statistic), np.random.default_rng(seed)
-        other = measured(setting, mechanism, random, datasets, _draws(mechanism, draws))
+        other = errors_of(setting, name, datasets, draws, seed)
         gaps = picked - (1.0 if name in PAPERS else 1.1**2) * other
         if gaps.mean() > 4 * gaps.std(ddof=1) / math.sqrt(datasets):
             better.append(f"{name}: {math.sqrt(other.mean()):.4g} against {math.sqrt(picked.mean()):.4g}")
     return better
+
+
+_measured: dict[Any, Any] = {}
+
+
+def errors_of(setting: Setting, name: str, datasets: int, draws: int, seed: int) -> Any:
+    """Measured once, whatever choices are then held to them."""
+    key = (setting.name, setting.question, name, datasets, draws, seed)
+    if key not in _measured:
+        mechanism, random = make(name, setting.question.statistic), np.random.default_rng(seed)
+        _measured[key] = measured(setting, mechanism, random, datasets, _draws(mechanism, draws))
+    return _measured[key]
 
 
 def hold_auto(setting: Setting, datasets: int, draws: int, seed: int) -> None:

@@ -53,9 +53,9 @@ def same_noise_under_replace(
 @pytest.mark.parametrize("everything", short_and_long(False, True))
 @pytest.mark.parametrize(("name", "kind"), served_pairs())
 def test_nobody_loses_more_than_they_are_charged(name: str, kind: str, everything: bool) -> None:
-    """In the short run every other roster, relation and threshold: for the next statistic, the others."""
-    turn = served_pairs().index((name, kind)) % 2
-    for question, epsilons, mechanism in list(laws(name, kind))[0 if everything else turn :: 1 if everything else 2]:
+    """In the short run every third of the rosters, relations and thresholds; for the next statistic, others."""
+    some = slice(None) if everything else slice(served_pairs().index((name, kind)) % 3, None, 3)
+    for question, epsilons, mechanism in list(laws(name, kind))[some]:
         if question.neighbors == "absent" and same_noise_under_replace(mechanism, question, epsilons, WORLDS[kind][1]):
             continue  # then the enumeration under "replace", whose values include absence, has these pairs too
         verdict = audit_exactly(mechanism, question, epsilons, WORLDS[kind][1])
