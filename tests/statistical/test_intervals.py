@@ -92,7 +92,8 @@ def served() -> list[tuple[str, str, dict[str, Any]]]:
 @pytest.mark.parametrize("runs", short_and_long(RUNS // 2, RUNS))
 @pytest.mark.parametrize(("case", "name", "options"), served())
 def test_coverage(case: str, name: str, options: dict[str, Any], runs: int) -> None:
-    covered = coverage(case, name, options, runs)
+    # Intervals of a sampled count cover nearly 99%: only the full number of runs tells that from nearly always.
+    covered = coverage(case, name, options, RUNS if (case, name) == ("count", "sample") else runs)
     assert covered >= 0.93
     assert covered <= 0.99 or name == "robust"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -16,12 +16,6 @@ def short_and_long(short: Any, long: Any) -> list[Any]:
 def some(cases: Iterable[Any], short: Callable[[Any], bool]) -> list[Any]:
     """All cases, those that are not `short` for the long run only. A case of several parameters is a tuple."""
     return [case if short(case) else _long(case) for case in cases]
-
-
-def every_nth(cases: Sequence[Any], n: int) -> list[Any]:
-    """All cases, the first of each n in the short run; n without a divisor in common with the inner loops of a
-    product meets every value of every factor."""
-    return [_long(case) if place % n else case for place, case in enumerate(cases)]
 
 
 def _long(case: Any) -> Any:
