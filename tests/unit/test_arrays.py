@@ -365,12 +365,8 @@ def possible(statistic: Statistic, mechanism: str, people: int) -> tuple[float, 
     return -math.inf, math.inf
 
 
-@pytest.mark.parametrize(("name", "mechanism"), SERVED)
-@settings(max_examples=12)
-@given(values=typed, data=st.data())
-def test_no_value_raises_or_warns_and_answers_stay_in_range(
-    name: str, mechanism: str, values: Any, data: st.DataObject
-) -> None:
+def check_answers(name: str, mechanism: str, values: Any, data: st.DataObject) -> None:
+    """No value raises or warns, and answers stay in range."""
     statistic = ASKED[name]
     assume((getattr(statistic, "from_high", None) or 0) < len(values))
     epsilons = data.draw(st.lists(granted, min_size=len(values), max_size=len(values)))
@@ -383,6 +379,16 @@ def test_no_value_raises_or_warns_and_answers_stay_in_range(
     assert release.error is None or math.isfinite(release.error)
     assert all(spent <= grant for grant, spent in release.charges.items())
     assert "\n" not in str(release)
+
+
+def each_served(examples: int) -> Callable[..., None]:
+    """One test of so many examples for everything that a mechanism serves."""
+    tried = settings(max_examples=examples)(given(values=typed, data=st.data())(check_answers))
+    return pytest.mark.parametrize(("name", "mechanism"), SERVED)(tried)
+
+
+test_no_value_raises_or_warns_and_answers_stay_in_range = each_served(6)
+test_no_value_raises_or_warns_and_answers_stay_in_range_long = pytest.mark.soak(each_served(100))
 
 
 @settings(max_examples=40)

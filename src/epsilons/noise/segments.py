@@ -82,7 +82,6 @@ class SegmentSampler:
         self._pull()
         self._reference = min(self._cost)
         self._outcomes = sum(self._count) + self._left_over
-        self._table(_WORD)
 
     def draw(self, entropy: Entropy) -> int:
         """One outcome."""
