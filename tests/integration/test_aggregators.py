@@ -338,11 +338,12 @@ def test_an_owner_sends_nothing_to_an_address_with_another_key(pair: Pair) -> No
         courier.finish()
 
 
-def test_the_demo_with_a_kill_in_the_middle(tmp_path: Path) -> None:
-    done = epsilons("collect", "demo", "--owners", "2000", "--json", "--map", "map.png", folder=tmp_path)
+@pytest.mark.parametrize("owners", [1_000, pytest.param(2_000, marks=pytest.mark.soak)])
+def test_the_demo_with_a_kill_in_the_middle(tmp_path: Path, owners: int) -> None:
+    done = epsilons("collect", "demo", "--owners", str(owners), "--json", "--map", "map.png", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["counted"] == found["acknowledged"] == found["owners"] == 2_000
+    assert found["counted"] == found["acknowledged"] == found["owners"] == owners
     assert found["true_error"] < 3 * found["predicted_error"]
     assert found["covered"] >= 0.8 * found["cells"]
     assert "kill -9" in done.stderr
