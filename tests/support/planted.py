@@ -33,7 +33,7 @@ from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels, roster_of
 from epsilons.statistics import order
 from epsilons.statistics.additive import Axis, Part, product_distribution
-from epsilons.statistics.base import Coins, Question, Weighting
+from epsilons.statistics.base import Coins, Question, Rest, Weighting, proportional
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
@@ -188,6 +188,25 @@ class CapPassed(Weighted):
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         return Weighted().charge(question, levels)
+
+
+class Overcharging(Minimum):
+    """Everyone at ten times what the strictest granted, and charged for it: a mechanism of one's own."""
+
+    name: ClassVar[str] = "overcharging"
+
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        honest = super().weigh(question, levels)
+        return replace(honest, rate=honest.rate * 10)
+
+
+class UnequalRanks(Weighing):
+    """Everyone by their epsilon, also where people are counted: a rank moves by one person, whatever they weigh."""
+
+    name: ClassVar[str] = "unequal-ranks"
+
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        return proportional(levels, levels.largest, Rest.RESCALED)
 
 
 class OneLevelsNoiseForAll(MixedMean):

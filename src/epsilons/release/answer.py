@@ -19,7 +19,7 @@ from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
 from epsilons.display import Sheet, Shown, show, show_key
 from epsilons.errors import PlanError
 from epsilons.guarantee import PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Guarantee, to_epsilon
-from epsilons.mechanisms.base import Account, Mechanism, find_error
+from epsilons.mechanisms.base import Account, Mechanism, charges_of, find_error
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
@@ -183,13 +183,14 @@ def make_release(
     `account` is what people are charged where that is not simply what the mechanism takes of their grants.
     """
     levels, by_worst = people.levels, question.assume == "nothing"
+    account = account or Account.of(levels, charges_of(mechanism, question, levels))
     answer = mechanism.draw(question, people, entropy)
     stated = None if by_worst else mechanism.stated_error(question, levels, answer)
     models = mechanism.error_bars(question, levels, answer)
     groups = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
     grouped = (f"In this release alone, bounds for groups by their size: {groups}.",) if groups else ()
     return _build(
-        account or Account.of(levels, mechanism.charge(question, levels)),
+        account,
         levels,
         question.neighbors,
         _caveats(levels, entropy.private, (*mechanism.caveats, *grouped), notes),

@@ -26,7 +26,7 @@ from epsilons.errors import Argument, LedgerError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import ACTIVE, Allowance, Cohort, list_active, mark_text
-from epsilons.mechanisms.base import Account, Mechanism, create
+from epsilons.mechanisms.base import Account, Mechanism, charges_of, create
 from epsilons.preferences import LADDER, MAX_LEVELS, Levels, name_grant
 from epsilons.release.answer import EXACT, Release
 from epsilons.statistics.base import Question
@@ -148,7 +148,7 @@ class Sketch:
             return tuple(None if grant is None else min(grant, self.threshold) for grant in grants)
         if self.mechanism is None:
             return (None,) * len(grants)
-        return self.mechanism.charge(self.question, self.spendable.levels)
+        return charges_of(self.mechanism, self.question, self.spendable.levels)
 
     def to_text(self, asked: str) -> str:
         """For the ledger: the question as text, and the draw."""
@@ -231,6 +231,8 @@ def pass_through(
         return Release.from_dict(json.loads(held.answer))
     # Also what was just planned is taken from the ledger: a resumed question walks the same path as a fresh one.
     sketch = resume(held.description)
+    if sketch.spendable.paid(sketch.charges) != held.charges:  # its mechanism is not what it was
+        raise cannot_resume()
     ledger.mark_read(held.number)
     release, since = read(sketch), ledger.not_dp_since()
     if since is None and request.individual:
