@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -476,6 +476,14 @@ class SampleThatTellsItsSize(SampleTwice):
         labels[:] = list(everything)
         with np.errstate(divide="ignore"):
             return labels, np.log(list(everything.values()))
+
+
+# --- algorithms of one's own -----------------------------------------------------------------------------------
+
+
+def call_by_place(given: Callable[..., Any], name: str) -> Callable[[Any, float], Any]:
+    """Data and epsilon by place, whatever the function calls them."""
+    return lambda sample, epsilon: given(sample, epsilon)
 
 
 # --- the list --------------------------------------------------------------------------------------------------

@@ -93,10 +93,9 @@ class Mechanism(ABC):
         kinds, statistic = _lineage(type(self)), question.statistic
         for privacy in (kind.privacy for kind in kinds if kind.privacy != _given_by(question.privacy)):
             return f"it gives {privacy} privacy, not {question.privacy} privacy"
-        if statistic.private_count and any(kind.needs_public_count for kind in kinds):
+        if any(kind.needs_public_count for kind in kinds) and statistic.private_count:
             return "it needs a public number of values: no condition, no groups, one row per person, no values left out"
-        unserved = self.serves_only or f"it does not serve a {statistic.name}"
-        return None if serves(type(self), statistic) else unserved
+        return None if serves(type(self), statistic) else self.serves_only or f"it serves no {statistic.name}"
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         """What each level pays, in nano-epsilon, rounded up: all that it granted, unless a mechanism takes less."""

@@ -242,7 +242,7 @@ class Weighting:
         return tuple(Fraction(w, self.one) * self.rate for w in self.weights)
 
     def charges(self, levels: Levels) -> tuple[int | None, ...]:
-        """The losses rounded up, in whole numbers: fractions would take longer than the draw. With coins, as granted."""
+        """The losses rounded up, in whole numbers: fractions would outlast the draw. With coins at most the grant."""
         up, down = self.rate.numerator, self.one * self.rate.denominator
         paid = [-(-weight * up // down) for weight in self.weights]
         pairs = zip(levels.grants, paid, strict=True)
