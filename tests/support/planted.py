@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.auditing import ABSENT, LossBound, bound_loss
+from epsilons.dataset.attempt import Attempt
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Charges, Mechanism, Weighing, weighting_of
 from epsilons.mechanisms.exponential import ExponentialCount, ExponentialOrder, count_block
@@ -484,6 +486,11 @@ class SampleThatTellsItsSize(SampleTwice):
 def call_by_place(given: Callable[..., Any], name: str) -> Callable[[Any, float], Any]:
     """Data and epsilon by place, whatever the function calls them."""
     return lambda sample, epsilon: given(sample, epsilon)
+
+
+def seeds_accepted() -> Any:
+    """A ledger in a file that takes a seed and says nothing of it, while a block lasts."""
+    return patch.object(Attempt, "seeded", False)
 
 
 # --- the list --------------------------------------------------------------------------------------------------

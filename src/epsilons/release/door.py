@@ -202,6 +202,8 @@ class Request:
     asked: str
     individual: bool = False
     analyst: str | None = None
+    #: Whether the randomness is the caller's own, so that the noise can be removed.
+    seeded: bool = False
 
 
 def pass_through(
@@ -215,6 +217,8 @@ def pass_through(
 
     StalePlanError: others were charged meanwhile, or the roster changed; nothing was charged, plan again.
     """
+    if request.seeded:
+        ledger.check_seeded()
     held = ledger.find(request.key)
     if held is None:
         made = plan()
@@ -233,10 +237,8 @@ def pass_through(
     sketch = resume(held.description)
     if sketch.spendable.paid(sketch.charges) != held.charges:  # its mechanism is not what it was
         raise cannot_resume()
-    ledger.mark_read(held.number)
+    ledger.mark_read(held.number, request.seeded)
     release, since = read(sketch), ledger.not_dp_since()
-    if since is None and request.individual:
-        since = held.number
     if since is not None:  # all releases together are not DP since that one
         caveats = (mark_text(since), *release.guarantee.caveats)
         release = replace(release, guarantee=replace(release.guarantee, caveats=caveats))
