@@ -19,7 +19,6 @@ import pytest
 
 from epsilons.collection.sealing import KEY_BYTES, OpeningKey
 from epsilons.errors import ProtocolError
-from epsilons.storage.base import FAULT as VARIABLE
 from support import ledger_servers
 from support.collections_world import World, dump, paper_survey, sqlite_urls, survey
 
@@ -28,7 +27,10 @@ STEP = """
 import pickle, sys
 from epsilons.collection import Aggregator, Store
 from epsilons.collection.sealing import OpeningKey
-url, key, name, arguments = pickle.load(sys.stdin.buffer)
+from support import faults
+url, key, name, arguments, fault = pickle.load(sys.stdin.buffer)
+if fault:
+    faults.stop_at(fault)
 aggregator = Aggregator(Store(url), OpeningKey.from_bytes(key))
 sys.stdout.buffer.write(pickle.dumps(getattr(aggregator, name)(*arguments)))
 """
@@ -36,15 +38,14 @@ sys.stdout.buffer.write(pickle.dumps(getattr(aggregator, name)(*arguments)))
 
 def step(here: World, name: str, *arguments: Any, fault: str | None = None) -> Any:
     """Run one step of the first aggregator elsewhere; with a fault the process is killed there, and None comes back."""
-    environment = {**os.environ, **({VARIABLE: fault} if fault else {})}
     raw = here.keys[0]._key.private_bytes_raw()
     assert len(raw) == KEY_BYTES
     process = subprocess.Popen(
-        [sys.executable, "-c", STEP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        [sys.executable, "-c", STEP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parents[1]
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(pickle.dumps((here.urls[0], raw, name, arguments)))
+    process.stdin.write(pickle.dumps((here.urls[0], raw, name, arguments, fault)))
     process.stdin.close()
     if fault:
         _, status = os.waitpid(process.pid, os.WUNTRACED)

@@ -83,6 +83,7 @@ _REFUSED = partial(
 OWNER = Owner(
     name="aggregator",
     schema="aggregator",
+    mark=identity.name,
     patience=60,
     # Erased shares are overwritten, not just forgotten.
     pragmas=("secure_delete = ON",),
@@ -105,6 +106,7 @@ OWNER = Owner(
         suggest="fsync = on in the server's settings",
     ),
     forked=partial(ProtocolError, "A store in memory belongs to the process that opened it."),
+    foreign=partial(ProtocolError, "This file holds something else than a store.", suggest="a file of its own"),
 )
 
 
