@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -79,7 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (EpsilonsError, click.ClickException) as error:
         if isinstance(error, EpsilonsError):
             error = Refusal(error, parameters_of(load("statistics").values()))
-        error.show()
+        error.show(told := io.StringIO())
+        note(told.getvalue().rstrip())
         return error.exit_code
     except OSError as error:
         # A reader that went away is no fault; a full disk is.

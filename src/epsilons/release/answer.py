@@ -17,7 +17,7 @@ from epsilons.accuracy.count import CountBar
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, RatioBar
 from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
 from epsilons.display import Sheet, Shown, show, show_key
-from epsilons.errors import PlanError
+from epsilons.errors import PlanError, printable
 from epsilons.guarantee import PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Guarantee, to_epsilon
 from epsilons.mechanisms.base import Account, Mechanism, charges_of, find_error
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
@@ -153,7 +153,7 @@ class Release(Shown):
             shown = show(self.value)
         error = "" if self.error is None else f" ± {show(self.error)}"
         warning = "" if self.private else " [NOT PRIVATE: seeded]"
-        return f"{self.statistic}: {shown}{error} ({self.mechanism}, {self.guarantee.kind}){warning}"
+        return printable(f"{self.statistic}: {shown}{error} ({self.mechanism}, {self.guarantee.kind}){warning}")
 
     def sheets(self) -> list[Sheet]:
         intervals, rows = None if self.models is None else self.interval(), []

@@ -17,7 +17,7 @@ from epsilons.cli import output
 from epsilons.cli.errors import refusing
 from epsilons.cli.options import dataset_file, open_dataset, read_bounds
 from epsilons.display import show_count, toml_key, toml_value
-from epsilons.errors import Argument, DataError, EpsilonsError, PreferenceError
+from epsilons.errors import Argument, DataError, EpsilonsError, PreferenceError, printable
 
 _LEVELS = {"strict": "0.05", "standard": "0.2", "open": "1", "public": "public"}
 _NONE = "-"
@@ -159,7 +159,8 @@ def _ask_column(question: str, names: list[str], option: str) -> str:
     if not _terminal():
         hint = Argument(option, names[0] if names else "id")
         raise DataError(question, rule="Not a terminal, so the question cannot be asked here.", suggest=hint)
-    return str(_prompt(question, type=click.Choice(names)))
+    shown = {printable(name): name for name in names}
+    return shown[_prompt(question, type=click.Choice(list(shown)))]
 
 
 def _ask_levels() -> dict[str, str]:
