@@ -125,7 +125,8 @@ class DuckDB:
         query = exp.select(*columns).from_(origin)
         self._connection.execute(exp.Create(this=table(SOURCE), kind="VIEW", expression=query).sql("duckdb"))
         unusable = [Column(name, base.OTHER) for name in getattr(located, "unusable", ())]
-        return Schema([*self._columns(SOURCE).values(), *unusable])
+        named = not isinstance(located, Files) or located.kind != "csv" or len(types) > 0
+        return Schema([*self._columns(SOURCE).values(), *unusable], named)
 
     def _describe(self, query: exp.Query) -> list[tuple[str, str]]:
         rows = self._connection.execute(f"DESCRIBE {query.sql('duckdb')}").fetchall()
