@@ -141,17 +141,31 @@ def test_number_interval_and_condition_stand_on_one_line(home: Path) -> None:
     asked = ("mean", "people.toml", "wage", "--share", "0.01", "--where", "age < 90")
     found = document(home, *asked)
     low, high = found["interval"]
-    head, _, line = run(home, *asked).stdout.splitlines()[:3]
+    where, head, _, line = run(home, *asked).stdout.splitlines()[:4]
+    assert where == f"where {found['where']}" == "where age < 90"
     assert head.split() == ["mean", "of", "wage", "95%", "interval", "holds"]
     shown = [f"{number:,.4g}" for number in (found["release"]["value"], low, high)]
     said = f"{shown[0]} {shown[1]} to {shown[2]} if preferences and values are unrelated"
     assert " ".join(line.split()) == said
-    nothing = run(home, *asked, "--assume", "nothing").stdout.splitlines()[2]
+    nothing = run(home, *asked, "--assume", "nothing").stdout.splitlines()[3]
     assert nothing.endswith("however preferences and values relate")
-    assert run(home, "median", "people.toml", "wage", "--share", "0.01").stdout.splitlines()[0].split()[4:] == [
-        "interval",
-        "holds",
-    ]
+    for planned in (("plan", "people.toml", "mean", *asked[2:]), (*asked, "--dry-run")):
+        assert run(home, *planned).stdout.startswith("where age < 90\nPlan for a mean")
+        assert document(home, *planned)["where"] == "age < 90"
+
+
+def test_without_an_interval_the_condition_stands_with_the_error(home: Path) -> None:
+    median = run(home, "median", "people.toml", "wage", "--share", "0.01").stdout
+    assert "holds" not in median
+    assert re.search(
+        r"error ± [0-9.,]+ if preferences and values are unrelated\. No interval:", " ".join(median.split())
+    )
+
+
+def test_the_dataset_file_names_the_ledger(home: Path) -> None:
+    run(home, "count", "people.toml", "--share", "0.01")
+    assert document(home, "ledger", "show", "people.toml")["ledger"]
+    assert run(home, "ledger", "history", "people.toml").stdout == run(home, "ledger", "history", "wages.ledger").stdout
 
 
 def test_groups_are_columns(home: Path) -> None:

@@ -147,18 +147,44 @@ def test_rows_are_capped_and_the_algorithm_gets_its_share() -> None:
     assert sorted(np.bincount([("ann", "bob", "cy").index(owners[row]) for row in data]).tolist()) == [1, 3, 3]
 
 
-def test_a_person_with_several_preferences_has_the_strictest() -> None:
-    release = eps.personalize(told, [1, 2, 3], [0.5, 0.1, 0.7], person=["a", "a", "b"], rows_per_person=2)
-    assert release.charges == {0.1: 0.1, 0.7: 0.7}
-    assert release.value[1] == 0.35
+@pytest.mark.parametrize(
+    "epsilons", [[0.5, 0.1, 0.7], eps.Preferences([0.5, 0.1]), eps.Preferences({"a": 0.5}, default=0.1), "0.5", None]
+)
+def test_rows_never_tell_who_was_asked(epsilons: Any) -> None:
+    """By row, by place, or by a default for whoever else has rows: who has rows would decide everybody's threshold."""
+    with pytest.raises(eps.PreferenceError, match="epsilons go by id"):
+        eps.personalize(told, [1, 2, 3], epsilons, person=["a", "a", "b"], rows_per_person=2)
+
+
+@pytest.mark.parametrize("neighbors", ["absent", "replace"])
+@pytest.mark.parametrize("threshold", [None, "max", "mean", 1.0])
+@pytest.mark.parametrize("gone", ["open", "strict", "none at all"])
+def test_who_has_no_rows_changes_nothing_for_others(gone: str, threshold: Any, neighbors: str) -> None:
+    """Without the rows of one person everybody's threshold, chance and charge are the same."""
+    asked = {"open": 8.0, "strict": 0.01} | {f"p{i}": 1.0 for i in range(20)}
+    ways = [asked, eps.Preferences(asked), eps.Roster(asked, asked), eps.Roster(asked, eps.Preferences(asked)), 1.0]
+    owners = [person for person in asked for _ in range(2)]
+    left = [owner for owner in owners if owner != gone]
+    for way in ways:
+        told_of = []
+        for rows in (owners, left):
+            made = eps.personalize(
+                told, rows, way, person=rows, rows_per_person=2, threshold=threshold, neighbors=neighbors,
+                entropy=seeded(1),
+            )  # fmt: skip
+            told_of.append((made.value[1], made.charges, made.guarantee, made.details, made.why))
+        assert told_of[0] == told_of[1]
+    one = [eps.personalize(told, rows, 1.0, person=rows, entropy=seeded(1)) for rows in ([], ["a"])]
+    assert one[0].guarantee == one[1].guarantee
 
 
 def test_a_person_is_kept_or_left_out_as_a_whole() -> None:
     owners = np.repeat(np.arange(400), 3)
     for seed in range(3):
         release = eps.personalize(
-            told, owners, [0.1] * 1197 + [1.0] * 3, person=owners, rows_per_person=3, entropy=seeded(seed)
-        )
+            told, owners, dict.fromkeys(range(399), 0.1) | {399: 1.0}, person=owners, rows_per_person=3,
+            entropy=seeded(seed),
+        )  # fmt: skip
         assert set(np.bincount(release.value[0], minlength=400).tolist()) == {0, 3}
 
 

@@ -34,7 +34,8 @@ def make_function(entry: Entry) -> Callable[..., Release]:
         groups, granted = _groups(call.options, call.data["epsilons"])
         values, own = _values(entry, call.data, call.own)
         asked = _question(entry, own, call.options, groups)
-        return _answer(asked, values, aligned_roster(granted, values), call.options)
+        roster = aligned_roster(granted, values)
+        return _answer(asked, values, roster, call.options).about(roster.covered)
 
     name_statistic(entry, ARRAYS, ask, "", Release)
     return ask
@@ -73,7 +74,8 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
         if isinstance(one, Regression) and isinstance(other, Regression) and len(one.bounds) != len(other.bounds):
             what = f"This plan is for {len(other.bounds)} features, and there are {len(one.bounds)}."
             raise PlanError(what, suggest=("plan with ", Argument("features", ["age", "schooling"])))
-        return _answer(asked, values, roster, replace(row.pin_options(options, mechanism), share=row.share))
+        pinned = replace(row.pin_options(options, mechanism), share=row.share)
+        return _answer(asked, values, roster, pinned).about(roster.covered)
 
     assert options.share is not None
     settings = Settings(**options.settings)

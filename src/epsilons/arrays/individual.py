@@ -55,7 +55,8 @@ def individually(
     reach = _numbers(lambda: sensitivity(array.copy()) if callable(sensitivity) else sensitivity, len(array))
     place, rate = round(Fraction(answer) / grid), _rate(reach, roster.codes, roster.levels, grid)
     value = float((place if rate is None else place + discrete_laplace(source, rate)) * grid)
-    return individual_release("function of everybody's values", value, roster.levels, source.private, (WHOSE_WORD,))
+    what = "function of everybody's values"
+    return individual_release(what, value, roster.levels, source.private, (WHOSE_WORD,)).about(roster.covered)
 
 
 def _rate(reach: Any, codes: Any, levels: Levels, grid: Fraction) -> Fraction | None:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import errno
 import importlib
-import io
 import os
 import sys
 from collections.abc import Sequence
+from io import StringIO
 from typing import Any
 
 import click
@@ -80,8 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (EpsilonsError, click.ClickException) as error:
         if isinstance(error, EpsilonsError):
             error = Refusal(error, parameters_of(load("statistics").values()))
-        error.show(told := io.StringIO())
-        note(told.getvalue().rstrip())
+        shown = StringIO()  # click breaks no lines
+        error.show(shown)
+        note(shown.getvalue().rstrip())
         return error.exit_code
     except OSError as error:
         # A reader that went away is no fault; a full disk is.

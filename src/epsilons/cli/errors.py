@@ -37,7 +37,7 @@ class Refusal(click.ClickException):
         self.exit_code = STATUS.get(error.code, 1)  # type: ignore[misc]
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(f"epsilons: {self.message}", file=file, err=file is None)
+        click.echo(f"epsilons: {self.message}", file, err=True)
 
 
 @contextmanager

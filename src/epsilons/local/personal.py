@@ -184,8 +184,8 @@ class PersonalResponse:
     @property
     def guarantee(self) -> Guarantee:
         caveats = (ROSTER_IS_PUBLIC, *((PUBLIC_PEOPLE,) if None in self.levels.grants else ()))
-        losses, rounded = tuple((grant, grant) for grant in self.levels.grants), self.levels.rounding_loss > 0
-        return Guarantee(neighbors="replace", losses=losses, caveats=caveats, imputes=True, rounded=rounded)
+        losses = tuple((grant, grant) for grant in self.levels.grants)
+        return Guarantee("replace", losses, caveats=caveats, imputes=True, covers=self.roster.covered)
 
     def __str__(self) -> str:
         weights, p = self.weights() * len(self.roster), self._chances[0]

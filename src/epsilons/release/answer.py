@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -18,7 +18,7 @@ from epsilons.accuracy.intervals import ErrorBar, ErrorModel, RatioBar
 from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
 from epsilons.display import Sheet, Shown, show, show_key
 from epsilons.errors import PlanError, printable
-from epsilons.guarantee import PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Guarantee, to_epsilon
+from epsilons.guarantee import PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Covered, Guarantee, to_epsilon
 from epsilons.mechanisms.base import Account, Mechanism, charges_of, find_error
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy
@@ -66,6 +66,10 @@ class Release(Shown):
     def private(self) -> bool:
         """False when the randomness was seeded: such an answer protects nobody."""
         return SEEDED not in self.guarantee.caveats
+
+    def about(self, covered: Covered) -> Release:
+        """This release with the people it is about, so that its promise adds up with others person by person."""
+        return replace(self, guarantee=replace(self.guarantee, covers=covered))
 
     def interval(self, confidence: float = 0.95, target: str = "roster") -> Any:
         """Where the statistic of the people on the roster lies; `target="population"` adds who happened to be asked.
@@ -286,7 +290,7 @@ def _build(
     **parts: Any,
 ) -> Release:
     """A release whose promise and price are those of an account."""
-    promise = Guarantee(neighbors, account.losses, kind, caveats, imputes, levels.rounding_loss > 0)
+    promise = Guarantee(neighbors, account.losses, kind, caveats, imputes)
     return Release(guarantee=promise, charges=account.charges, levels=account.called, **parts)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.guarantee import to_epsilon
+from epsilons.guarantee import Covered, to_epsilon
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import ACTIVE, Allowance, Cohort, list_active, mark_text
 from epsilons.mechanisms.base import Account, Mechanism, charges_of, create
@@ -242,5 +242,7 @@ def pass_through(
     if since is not None:  # all releases together are not DP since that one
         caveats = (mark_text(since), *release.guarantee.caveats)
         release = replace(release, guarantee=replace(release.guarantee, caveats=caveats))
+    # Until somebody joins, leaves or changes their mind, everyone has the grant that they have now.
+    release = release.about(Covered(f"ledger {ledger.id}, epoch {held.epoch}"))
     content = json.dumps(release.to_dict(), separators=(",", ":"), allow_nan=False).encode()
     return Release.from_dict(json.loads(ledger.store(held.number, content)))

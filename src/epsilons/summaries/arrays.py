@@ -101,7 +101,7 @@ class ArrayPeople:
 
     def _keep(self, kept: NDArray[np.bool_]) -> ArrayPeople:
         """Some of the people, on a roster with the same public facts."""
-        return ArrayPeople(self.values[kept], Roster(self.levels, self.roster.codes[kept]))
+        return ArrayPeople(self.values[kept], Roster.of(self.levels, self.roster.codes[kept]))
 
 
 def array_people(people: People) -> ArrayPeople:

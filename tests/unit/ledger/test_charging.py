@@ -133,6 +133,16 @@ def test_all_cohorts_or_none(ledger: Ledger, monkeypatch: pytest.MonkeyPatch, lo
     ledger.verify()
 
 
+def test_what_others_reserved_is_no_longer_there(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two clients that both looked before either was charged: the guard of the charge itself counts reservations."""
+    may = ledger.allowance(Fraction(1))
+    ledger.reserve(key("first"), may.nano, epoch=may.epoch, kind="count")
+    monkeypatch.setattr("epsilons.ledger.statements.fits", lambda *_: True)
+    with pytest.raises(StalePlanError):
+        ledger.reserve(key("second"), may.nano, epoch=may.epoch, kind="count")
+    ledger.verify()
+
+
 @pytest.mark.parametrize("look_first", [True, False])
 def test_a_plan_from_before_a_change_of_the_roster_is_refused(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, look_first: bool

@@ -35,7 +35,7 @@ _JOIN = (
     '    ledger.enroll(identity.digests([17], ledger.salt), [500_000_000])"'
 )
 _MOST_CHARGES = 6
-_ADDRESS = "An address (sqlite:///people.ledger, postgresql://host/database) or a file; also as an argument."
+_ADDRESS = "An address (sqlite:///people.ledger, postgresql://host/database), a file, or a dataset file that names one."
 _PLACES = (
     click.argument("place", metavar="[LEDGER]", required=False),
     click.option("--ledger", "named", metavar="LEDGER", envvar="EPSILONS_LEDGER", show_envvar=True, help=_ADDRESS),
@@ -59,6 +59,10 @@ def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) 
     from epsilons import ledger
 
     given = place or named
+    if given and given.endswith(".toml"):
+        from epsilons.dataset.declared import arguments_of
+
+        given = arguments_of(given)["ledger"]
     if not given:
         raise click.UsageError("Which ledger? Name it: epsilons ledger show sqlite:///people.ledger")
     address = given if "://" in given else f"sqlite:///{os.path.abspath(given)}"
