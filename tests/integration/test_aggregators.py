@@ -31,7 +31,7 @@ import os, pickle, signal, sys, tempfile
 from epsilons.collection import Aggregator, Store
 from epsilons.cli import app
 from epsilons.collection.sealing import OpeningKey
-from epsilons.storage.base import FAULT
+from support import faults
 while True:
     url, key, name, arguments, fault = pickle.load(sys.stdin.buffer)
     with tempfile.TemporaryFile() as file:
@@ -39,7 +39,8 @@ while True:
         if child == 0:
             status = 1
             try:
-                os.environ.update({FAULT: fault} if fault else {})
+                if fault:
+                    faults.stop_at(fault)
                 aggregator = Aggregator(Store(url), OpeningKey.from_bytes(key))
                 file.write(pickle.dumps(getattr(aggregator, name)(*arguments)))
                 file.flush()
@@ -58,7 +59,8 @@ while True:
 
 @pytest.fixture(scope="module")
 def stepping() -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen([sys.executable, "-c", STEPS], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    tests = Path(__file__).parents[1]  # where `support` is found
+    process = subprocess.Popen([sys.executable, "-c", STEPS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tests)
     yield process
     process.kill()
     process.communicate()

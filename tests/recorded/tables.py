@@ -822,7 +822,7 @@ def _shown(make: Callable[[Any, str], Any], show: Callable[[Any], Any]) -> Do:
 def sources() -> Iterator[Case]:
     """The same rows from files and frames of every kind."""
     names = ["id", "wage", "age", "region", "union", "epsilon"]
-    types = {"wage": "float", "age": "int", "union": "bool", "epsilon": "float"}
+    types = {"id": "text", "wage": "float", "age": "int", "region": "text", "union": "bool", "epsilon": "float"}
 
     def written(world: World, kind: str) -> Any:
         table, path = rows().select(names), world.directory / f"rows.{kind}"

@@ -12,4 +12,5 @@
 | one question on arrays, DuckDB and Spark | `fronts` |
 | Spark | `spark_session`, `spark_questions`, `spark_losses` |
 | collections | `collections_world` |
+| processes that are killed at a named place | `faults` |
 """

@@ -23,7 +23,7 @@ import epsilons.ledger
 from epsilons.errors import BudgetExceeded
 from epsilons.ledger import StalePlanError
 from epsilons.ledger.ledger import Ledger
-from epsilons.storage.base import FAULT as VARIABLE
+from support import faults
 
 Note = Callable[..., None]
 
@@ -49,7 +49,7 @@ def ask(book: Ledger, job: dict[str, Any], note: Note) -> None:
     """Ask questions to the end; every client draws an answer of its own."""
     for name in job["questions"]:
         if name == job.get("armed"):
-            os.environ[VARIABLE] = job["fault"]
+            faults.stop_at(job["fault"])
         if job.get("joining"):
             book.enroll([digest(f"newcomer {name}")[:16]], [10**9])
         while True:
@@ -136,8 +136,8 @@ def main() -> None:
 
 def run(rounds: list[list[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
     """Run the rounds in a fresh process, which may fork without harm."""
-    command = [sys.executable, "-W", "error", __file__, json.dumps(rounds)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-W", "error", "-m", "support.ledger_clients", json.dumps(rounds)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1])
     assert done.returncode == 0, done.stderr
     told: list[list[dict[str, Any]]] = json.loads(done.stdout)
     assert not done.stderr, done.stderr

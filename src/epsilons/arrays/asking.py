@@ -12,7 +12,7 @@ from epsilons.arguments.reading import AskOptions, both_given, read_call, read_p
 from epsilons.calls import name_statistic
 from epsilons.errors import Argument, PlanError, PreferenceError
 from epsilons.guarantee import to_epsilon
-from epsilons.mechanisms.base import Account, Settings, take_named
+from epsilons.mechanisms.base import Account, Settings, charges_of, take_named
 from epsilons.noise.entropy import system
 from epsilons.planner.choose import PlanRow, choose
 from epsilons.planner.plan import Plan, nobody_left, scale_question
@@ -99,7 +99,7 @@ def _answer(question: Question, values: Any, roster: Roster, options: AskOptions
     levels, name = people.levels, options.mechanism
     # A mechanism that is asked for by name needs no planner.
     chosen, why = (choose if name == "auto" else take_named)(name, question, levels, Settings(**options.settings))
-    account = Account.of(levels, chosen.charge(question, levels))
+    account = Account.of(levels, charges_of(chosen, question, levels))
     account = account if share == 1 else account.at_share(granted, share)
     return make_release(chosen, question, people, source, why, account=account)
 

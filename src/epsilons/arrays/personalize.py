@@ -37,13 +37,14 @@ def personalize(
 ) -> Release:
     """Run an epsilon-private algorithm on a random sample of people, so that everyone keeps their own epsilon.
 
-    `algorithm` is a function (data, epsilon) -> result, an OpenDP measurement or a function of epsilon that makes one,
-    or a model or tool of diffprivlib. `data` has one entry per person: a list, an array, a frame, or a tuple of these
-    side by side (features and target). `threshold` is "max" (default), "mean" or a number: the epsilon that the
-    algorithm runs at. `private_under` says under which neighbours the algorithm is private: "absent" (a record added or
-    removed; what a plain function is taken to claim) or "both". With several rows per person, `person` has an id per
-    row, at most `rows_per_person` rows of each are used, and the algorithm runs at a share of the threshold. Epsilons
-    then go by id ({id: epsilon}, or an `eps.Roster` of everyone who was asked, with or without rows), or are a number.
+    `algorithm` is a function of data and epsilon (by that name, or as the second of two arguments), an OpenDP
+    measurement or a function of epsilon that makes one, or a model or tool of diffprivlib. `data` has one entry per
+    person: a list, an array, a frame, or a tuple of these side by side (features and target). `threshold` is "max"
+    (default), "mean" or a number: the epsilon that the algorithm runs at. `private_under` says under which neighbours
+    it is private: "absent" (a record added or removed; what a plain function is taken to claim) or "both". With several
+    rows per person, `person` has an id per row, at most `rows_per_person` rows of each are used, and the algorithm runs
+    at a share of the threshold. Epsilons then go by id ({id: epsilon}, or an `eps.Roster` of everyone who was asked,
+    with or without rows), or are a number.
 
     The algorithm's claim covers all it does with any sample, an empty one included, and when it fails: that is an
     answer too, if only the text that it failed.

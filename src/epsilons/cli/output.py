@@ -6,6 +6,7 @@ An answer is a number, its interval and its condition on a line; then follow the
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from collections import Counter
@@ -18,6 +19,7 @@ import click
 
 from epsilons.arguments.checks import ASSUMPTIONS
 from epsilons.display import show, show_key, show_span, text_table
+from epsilons.errors import printable
 from epsilons.guarantee import PERSONALIZED, compose_all, to_epsilon
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ def width() -> int:
 
 def write(text: str, style: str | None = None, stderr: bool = False) -> None:
     """Results on stdout, broken between words to fit the terminal; in colour on a terminal only."""
-    console = _console(stderr)
+    console, text = _console(stderr), printable(text, keep="\n")
     if not stderr or console.is_terminal:
         text = "\n".join(_break(line, console.width) for line in text.split("\n"))
     console.print(text, style=style, markup=False, soft_wrap=True)
@@ -94,8 +96,10 @@ def progress() -> Progress:
 
 def print_json(document: Any) -> None:
     """One strict JSON document on stdout."""
-    json.dump(document, sys.stdout, indent=2, allow_nan=False, ensure_ascii=False)
-    sys.stdout.write("\n")
+    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+    strange = (one for one in set(text) - {"\n"} if not one.isprintable())
+    codes = {ord(one): one.encode("utf-16-be", "surrogatepass").hex() for one in strange}
+    sys.stdout.write(text.translate({one: re.sub("(....)", r"\\u\1", code) for one, code in codes.items()}) + "\n")
 
 
 # Answers ------------------------------------------------------------------------------------------------------------

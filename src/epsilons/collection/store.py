@@ -65,6 +65,7 @@ _refusal = partial(partial, ProtocolError)
 OWNER = Owner(
     name="aggregator",
     schema="aggregator",
+    mark=identity.name,
     patience=60,
     # Erased shares are overwritten, not just forgotten.
     pragmas=("secure_delete = ON",),
@@ -83,6 +84,7 @@ OWNER = Owner(
         suggest="fsync = on in the server's settings",
     ),
     forked=_refusal("A store in memory belongs to the process that opened it."),
+    foreign=_refusal("This file holds something else than a store.", suggest="a file of its own"),
 )
 
 

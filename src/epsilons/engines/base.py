@@ -73,10 +73,14 @@ class Column:
 
 
 class Schema(Mapping[str, Column]):
-    """The columns of a table, in order."""
+    """The columns of a table, in order.
 
-    def __init__(self, columns: list[Column]) -> None:
-        self._columns = {column.name: column for column in columns}
+    The first line of a CSV file without a header is a person's row. So its names are not `known` to be names, and stay
+    out of messages, until the steward has given one of them.
+    """
+
+    def __init__(self, columns: list[Column], known: bool = True) -> None:
+        self._columns, self.known = {column.name: column for column in columns}, known
         check_names([column.name for column in columns])
 
     def __getitem__(self, name: str) -> Column:
@@ -97,7 +101,9 @@ class Schema(Mapping[str, Column]):
         found = next((c for c in known if c is not None and c.name.casefold() == name.casefold()), None)
         if found is None:
             names = ", ".join([*list(self)[:8], *["..."] * (len(self) > 8)]) or "a table with columns"
+            names = names if self.known else "a name that stands in the header, the first line of the file"
             raise DataError(f"There is no column {name!r}.", rule="Columns are named as in the table.", suggest=names)
+        self.known = True
         return found
 
     def askable(self, name: Any) -> Column:

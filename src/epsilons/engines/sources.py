@@ -1,15 +1,14 @@
 """Where tables come from: files, frames and databases, with types fixed by declaration and never by their contents.
 
-Columns of CSV and JSON files, and untyped columns of pandas, are text unless `types` declares them; a cell that does
-not parse is null, wherever it stands. Nothing is guessed from the first rows: a guess would depend on one person's
-value, and fail on another's.
+Columns of CSV files, and untyped columns of pandas, are text unless `types` declares them; those of JSON files are what
+`types` declares. A cell that does not parse is null, wherever it stands. Nothing is guessed from the first rows: a
+guess would depend on one person's value, and fail on another's.
 """
 
 from __future__ import annotations
 
 import csv
 import glob
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -36,7 +35,7 @@ _FILES = "a .parquet, .csv, .ndjson or .duckdb file"
 #: Given in full, so that the reader looks at no row to find out.
 _READER_OPTIONS: dict[str, dict[str, bool | str]] = {
     "parquet": {"hive_partitioning": False},
-    "json": {"format": "newline_delimited"},
+    "json": {"format": "newline_delimited", "ignore_errors": True},
     "csv": {"auto_detect": False, "header": True, "delim": ",", "quote": '"', "escape": '"', "nullstr": ""},
 }
 
@@ -126,9 +125,13 @@ def _files(source: Any, declared: dict[str, str], table: str | None) -> Files:
             raise DataError("Parquet has its own types.", suggest=_leave_out("types"))
         _check_alike(paths)
         return Files(kind, paths)
+    if kind == "json" and not declared:
+        rule = "It has no header, and each row has keys of its own: its columns are those that are declared."
+        types = Argument("types", {"id": "int", "wage": "float", "region": "text"})
+        raise DataError("The columns of a JSON file are not known.", rule=rule, suggest=types)
     try:
-        listed = [_read_names(path, kind) for path in paths]
-    except (OSError, ValueError, csv.Error, RecursionError):
+        listed = [tuple(declared) if kind == "json" else _read_header(path) for path in paths]
+    except (OSError, ValueError, csv.Error):
         listed = [()]
     if not listed[0] or not all(listed[0]):
         raise DataError("A file does not begin with the names of its columns.", suggest="a header line, in UTF-8")
@@ -172,11 +175,9 @@ def _check_alike(paths: tuple[str, ...]) -> None:
     check_names(schemas[0].names)
 
 
-def _read_names(path: str, kind: str) -> tuple[str, ...]:
-    """The header of a CSV file; of a JSON file the keys of the first object, in the first line."""
-    with open(path, newline="" if kind == "csv" else None, encoding="utf-8-sig") as file:
-        first = next(csv.reader(file), ()) if kind == "csv" else json.loads(file.readline())
-    return tuple(first) if kind == "csv" or isinstance(first, dict) else ()
+def _read_header(path: str) -> tuple[str, ...]:
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        return tuple(next(csv.reader(file), ()))
 
 
 def _read_frame(source: Any, declared: dict[str, str]) -> Frame:

@@ -268,7 +268,7 @@ class Statement(_Marked, Shown):
     def _tell_uses(self) -> str:
         told = f"Used in {len(self.uses)} question{'' if len(self.uses) == 1 else 's'}"
         if kinds := sorted(Counter(use.kind for use in self.uses).items()):
-            told += f" ({', '.join(f'{times} × {kind}' for kind, times in kinds)})"
+            told += f" ({', '.join(f'{times} × {show_key(kind)}' for kind, times in kinds)})"
         gone = self.spent + self.reserved - self.written_off
         told += f", at a loss of at most {to_epsilon(gone):.6g}"
         if self.state == WITHDRAWN or self.granted is None:

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from contextlib import closing, nullcontext
 from functools import cache
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Column, Connection, Dialect, Engine, Pool, QueuePool, StaticPool, Table, create_engine, event
 from sqlalchemy.engine import URL
@@ -42,6 +43,8 @@ class Sqlite(Database):
     def __init__(self, path: str | None, owner: Owner) -> None:
         self.lasting = path is not None
         self._path = None if path is None else os.path.abspath(path)
+        if self._path is not None:
+            _take_file(self._path, owner)
         super().__init__(owner)
 
     def _connect(self) -> None:
@@ -114,3 +117,25 @@ class Sqlite(Database):
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             cursor.execute(f"PRAGMA busy_timeout = {self._owner.patience * 1000}")
             cursor.close()
+
+
+def _take_file(path: str, owner: Owner) -> None:
+    """Make the file for its owner alone, or look what is in it: another's file is read, and left as it is.
+
+    SQLite gives its log and its index the mode of the file.
+    """
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        return
+    except FileExistsError:
+        pass
+    except OSError:
+        raise owner.refused() from None
+    try:
+        with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, timeout=owner.patience)) as connection:
+            tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    except sqlite3.Error as error:
+        other = error.sqlite_errorcode == sqlite3.SQLITE_NOTADB
+        raise (owner.foreign() if other else owner.refused()) from None
+    if tables and owner.mark not in tables:
+        raise owner.foreign()

@@ -389,3 +389,23 @@ def test_a_ledger_in_a_file_is_there_again(tmp_path: Path) -> None:
     assert np.array_equal(again.members().digests, members.digests)
     assert again.verify().releases == 1
     again.close()
+
+
+def test_a_seed_is_refused_where_charges_last_and_marks_the_rest(ledger: Ledger, ask: Ask) -> None:
+    ledger.enroll([person("ann")], [nano("1")])
+    ask("first")
+    may = ledger.allowance(Fraction(1, 10))
+    held = ledger.reserve(key("second"), may.nano, epoch=may.epoch, kind="count")
+    if ledger.lasting:
+        for refused in (ledger.check_seeded, lambda: ledger.mark_read(held.number, seeded=True)):
+            with pytest.raises(LedgerError, match="takes no entropy of one's own"):
+                refused()
+        assert ledger.not_dp_since() is None
+        ledger.refund(held.number)
+        return
+    ledger.check_seeded()
+    assert ledger.not_dp_since() is None
+    ledger.mark_read(held.number, seeded=True)
+    assert ledger.not_dp_since() == held.number == 2
+    assert [past.not_dp_since for past in ledger.history()] == [None, 2]
+    assert ledger.statement(person("ann")).caveat == ledger.remaining().caveat == "Not DP since release 2."
