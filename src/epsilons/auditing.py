@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +23,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from epsilons.accuracy.intervals import logistic, secant
 from epsilons.arguments.checks import check_confidence, check_name, check_whole, refuse
 from epsilons.display import Shown
 from epsilons.errors import Argument, DataError, PlanError, PreferenceError
@@ -372,15 +374,21 @@ def clopper_pearson(successes: int, trials: int, confidence: float, side: Litera
     with working_precision(64):
         beyond = arb(1) - arb(confidence)
 
-        def excluded(p: float) -> bool:
-            if side == "lower":
-                tail = arb(p).beta_lower(arb(successes), arb(trials - successes + 1), True)
-            else:  # P[Bin(n, p) <= k] = P[Bin(n, 1-p) >= n-k]
-                tail = (arb(1) - arb(p)).beta_lower(arb(trials - successes), arb(successes + 1), True)
-            return bool(tail <= beyond)  # true only if it holds for the whole interval
+        def tail(p: float) -> arb:  # P[Bin(n, p) <= k] = P[Bin(n, 1-p) >= n-k]
+            share, reach = (arb(p), successes) if side == "lower" else (arb(1) - arb(p), trials - successes)
+            return share.beta_lower(arb(reach), arb(trials - reach + 1), True)
 
         outside, inside = (0.0, 1.0) if side == "lower" else (1.0, 0.0)
+        further_out, sign = (operator.le, -1) if side == "lower" else (operator.ge, 1)
+        proven, refused, odds = outside, inside, (successes + 0.5) / (trials - successes + 0.5)
+        aside = sign * 3 * math.sqrt((1 + odds) ** 2 / odds / (trials + 1))  # three deviations of the logarithm of odds
+        near = secant(lambda x: float((tail(logistic(x)) / beyond).log()), math.log(odds), math.log(odds) + aside)
+        # Tails are monotone in p: what is proven, or not, close to the crossing is so for all p beyond it.
+        for p in (min(logistic(near) * (1 + way * 2.0**-38), 1.0) for way in (sign, -sign) if not math.isnan(near)):
+            proven, refused = (p, refused) if tail(p) <= beyond else (proven, p)
         while abs(outside - inside) > 2.0**-40 * outside:  # stopping early is safe, `outside` is proven
             middle = (outside + inside) / 2
-            outside, inside = (middle, inside) if excluded(middle) else (outside, middle)
+            # "<=" is true only if it holds for the whole interval.
+            known = further_out(middle, proven) or (further_out(middle, refused) and bool(tail(middle) <= beyond))
+            outside, inside = (middle, inside) if known else (outside, middle)
     return outside

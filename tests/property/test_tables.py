@@ -31,7 +31,7 @@ from epsilons.testing import seeded
 from support.frozen import Meter, recorded_costs
 from support.tables import Bench, Pair, make_pair, question_of
 
-QUICK, LONG = 50, 10_000
+QUICK, LONG = 25, 10_000
 
 Check = Callable[[Pair, TablePeople, TablePeople], None]
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from epsilons import auditing
 from epsilons.auditing import ABSENT, LossBound, bound_loss, enumerate_losses
+from epsilons.dataset.attempt import Attempt
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Charges, Mechanism, Weighing, weighting_of
 from epsilons.mechanisms.exponential import ExponentialCount, ExponentialOrder, count_block
@@ -40,7 +41,7 @@ from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels, roster_of
 from epsilons.statistics import order
 from epsilons.statistics.additive import Axis, Part, product_distribution
-from epsilons.statistics.base import Coins, Question, Weighting
+from epsilons.statistics.base import Coins, Question, Rest, Weighting, proportional
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
@@ -231,6 +232,25 @@ class CapPassed(Weighted):
         return Weighted().charge(question, levels)
 
 
+class Overcharging(Minimum):
+    """Everyone at ten times what the strictest granted, and charged for it: a mechanism of one's own."""
+
+    name: ClassVar[str] = "overcharging"
+
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        honest = super().weigh(question, levels)
+        return replace(honest, rate=honest.rate * 10)
+
+
+class UnequalRanks(Weighing):
+    """Everyone by their epsilon, also where people are counted: a rank moves by one person, whatever they weigh."""
+
+    name: ClassVar[str] = "unequal-ranks"
+
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        return proportional(levels, levels.largest, Rest.RESCALED)
+
+
 class OneLevelsNoiseForAll(MixedMean):
     """Every level's sum gets the noise of the most open level."""
 
@@ -311,6 +331,14 @@ class BoundsOfTheData(PlantedSum):
         sums = np.zeros((levels, 1), np.int64)
         np.add.at(sums[:, 0], codes, np.rint(scaled * STEPS).astype(np.int64))
         return [sums]
+
+
+# --- a conversion by content ------------------------------------------------------------------------------------
+
+
+def read_by_nulls(column: Any, declared: Any) -> NDArray[Any]:
+    """A column of Arrow as objects if it has a null, and as numpy likes it if it has none."""
+    return np.array(column.to_pylist(), object) if column.null_count else np.asarray(column)
 
 
 # --- exponential mechanisms ------------------------------------------------------------------------------------
@@ -531,6 +559,19 @@ def _divide_absolutely(loss: float, allowed: float) -> float:
 def _read_listed(*given: Any) -> Any:
     """What is not listed does not exist."""
     return _read_law(*given)._replace(unlisted=0.0)
+
+
+# --- algorithms of one's own -----------------------------------------------------------------------------------
+
+
+def call_by_place(given: Callable[..., Any], name: str) -> Callable[[Any, float], Any]:
+    """Data and epsilon by place, whatever the function calls them."""
+    return lambda sample, epsilon: given(sample, epsilon)
+
+
+def seeds_accepted() -> Any:
+    """A ledger in a file that takes a seed and says nothing of it, while a block lasts."""
+    return patch.object(Attempt, "seeded", False)
 
 
 # --- the list --------------------------------------------------------------------------------------------------

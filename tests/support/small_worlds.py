@@ -176,6 +176,7 @@ class Laws:
 
     def __init__(self, law: Callable[[NDArray[np.float64]], Any], values: Sequence[float], roster: Roster) -> None:
         self._law, self._values, self._codes = law, np.array(values), roster.codes.tolist()
+        self._places: dict[tuple[int, ...], int] = {}
         self._rows: dict[tuple[int, ...], int] = {}
         self._listed: list[tuple[list[int], NDArray[np.float64]]] = []
         self._last: tuple[list[Any], list[int]] = ([], [])
@@ -183,6 +184,11 @@ class Laws:
         self.outcomes: dict[Hashable, int] = {}
 
     def _row(self, data: tuple[int, ...]) -> int:
+        if data not in self._places:
+            self._places[data] = self._find(data)
+        return self._places[data]
+
+    def _find(self, data: tuple[int, ...]) -> int:
         by_level: dict[int, list[int]] = {}
         for code, place in sorted(zip(self._codes, data, strict=True)):
             by_level.setdefault(code, []).append(place)

@@ -22,6 +22,7 @@ from epsilons.auditing import (
     enumerate_losses,
 )
 from epsilons.errors import EpsilonsError
+from support.lengths import short_and_long
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -396,19 +397,21 @@ def sample_pair(seed: int, same_key: bool) -> tuple[Draw, Draw]:
 
 
 @pytest.mark.statistical
-def test_draws_from_the_truth_are_not_refuted() -> None:
+@pytest.mark.parametrize("draws", short_and_long(5_000, 50_000))
+def test_draws_from_the_truth_are_not_refuted(draws: int) -> None:
     pairs = [(laplace_pair(seed, 0.5), 0.5) for seed in range(30)]
     pairs += [(count_pair(seed, 0.5), 1.0) for seed in range(10)]
-    refuted = sum(bound_loss(*pair, draws=50_000).refutes(epsilon) for pair, epsilon in pairs)
+    refuted = sum(bound_loss(*pair, draws=draws).refutes(epsilon) for pair, epsilon in pairs)
     assert refuted <= 0.05 * len(pairs)
 
 
 @pytest.mark.statistical
-def test_the_bound_is_as_rarely_wrong_as_it_says_even_at_low_confidence() -> None:
+@pytest.mark.parametrize("draws", short_and_long(1_000, 4_000))
+def test_the_bound_is_as_rarely_wrong_as_it_says_even_at_low_confidence(draws: int) -> None:
     """At 90% the bound may pass the true loss once in ten times; if the event were tested on the draws that
     chose it, it would do so far more often. With one in ten, 60 trials exceed 13 with probability .002.
     """
-    wrong = sum(bound_loss(*laplace_pair(seed, 0.5), draws=4_000, confidence=0.9).refutes(0.5) for seed in range(60))
+    wrong = sum(bound_loss(*laplace_pair(seed, 0.5), draws=draws, confidence=0.9).refutes(0.5) for seed in range(60))
     assert wrong <= 13
 
 

@@ -39,6 +39,7 @@ NAMES = [
     "Preferences",
     "ProtocolError",
     "Release",
+    "Roster",
     "count",
     "histogram",
     "individually",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+from epsilons.arguments.checks import LEAST_SHARE
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.people import Preparation, TablePeople
 from epsilons.dataset.question import TableQuestion, question_key
@@ -51,12 +52,17 @@ class Attempt:
         """Who stands where; read once, since a charge is refused when that has changed."""
         return self.registry.ledger.cohorts()
 
+    @property
+    def seeded(self) -> bool:
+        """Whether the randomness is the caller's own, of whatever kind."""
+        return self.asked.options.entropy is not None
+
     def release(self) -> Release:
         """The stored answer, or a new one. StalePlanError: plan again, nothing was charged."""
-        asked, epoch = self.asked, self.preparation.epoch
+        asked, epoch, seeded = self.asked, self.preparation.epoch, self.seeded
         key = question_key(self.facts, self.version, epoch, asked)
         individual = asked.options.privacy != "personalized"
-        request = Request(key, epoch, asked.kind, asked.describe(), individual, asked.options.analyst)
+        request = Request(key, epoch, asked.kind, asked.describe(), individual, asked.options.analyst, seeded)
         return pass_through(self.registry.ledger, request, self.plan, self.resume, self.read)
 
     def plan(self) -> Sketch:
@@ -128,6 +134,5 @@ def _reach_error(asked: TableQuestion, cohorts: Sequence[Cohort], names: Mapping
 
     _spendable_at(Fraction(1), cohorts, names)
     assert asked.options.error is not None
-    # What is left differs from grant to grant, so shares are small more often than large. The least share leaves an
-    # open person a nano-epsilon.
-    return find_share(asked.options.error, asked.question, predict, Fraction(1, 10**15), 16)
+    # What is left differs from grant to grant, so shares are small more often than large.
+    return find_share(asked.options.error, asked.question, predict, LEAST_SHARE, 16)

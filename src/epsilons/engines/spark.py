@@ -14,8 +14,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import shutil
-import tempfile
 import threading
 import weakref
 from collections.abc import Callable
@@ -29,6 +27,7 @@ from epsilons.engines.base import SOURCE, Schema, make_column, register
 from epsilons.engines.trees import table
 from epsilons.errors import Argument, DataError
 from epsilons.noise.entropy import system
+from epsilons.storage.files import claim_folder, release_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,6 +49,11 @@ _SETTINGS = {
     "spark.sql.groupByOrdinal": "true",
     "spark.sql.orderByOrdinal": "true",
     "spark.sql.caseSensitive": "true",
+    # Blocks of a file would be left out by the least and largest value in them, rows by nulls before the rest of a
+    # condition is computed, and a list would be searched up to the first find.
+    "spark.sql.parquet.filterPushdown": "false",
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.optimizer.inSetConversionThreshold": "0",
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",  # otherwise dates before 1582 are an error
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
@@ -284,7 +288,7 @@ def _home(session: SparkSession) -> str:
     shared = context.getCheckpointDir()
     if shared is None:
         if str(context.master).startswith("local"):
-            return _HERE + tempfile.mkdtemp(prefix="epsilons-")
+            return _HERE + claim_folder()
         raise DataError(
             "There is no directory for the prepared copy that every executor reaches.",
             rule="The copy is written to files, so that a lost executor changes nothing.",
@@ -314,7 +318,7 @@ def _remove(session: SparkSession, place: str) -> None:
 
 def _close(session: SparkSession, home: str, known: dict[str, str | None]) -> None:
     """Remove what is still there: the user may have stopped Spark before. The session's cluster is theirs."""
-    shutil.rmtree(home.removeprefix(_HERE), ignore_errors=True)
+    release_folder(home.removeprefix(_HERE))
     try:
         if session.sparkContext._jsc is not None:
             for name in known:

@@ -88,18 +88,14 @@ class Mechanism(ABC):
     #: Whether an absent person stands at a fixed public value, so that "replace" implies "absent".
     imputes: ClassVar[bool] = False
 
-    @classmethod
-    def serves(cls, statistic: Statistic) -> bool:
-        """Whether it can serve such a statistic at all."""
-        return statistic.family in cls.families and (cls.statistics is None or statistic.name in cls.statistics)
-
     def refuses(self, question: Question, levels: Levels) -> str | None:
         """Why this mechanism cannot serve the question, or None if it can."""
-        if self.privacy != _given_by(question.privacy):
-            return f"it gives {self.privacy} privacy, not {question.privacy} privacy"
-        if self.needs_public_count and question.statistic.private_count:
+        kinds, statistic = _lineage(type(self)), question.statistic
+        for privacy in (kind.privacy for kind in kinds if kind.privacy != _given_by(question.privacy)):
+            return f"it gives {privacy} privacy, not {question.privacy} privacy"
+        if any(kind.needs_public_count for kind in kinds) and statistic.private_count:
             return "it needs a public number of values: no condition, no groups, one row per person, no values left out"
-        return None if self.serves(question.statistic) else self.serves_only
+        return None if serves(type(self), statistic) else self.serves_only or f"it serves no {statistic.name}"
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         """What each level pays, in nano-epsilon, rounded up: all that it granted, unless a mechanism takes less."""
@@ -207,7 +203,10 @@ def remember(levels: Levels, key: Hashable, work_out: Callable[[], T]) -> T:
 
 def weighting_of(mechanism: Weighing, question: Question, levels: Levels) -> Weighting:
     """A mechanism's weights, remembered: a release asks several times."""
-    return remember(levels, ("weighting", mechanism, question), lambda: mechanism.weigh(question, levels))
+    found = remember(levels, ("weighting", mechanism, question), lambda: mechanism.weigh(question, levels))
+    if len(found.weights) != len(levels.grants):
+        raise _misfit(mechanism, question, f"it has {len(found.weights)} weights for {len(levels.grants)} levels")
+    return found
 
 
 def find_error(mechanism: Mechanism, question: Question, levels: Levels, *, worst: bool = False) -> float | None:
@@ -220,6 +219,71 @@ def judge_error(mechanism: Mechanism, question: Question, levels: Levels) -> flo
     """The error that counts under the question's assumption; infinite where none can be predicted."""
     error = find_error(mechanism, question, levels, worst=question.assume == "nothing")
     return math.inf if error is None else error
+
+
+# What every mechanism is held to, whoever wrote it -------------------------------------------------------------------
+
+
+def _lineage(kind: type[Mechanism]) -> list[type[Mechanism]]:
+    """A class and those that it comes from: what one of them cannot do, no subclass can, whatever it says of itself."""
+    return [one for one in kind.__mro__ if issubclass(one, Mechanism) and one is not Mechanism]
+
+
+def serves(kind: type[Mechanism], statistic: Statistic) -> bool:
+    """Whether a class can serve such a statistic at all."""
+    return all(
+        statistic.family in one.families and (one.statistics is None or statistic.name in one.statistics)
+        for one in _lineage(kind)
+    )
+
+
+def why_refused(mechanism: Mechanism, question: Question, levels: Levels) -> str | None:
+    """Why a mechanism cannot serve a question, or None if it can: also where a subclass leaves a reason out."""
+    kinds: list[Any] = [Mechanism, *_lineage(type(mechanism))]
+    refusals = (kind.refuses(mechanism, question, levels) for kind in kinds if "refuses" in vars(kind))
+    return next(filter(None, refusals), None)
+
+
+class MisfitError(PlanError):
+    """A mechanism that does not keep its word: it is never chosen, and refused by name."""
+
+
+def charges_of(mechanism: Mechanism, question: Question, levels: Levels) -> Charges:
+    """What each level pays, checked before any data is read. No other way leads to a charge: none passes a grant."""
+    fault, charges = remember(levels, ("charges", mechanism, question), lambda: _charge(mechanism, question, levels))
+    if fault is not None:
+        raise _misfit(mechanism, question, fault)
+    return charges
+
+
+def _misfit(mechanism: Mechanism, question: Question, fault: str) -> MisfitError:
+    rule = "A mechanism charges what people lose by it, and never more than they granted."
+    return MisfitError(f"{mechanism.name!r} cannot serve a {question.statistic.name}: {fault}.", rule=rule)
+
+
+def _charge(mechanism: Mechanism, question: Question, levels: Levels) -> tuple[str | None, Charges]:
+    """(what is wrong with a mechanism's weights or charges, its charges)."""
+    losses: Charges = (0,) * len(levels.grants)
+    if isinstance(mechanism, Weighing):
+        weighting = weighting_of(mechanism, question, levels)
+        if (misfit := weighting.misfit(levels) or question.statistic.misfit(weighting)) is not None:
+            return misfit, ()
+        losses = weighting.charges(levels)
+    charges = losses
+    if type(mechanism).charge is not Weighing.charge:
+        charges = tuple(mechanism.charge(question, levels))
+    if len(charges) != len(levels.grants):
+        return f"it makes {len(charges)} charges for {len(levels.grants)} levels", ()
+    for grant, charge, loss in zip(levels.grants, charges, losses, strict=True):
+        if grant is None:
+            if charge is not None:
+                return "it charges people who chose public", ()
+        elif charge is None or type(charge) is not int or charge < 0:
+            return f"a charge of {charge!r} is not an int of nano-epsilon from 0", ()
+        elif not (loss or 0) <= charge <= grant:
+            within = f"{to_epsilon(grant):.10g} was granted" + (f" and {to_epsilon(loss):.10g} is lost" if loss else "")
+            return f"it charges {to_epsilon(charge):.10g} where {within}", ()
+    return None, charges
 
 
 # What there is -----------------------------------------------------------------------------------------------------
@@ -259,7 +323,7 @@ def list_mechanisms(privacy: str = "personalized") -> dict[str, type[Mechanism]]
 
 def kind_for(name: str, statistic: Statistic) -> type[Mechanism]:
     """The class of that name which serves a statistic; where none does, the one that says so."""
-    return next((kind for kind in _REGISTRY[name] if kind.serves(statistic)), _REGISTRY[name][0])
+    return next((kind for kind in _REGISTRY[name] if serves(kind, statistic)), _REGISTRY[name][0])
 
 
 @dataclass(frozen=True)
@@ -294,22 +358,27 @@ def serving(question: Question, levels: Levels, settings: Settings) -> list[Mech
     """Every mechanism that can serve, with the options that it takes."""
     statistic, found = question.statistic, []
     for kind in (kind_for(name, statistic) for name in list_mechanisms(question.privacy)):
-        if kind.serves(statistic):
+        if serves(kind, statistic):
             options = {key: value for key, value in vars(settings).items() if key in option_names(kind)}
             found.append(create(kind.name, statistic, **options))
-    found = [mechanism for mechanism in found if mechanism.refuses(question, levels) is None]
+    found = [mechanism for mechanism in found if why_refused(mechanism, question, levels) is None]
     if not found:
-        raise PlanError(("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}."))
+        raise nothing_serves(question)
     return found
+
+
+def nothing_serves(question: Question) -> PlanError:
+    return PlanError(("Nothing gives ", Argument("privacy", question.privacy), f" for a {question.statistic.name}."))
 
 
 def take_named(name: str, question: Question, levels: Levels, settings: Settings) -> tuple[Mechanism, str]:
     """(the mechanism of that name, why it was taken), if it can serve the question."""
     mechanism = create(name, question.statistic, **vars(settings))
-    if (refusal := mechanism.refuses(question, levels)) is None:
+    if (refusal := why_refused(mechanism, question, levels)) is None:
+        charges_of(mechanism, question, levels)
         return mechanism, f"Asked for by name: {mechanism.explain(question, levels)}."
     others = [create(other, question.statistic) for other in list_mechanisms(question.privacy)]
-    able = sorted(other.name for other in others if other.refuses(question, levels) is None)
+    able = sorted(other.name for other in others if why_refused(other, question, levels) is None)
     alike = mechanism.privacy == _given_by(question.privacy)
     hint: Text = Argument("privacy", "personalized" if alike else mechanism.privacy)
     if able and alike:
