@@ -238,6 +238,42 @@ def check_column(people: eps.Dataset, name: str, container: Container) -> None:
         assert list(answer.value.values()) == expected, str(container)
 
 
+def test_text_that_cannot_be_stored_is_missing_for_its_person_alone() -> None:
+    """Arrow and engines hold no such text; what becomes of the column is decided by its type."""
+    bytes_of = [pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"a\xff")]
+    halves = pd.Series(["a", "\ud800"], dtype="string[python]")
+    for values in (pa.Array.from_buffers(pa.string(), 2, [None, *bytes_of]), halves):
+        assert eps.histogram(values, eps.PUBLIC, categories=["a"]).value == {"a": 1}
+        with pytest.raises(eps.DataError, match="Values hold text, not numbers"):
+            eps.count(values, eps.PUBLIC)
+    with eps.Dataset(pd.DataFrame({"id": [1, 2], "x": halves}), person="id", preferences=eps.PUBLIC) as people:
+        assert people.histogram("x", categories=["a"]).value == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array(["a", "b"], np.dtypes.StringDType()), np.array(["a", "b"]).view(np.recarray), pd.Index(["a", "b"]),
+        pd.array(["a", 1.0], dtype=object), pl.Series(["a", 1.0], dtype=pl.Object), pa.chunked_array([["a"], ["b"]]),
+    ],
+)  # fmt: skip
+def test_less_common_containers(values: Any) -> None:
+    assert eps.histogram(values, eps.PUBLIC, categories=["a"]).value == {"a": 1}
+
+
+@pytest.mark.parametrize("values", [pd.DataFrame({"a": [1]}), pl.DataFrame({"a": [1]}), pa.table({"a": [1]})])
+def test_a_frame_is_not_a_list_of_values(values: Any) -> None:
+    with pytest.raises(eps.DataError, match="Values come in 2 dimensions"):
+        eps.count(values, [1.0])
+
+
+def test_a_function_of_ones_own_sees_none_for_what_is_missing() -> None:
+    seen: list[Any] = []
+    for values in (pa.array([1, None]), np.ma.MaskedArray([1, 7], [False, True]), pd.Series([1, None], dtype="Int64")):
+        eps.individually(lambda array: seen.append(array.tolist()) or 1.0, values, 1.0, sensitivity=1, step=1)
+    assert seen == [[1, None]] * 3
+
+
 # What one entry of a list is ---------------------------------------------------------------------------------------
 
 

@@ -6,8 +6,6 @@ of objects declare nothing. There each entry is read by its own type, which is a
 type that is not listed here is missing, and nothing raises.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import date, datetime
