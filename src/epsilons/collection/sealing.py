@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from epsilons.errors import ProtocolError
 from epsilons.noise import system
+from epsilons.storage.files import write_new
 
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 KEY_BYTES = 32
@@ -81,11 +82,7 @@ class OpeningKey:
 def keep_secret(path: str | os.PathLike[str]) -> bytes:
     """The 32 secret bytes in a file that only its owner reads; made there if there is no such file."""
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(system().bytes(KEY_BYTES).hex() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        write_new(path, system().bytes(KEY_BYTES).hex() + "\n")
     except FileExistsError:
         pass
     except OSError as error:

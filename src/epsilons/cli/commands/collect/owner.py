@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ import click
 from epsilons.arguments.checks import check_whole
 from epsilons.cli.output import as_json, note, print_json
 from epsilons.errors import DataError, ProtocolError
+from epsilons.storage.files import write_new
 
 _STATE = 1
 _T = TypeVar("_T")
@@ -77,11 +77,7 @@ def respond(file: str, answer: str | None, level: str | None, number: int | None
 def _keep(place: Path, document: dict[str, Any]) -> None:
     """Write a file that only its owner can read, durably; never a second time, since a second response leaks again."""
     try:
-        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(document, file)
-            file.flush()
-            os.fsync(file.fileno())
+        write_new(place, json.dumps(document))
     except FileExistsError:
         hint = "--round 2 with the same state"
         raise ProtocolError("Round one was answered already.", rule="An owner responds once.", suggest=hint) from None
