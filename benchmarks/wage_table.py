@@ -1,6 +1,6 @@
 """Made-up tables for the benchmarks of tables, as Arrow or in a Parquet file, and the questions put to them.
 
-Grants are ten thousand times what a question uses, so that no budget runs out however often a question is repeated.
+Grants are a thousand times what a question uses, so that no budget runs out however often a question is repeated.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import epsilons as eps
 
 REGIONS = ("north", "south", "east", "west")
 #: What a question may use, as a part of the grants below: epsilons of .005 to .1.
-SHARE = 1e-5
-_GRANTS = (500.0, 10_000.0)
+SHARE = 1e-3
+_GRANTS = (5.0, 100.0)
 _PIECE = 1_000_000
 
 

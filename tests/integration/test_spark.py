@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import cycle, islice
@@ -13,6 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyarrow import parquet
 from sqlglot import exp
 
@@ -20,7 +24,7 @@ import epsilons as eps
 from epsilons.engines.base import SOURCE, Engine, open_table
 from epsilons.engines.conditions import parse
 from epsilons.engines.duckdb import DuckDB
-from epsilons.engines.trees import cast, column, present, whole
+from epsilons.engines.trees import cast, column
 from epsilons.errors import DataError
 from epsilons.statistics import order
 from epsilons.statistics.additive import Additive
@@ -33,8 +37,14 @@ from epsilons.summaries import arrays
 from epsilons.summaries.columns import Keys, as_double
 from epsilons.summaries.sql import Prepared, cells, tally
 from support.hostile import FLOATS, INTS
+from support.refusals import as_it_is, compare
 from support.spark_questions import NAMED, NAMES, PEOPLE, QUESTIONS, TABLE, answers, asked, salted_dataset
 from support.spark_session import missing
+from support.truths import TABLE as TRUTHS
+from support.truths import Truths, conditions
+from support.work import CONDITIONS as HOSTILE_CONDITIONS
+from support.work import PRIVATE, make_world, prepared, questions, shortcuts, spark_work, work_for
+from support.work import ROWS as WORLD_ROWS
 
 if reason := missing():
     pytest.skip(reason, allow_module_level=True)
@@ -155,14 +165,10 @@ def test_every_number_becomes_the_nearest_double(both: tuple[Prepared, Prepared]
     names = ("float32", "int64", "int8", "bool", "decimal", "large")
     expected = {name: sorted(float(v).hex() for v in HOSTILE[name].to_pylist() if v is not None) for name in names}
     for one in both:
-        kinds = [one.schema[name] for name in names]
-        # Without a value there is none, but for truths, which a summary does not look at then.
-        ifs = [exp.Case(ifs=[exp.If(this=present(kind), true=as_double(kind))]) for kind in kinds]
-        query = exp.select(*(exp.alias_(tree, kind.name) for tree, kind in zip(ifs, kinds, strict=True)))
+        query = exp.select(*(exp.alias_(as_double(one.schema[name]), name) for name in names))
         found = one.engine.run(query.from_("prepared"))
         for name in names:
-            wanted = [value for value in expected[name] if value != "nan"]
-            assert sorted(v.hex() for v in found[name].to_pylist() if v is not None) == wanted, name
+            assert sorted(v.hex() for v in found[name].to_pylist() if v is not None) == expected[name], name
 
 
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda g: f"{g.name} {g.bounds}")
@@ -214,7 +220,8 @@ CONDITIONS = [
     "bool = TRUE", "NOT bool = TRUE", "bool IS NULL", "decimal = 0.001", "decimal < 1", "decimal <> 0.0015",
     "large = 10000000000000000000000003", "large > 999999999999999", "large IN (7, 999999999999999)",
     "word = ''", "word < 'a'", "word >= 'é'", "word = 'it''s'", "word <> 'A'", "word = '${spark.app.name}'",
-    "word LIKE 'a%'", "word LIKE '_'", "NOT word LIKE '%a%'", "word LIKE '%''%'", "word = '\\'", "word LIKE '__'",
+    "word LIKE 'a%'", "word LIKE '%'", "NOT word LIKE '%a%'", "word LIKE '%''%'", "word = '\\'", "word LIKE '%%'",
+    "word LIKE 'A'", "word LIKE ''", "word LIKE '%\u0301'", "word LIKE '🙂%'", "word LIKE '%ï%'", "word NOT LIKE '%}'",
     "word IN ('e\u0301', '🙂', 'x')", "word = '\u00e9'", "day = '1582-10-10'", "day < '1900-01-01'",
     "day IN ('0001-01-01', '9999-12-31')", "time >= '2020-01-01 12:00:00.000001'", "time < '2020-01-01'",
     "time = '0001-01-01 00:00:00'", "NOT (int8 > 1 AND (word = 'a' OR float64 > 2)) OR day IS NULL",
@@ -225,8 +232,7 @@ def test_conditions_hold_for_the_same_rows(both: tuple[Prepared, Prepared]) -> N
     """All of them in one query; rows are told apart by their level and what they hold."""
     outputs = []
     for place, text in enumerate(CONDITIONS):
-        met = exp.If(this=parse(text, both[0].schema).tree(), true=whole(1))
-        many = cast(exp.Sum(this=exp.Case(ifs=[met], default=whole(0))), "BIGINT")
+        many = cast(exp.Sum(this=parse(text, both[0].schema).tree()), "BIGINT")
         outputs.append(exp.alias_(many, f"met{place}"))
     groups = [column(LEVEL), column("int8"), column("word"), column("day")]
     named = [exp.alias_(tree, f"g{place}") for place, tree in enumerate(groups)]
@@ -239,6 +245,54 @@ def test_conditions_hold_for_the_same_rows(both: tuple[Prepared, Prepared]) -> N
     for place, text in enumerate(CONDITIONS):
         met = sum(totals[f"met{place}"].to_pylist())
         assert (met == 0) == (text in never), text
+
+
+@settings(max_examples=3)
+@given(drawn=st.lists(conditions(), min_size=60, max_size=60))
+def test_random_conditions_follow_three_valued_logic(few: Engine, drawn: list[tuple[str, Truths]]) -> None:
+    outputs = [exp.alias_(parse(text, few.schema).tree(), f"met{place}") for place, (text, _) in enumerate(drawn)]
+    found = few.run(exp.select(*outputs).from_(SOURCE).order_by("place")).to_pydict()
+    for place, (text, truths) in enumerate(drawn):
+        assert found[f"met{place}"] == [int(one is True) for one in truths], text
+
+
+@pytest.fixture(scope="module")
+def few(spark: Any) -> Iterator[Engine]:
+    engine = open_table(spark.createDataFrame(TRUTHS))
+    yield engine
+    engine.close()
+
+
+# Work ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def worlds(spark: Any) -> Iterator[list[Prepared]]:
+    with ExitStack() as stack:
+        tables = [make_world(), *(make_world(**PRIVATE[name]) for name in list(PRIVATE)[:2])]
+        yield [stack.enter_context(prepared(open_table(spark.createDataFrame(table)))) for table in tables]
+
+
+@pytest.mark.parametrize("asked", [HOSTILE_CONDITIONS[0], *HOSTILE_CONDITIONS[3:6], "regions where", "sample where"])
+def test_a_question_makes_the_engine_do_the_same_in_every_world(worlds: list[Prepared], asked: str) -> None:
+    """As DuckDB (`unit/engines/test_work.py`): nothing is left out, no file is read by what is in it."""
+    first, *others = (work_for(on, questions()[asked], spark_work) for on in worlds)
+    assert [one.left_out for one in first] == [()]
+    assert ("Scan parquet ", WORLD_ROWS) in first[0].rows
+    assert "PushedFilters: []" in first[0].plan
+    assert all(other == first for other in others)
+
+
+def test_conditions_that_stop_early_are_seen(worlds: list[Prepared]) -> None:
+    ask = questions()[HOSTILE_CONDITIONS[0]]
+    assert all(one.left_out for on in worlds for one in work_for(on, ask, spark_work, shortcuts))
+    own: list[Any] = [on.engine._session.conf for on in worlds]  # type: ignore[attr-defined]
+    for one in own:
+        one.set("spark.sql.parquet.filterPushdown", "true")
+    first, second, _ = (work_for(on, ask, spark_work, shortcuts) for on in worlds)
+    for one in own:
+        one.set("spark.sql.parquet.filterPushdown", "false")
+    assert first[0].rows != second[0].rows
 
 
 # Whole questions ----------------------------------------------------------------------------------------------------
@@ -360,3 +414,25 @@ def test_odd_settings_of_the_user_change_nothing(spark: Any) -> None:
     assert answers(theirs.createDataFrame(TABLE), 2, ask) == answers(TABLE, 2, ask)
     assert {key: theirs.conf.get(key) for key in ODD_SETTINGS} == ODD_SETTINGS
     spark.createDataFrame([], "nothing int")  # the other session was made the active one above
+
+
+# Refusals -----------------------------------------------------------------------------------------------------------
+
+
+def by_spark(spark: Any) -> Callable[[pa.Table], Any]:
+    return lambda table: spark.createDataFrame(table).repartition(2)
+
+
+def test_both_engines_refuse_the_same_in_the_same_words_at_the_same_charge(spark: Any) -> None:
+    """Questions to both tables of a pair of neighbours, on both engines: all four are told apart by nothing."""
+    assert min(compare(1, 16, 7, [as_it_is, by_spark(spark)])) >= 4
+
+
+@pytest.mark.soak
+@pytest.mark.figure("figure_7_spark")
+def test_five_thousand_questions_tell_neither_neighbours_nor_engines_apart(
+    spark: Any, record_property: Callable[[str, Any], None]
+) -> None:
+    seed = int.from_bytes(os.urandom(4), "little")
+    assert min(compare(50, 100, seed, [as_it_is, by_spark(spark)])) > 1_000
+    record_property("size", 5_000)

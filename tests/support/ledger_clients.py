@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,15 @@ def client(job: dict[str, Any], notes: Path) -> None:
     note("done")
 
 
+def warm() -> None:
+    """Compile SQLite's statements once, before clients are forked: each would else do so for itself."""
+    with closing(epsilons.ledger.open()) as book:
+        book.settle_terms("absent", 1)
+        job = {"questions": ["one", "one"], "joining": True, "charges": [[1, 1]], "attempts": 1, "name": "", "epoch": 2}
+        ask(book, job, lambda *words: None)
+        spend(book, job, lambda *words: None)
+
+
 def start(job: dict[str, Any], notes: Path) -> int:
     child = os.fork()
     if child == 0:
@@ -112,6 +122,7 @@ def watch(child: int) -> str:
 
 def main() -> None:
     rounds = json.loads(sys.argv[1])
+    warm()
     told = []
     with tempfile.TemporaryDirectory() as folder:
         for number, jobs in enumerate(rounds):

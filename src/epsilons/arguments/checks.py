@@ -20,6 +20,8 @@ from epsilons.errors import Argument, EpsilonsError, PlanError, Text
 
 #: Public numbers (bounds, spread) are at most this large, and at least one over this: their powers stay within floats.
 LARGEST_NUMBER = 1e30
+#: Of a whole request: what can be learned beside an answer, as by how long it took, cannot be sampled without end.
+LEAST_SHARE = Fraction(1, 1000)
 #: A gamma beyond this makes the noise of smooth sensitivity hardly any lighter.
 LARGEST_GAMMA = 20
 
@@ -94,7 +96,7 @@ _POSITIVE, _FINITE, _BELOW_ONE = math.nextafter(0, 1), sys.float_info.max, math.
 #: The limits of arguments that are real numbers, their rule, and a value that works.
 _LIMITS: dict[str, tuple[float, float, str, float | None]] = {
     "step": (_POSITIVE, _FINITE, "The grid's step is a positive number.", 1),
-    "share": (_POSITIVE, 1, "A share is larger than 0 and at most 1.", 0.1),
+    "share": (float(LEAST_SHARE), 1, f"A share is at least {float(LEAST_SHARE)} and at most 1.", 0.1),
     "error": (_POSITIVE, _FINITE, "An error is a positive number.", 0.5),
     "confidence": (_POSITIVE, _BELOW_ONE, "A confidence lies strictly between 0 and 1.", 0.95),
     "spread": (1 / LARGEST_NUMBER, LARGEST_NUMBER, "A public guess of the standard deviation, above 0.", None),
@@ -139,7 +141,7 @@ def check_guess(name: str, guess: Any) -> float | None:
 
 
 def check_share(share: Any) -> Fraction:
-    """A share of every grant, exactly: larger than 0, at most 1."""
+    """The share of every grant that a whole request takes, exactly; the parts of a batch may be smaller."""
     number = check_number("share", share)
     return share if isinstance(share, Fraction) else exact(number)
 

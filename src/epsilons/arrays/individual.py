@@ -50,6 +50,8 @@ def individually(
     grid = exact(check_unbounded_step(step))
     roster = aligned_roster(epsilons, values)
     array = check_values(values, len(roster))
+    if isinstance(array, np.ma.MaskedArray):  # the function sees None, and nothing warns
+        array = np.array(array.tolist(), dtype=object)
     # Copies, so that a function that sorts in place moves neither the caller's values nor whose sensitivity is whose.
     answer = _number(lambda: function(array.copy()))
     reach = _numbers(lambda: sensitivity(array.copy()) if callable(sensitivity) else sensitivity, len(array))

@@ -23,13 +23,13 @@ from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.people import PERSON, TablePeople
 from epsilons.dataset.question import TableQuestion
 from epsilons.engines.base import NUMBER, TRUTH
-from epsilons.engines.trees import Predicate, column, table
+from epsilons.engines.trees import Predicate, column
 from epsilons.errors import DataError, PlanError
 from epsilons.noise.entropy import system
 from epsilons.preferences import Levels
 from epsilons.release import Release, algorithm_release
 from epsilons.release.door import Sketch, cannot_resume
-from epsilons.summaries.sql import KEPT, Prepared
+from epsilons.summaries.sql import Prepared
 
 FAILED = "The algorithm failed."
 _WHO, _PLACE = "epsilons who", "epsilons place"
@@ -114,12 +114,8 @@ class ApplyAttempt(Attempt):
 
 def _rows(prepared: Prepared, digests: NDArray[np.uint8], columns: Sequence[str], where: Predicate | None) -> pa.Table:
     """The sample's rows, in an order that depends on nobody else: by the person's digest, then by the row itself."""
-    assert prepared.only is not None
-    same = exp.EQ(this=column(PERSON), expression=column(KEPT))
     wanted = [exp.alias_(column(PERSON), _WHO), *(column(name) for name in dict.fromkeys(columns))]
-    query = exp.select(*wanted).from_(table(prepared.name)).join(table(prepared.only), on=same)
-    query = query if where is None else query.where(where.tree())
-    found = prepared.engine.run(query)
+    found = prepared.engine.run(prepared.select(wanted, [], where))
     rank = np.empty(len(digests), np.int64)
     rank[np.argsort(digests.view("S16").reshape(-1), kind="stable")] = np.arange(len(digests))
     place = rank[found[_WHO].combine_chunks().to_numpy(zero_copy_only=False)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+from epsilons.arguments.checks import LEAST_SHARE
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.people import Preparation, TablePeople
 from epsilons.dataset.question import TableQuestion, question_key
@@ -133,6 +134,5 @@ def _reach_error(asked: TableQuestion, cohorts: Sequence[Cohort], names: Mapping
 
     _spendable_at(Fraction(1), cohorts, names)
     assert asked.options.error is not None
-    # What is left differs from grant to grant, so shares are small more often than large. The least share leaves an
-    # open person a nano-epsilon.
-    return find_share(asked.options.error, asked.question, predict, Fraction(1, 10**15), 16)
+    # What is left differs from grant to grant, so shares are small more often than large.
+    return find_share(asked.options.error, asked.question, predict, LEAST_SHARE, 16)

@@ -115,7 +115,7 @@ def _of(source: str, name: str) -> exp.Column:
 def _find_places(digests: NDArray[np.uint8], members: Members) -> tuple[NDArray[Any], tuple[int, ...]]:
     """Each person's cohort as a place in the list of cohorts, in a byte where it fits. Members are sorted by digest."""
     cohorts, found = np.unique(members.cohorts, return_inverse=True)
-    codes = found.astype(np.uint8 if len(cohorts) <= 256 else np.int32)
+    codes = found.astype(np.min_scalar_type(max(len(cohorts) - 1, 0)))
     known, asked = _first_half(members.digests), _first_half(digests)
     if (known[1:] == known[:-1]).any():
         # Two people agree in 64 bits, which among ten million happens once in 370,000 rosters.

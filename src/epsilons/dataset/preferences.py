@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from epsilons.arguments.checks import check_real
 from epsilons.engines.base import NUMBER, SOURCE, TEXT, Column, Engine, open_table
-from epsilons.engines.trees import both, cast, column, literal, missing, present, table, whole
+from epsilons.engines.trees import bit, cast, column, literal, met, missing, present, table, whole
 from epsilons.errors import Argument, DataError, PreferenceError, Text
 from epsilons.ledger.checks import PUBLIC_CODE
 from epsilons.preferences import Preferences, roster_of, to_nano
@@ -56,8 +56,8 @@ def read_preferences(engine: Engine, person: Column, preferences: Preferences) -
     given = preferences.column
     if given is not None and given.source is None:
         return _make_table(_read_column(engine, person, preferences), given.column)
-    query = exp.select(exp.alias_(column(person.name), "id")).distinct().from_(table(SOURCE)).where(present(person))
-    in_data = _check_ids(engine.run(query)["id"], person)
+    ids = exp.select(exp.alias_(column(person.name), "id")).distinct().from_(table(SOURCE))
+    in_data = _check_ids(engine.run(ids.where(met(present(person))))["id"], person)
     if given is not None:
         ids, epsilons = _read_other(given.source, given.person, preferences)
     elif preferences.by_person is not None:
@@ -198,7 +198,7 @@ def _read_levels(
 def _take_least(engine: Engine, person: Column, value: exp.Expr) -> tuple[pa.ChunkedArray, pa.Array]:
     """(ids, the least value of each person's rows)."""
     wanted = exp.alias_(column(person.name), "id"), exp.alias_(exp.Min(this=value), "asked")
-    query = exp.select(*wanted).from_(table(SOURCE)).where(present(person)).group_by(exp.Literal.number(1))
+    query = exp.select(*wanted).from_(table(SOURCE)).where(met(present(person))).group_by(exp.Literal.number(1))
     found = engine.run(query)
     return found["id"], found["asked"].combine_chunks()
 
@@ -209,7 +209,7 @@ def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> Preference
     alike = exp.In(this=plain, expressions=[literal(name.strip().lower(), kind) for name in known])
     listed = exp.In(this=column(kind.name), expressions=[literal(name, kind) for name in known])
     query = exp.select(exp.alias_(exp.Min(this=column(kind.name)), "word")).from_(table(SOURCE))
-    (word,) = engine.run(query.where(both(alike, exp.Not(this=listed))))["word"].to_pylist()
+    (word,) = engine.run(query.where(met(bit(alike), bit(exp.Not(this=listed)))))["word"].to_pylist()
     # Engines may fold letters otherwise than Python: what is named is one of the levels by Python's own rules.
     meant = [name for name in known if word is not None and name.strip().casefold() == word.strip().casefold()]
     levels = f"The levels are {', '.join(known)}; every word in the column is one of them, or missing."

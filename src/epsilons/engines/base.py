@@ -31,6 +31,7 @@ _REGISTRY: dict[str, type[Any]] = {}
 SOURCE = "source"
 
 NUMBER, TEXT, TRUTH, DATE, TIME, OTHER = "number", "text", "truth", "date", "time", "other"
+ASKABLE = "Questions are about numbers, text, truths, dates, and times without a zone."
 
 #: Types that cannot be asked about, by the names of Spark and DuckDB, and the nearest that can; text for all others.
 _PLAINER = {"TIMESTAMP": "TIMESTAMP_NTZ", "TIMESTAMP WITH TIME ZONE": "TIMESTAMP", "UHUGEINT": "DOUBLE"}
@@ -147,9 +148,8 @@ def make_column(name: str, kind: str, plain: Mapping[str, str], other: str) -> C
 def unaskable(column: Column) -> DataError:
     """What to say about a column of a type that no question can be about."""
     what = f"Column {column.name!r}{f' of type {column.type}' if column.type else ''} cannot be asked about."
-    rule = "Questions are about numbers, text, truths, dates, and times without a zone."
     plain = _PLAINER.get(column.type.upper(), "STRING")
-    return DataError(what, rule=rule, suggest=f"CAST({column.name} AS {plain}) in the table that you open")
+    return DataError(what, rule=ASKABLE, suggest=f"CAST({column.name} AS {plain}) in the table that you open")
 
 
 class Engine(Protocol):

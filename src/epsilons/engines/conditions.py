@@ -3,7 +3,8 @@
     age >= 18 AND NOT (region IN ('north', 'south') OR name LIKE 'A%') AND wage IS NOT NULL
 
 A column against literals of its own family with = <> < <= > >=, IN, BETWEEN, LIKE (text), IS [NOT] NULL; AND, OR, NOT
-and parentheses. Nothing else, and one fixed message for whatever else there is.
+and parentheses. Nothing else, and one fixed message for whatever else there is; another for patterns, of which there
+are four: 'a%', '%a', '%a%' and 'a' itself. Others may take a thousand times longer on one text than on another.
 
 The text is parsed, every node and every one of its arguments is looked up in a list of what is allowed, and the result
 are the frozen values of `trees`. The query is built from those, so no node of the parser reaches an engine. They take a
@@ -28,12 +29,14 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from epsilons.engines.base import NUMBER, OTHER, TEXT, TRUTH, Column, Schema, unaskable
-from epsilons.engines.trees import Canonical, Comparison, Never, Predicate, Several, canonical, check_storable
-from epsilons.errors import PlanError
+from epsilons.engines.trees import Comparison, Never, Predicate, Several, canonical, check_storable, split_like
+from epsilons.errors import EpsilonsError, PlanError
 
 LONGEST_CONDITION = 20_000
 MOST_TOKENS = 4_000
 DEEPEST = 24
+#: Engines compare a piece that is looked for anew at every place of a text.
+LONGEST_PIECE = 100
 
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _FLIPPED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
@@ -46,41 +49,44 @@ _WRITTEN = {TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER}
 
 
 class _RefusedError(Exception):
-    """Not in the language, or about a column of a type that cannot be asked about."""
+    """Not in the language, or more is known of it: the error to raise."""
 
-    def __init__(self, unusable: Column | None = None) -> None:
-        self.unusable = unusable
+    def __init__(self, reason: EpsilonsError | None = None) -> None:
+        self.reason = reason
 
 
-def _require(allowed: bool) -> None:
+def _require(allowed: bool, reason: EpsilonsError | None = None) -> None:
     if not allowed:
-        raise _RefusedError
+        raise _RefusedError(reason)
 
 
 def parse(text: Any, schema: Schema) -> Predicate:
     """The condition that a text stands for, in normal form; `PlanError`, always the same, if it is not one.
 
-    `DataError` if it is about a column whose type cannot be asked about.
+    Patterns have a `PlanError` of their own; `DataError` if it is about a column whose type cannot be asked about.
 
     >>> from epsilons.engines.base import Column, Schema
     >>> schema = Schema([Column("age", "number", -2**31, 2**31 - 1), Column("union", "text")])
     >>> parse("NOT (age < 17.5 OR \\"union\\" IS NULL)", schema).text
     '("age" >= 18 AND "union" IS NOT NULL)'
     """
-    found = None
+    reason = None
     try:
         return _parse(text, schema)
     except _RefusedError as error:
-        found = error.unusable
+        reason = error.reason
     except Exception:  # parsers quote what they could not read, and recursion ends in errors of its own
         pass
-    if found is not None:
-        raise unaskable(found)
-    raise PlanError(
+    raise reason or PlanError(
         "The condition is not one that can be asked.",
         rule="Columns against literals of their type: = <> < <= > >=, IN, BETWEEN, LIKE, IS [NOT] NULL; AND, OR, NOT.",
         suggest="age >= 18 AND region IN ('north', 'south')",
     )
+
+
+def _no_pattern(suggest: str = "name LIKE 'A%' AND name LIKE '%son'") -> PlanError:
+    rule = "LIKE takes 'a%', '%a', '%a%' or 'a': no _, no % inside, no backslash, no ESCAPE; time would tell of a text."
+    return PlanError("This pattern cannot be asked.", rule=rule, suggest=suggest)
 
 
 def _parse(text: Any, schema: Schema) -> Predicate:
@@ -134,11 +140,14 @@ def _condition(node: Any, schema: Schema, negated: bool) -> Predicate:
     if kind is exp.Like:
         _only(node, "this", "expression", "negate")
         column = _column(node.this, schema)
-        pattern = _value(node.expression, column)
-        # A backslash escapes in one engine and not in another.
-        _require(column.family == TEXT and isinstance(pattern, str) and "\\" not in pattern)
-        sign = "NOT LIKE" if negated ^ bool(node.args.get("negate")) else "LIKE"
-        return Comparison(column, sign, (check_storable(str(pattern)),))
+        _require(column.family == TEXT)
+        pattern = check_storable(str(_value(node.expression, column)))
+        before, sought, after = split_like(pattern)
+        _require(not any(sign in sought for sign in "%_\\"), _no_pattern())
+        shorter = f"at most {LONGEST_PIECE} characters between % and %"
+        _require(not (before and after and len(sought) > LONGEST_PIECE), _no_pattern(shorter))
+        return Comparison(column, "NOT LIKE" if negated ^ bool(node.args.get("negate")) else "LIKE", (pattern,))
+    _require(kind is not exp.Escape, _no_pattern())
     _require(kind is exp.Is and type(node.expression) is exp.Null)
     _only(node, "this", "expression")
     return Comparison(_column(node.this, schema), "IS NOT NULL" if negated else "IS NULL")
@@ -170,7 +179,7 @@ def _column(node: Any, schema: Schema) -> Column:
     _only(node.this, "this", "quoted")
     found = schema[node.this.this] if node.this.args.get("quoted") else schema.find(node.this.this)
     if found.family == OTHER:
-        raise _RefusedError(found)
+        raise _RefusedError(unaskable(found))
     return found
 
 
@@ -237,7 +246,7 @@ def _among(kind: Column, nodes: list[Any], negated: bool) -> Predicate:
     _require(bool(nodes))
     parts = [_compare(kind, "=", _value(node, kind)) for node in nodes]
     distinct = {value for part in parts if isinstance(part, Comparison) for value in part.values}
-    values: tuple[Canonical, ...] = tuple(sorted(distinct))
+    values: tuple[Any, ...] = tuple(sorted(distinct))
     if not values:
         return Comparison(kind, "IS NOT NULL") if negated else Never(frozenset({kind.name}))
     if len(values) > 1:

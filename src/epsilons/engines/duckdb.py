@@ -33,6 +33,9 @@ _RAW, _ATTACHED, _COPIES = "raw", "attached", "copies"
 _A_FEW = 1 << 16
 #: Counts per (grid point, level) then stand in an array instead of a hash table: up to 4 million of them.
 _ARRAY_BITS = 22
+#: They look at least and largest values, nulls and numbers of rows, and leave out blocks, columns and comparisons by
+#: them, or join the other way round: a whole query would take longer or shorter by the value of one row.
+_LOOKING = "statistics_propagation,filter_pushdown,filter_pullup,join_filter_pushdown,join_order,build_side_probe_side"
 
 _PLAIN = {"VARCHAR": base.TEXT, "BOOLEAN": base.TRUTH, "DATE": base.DATE, "TIMESTAMP": base.TIME}
 #: Types that the table's view turns into a plain one. Text that is no member of an enumeration would be an error.
@@ -80,6 +83,7 @@ class DuckDB:
         settings: dict[str, Any] = {
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
+            "disabled_optimizers": _LOOKING,
             "perfect_ht_threshold": _ARRAY_BITS,
             "preserve_insertion_order": False,
             # Without it, what a large query needed is not given back to the operating system.

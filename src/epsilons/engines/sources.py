@@ -12,8 +12,6 @@ import glob
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -21,6 +19,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from epsilons.engines.base import check_names
+from epsilons.engines.readings import as_arrow
 from epsilons.errors import Argument, DataError, Text
 
 #: What `types` may say, and the engine's type for it.
@@ -202,15 +201,12 @@ def _from_arrow(table: pa.Table, declared: dict[str, str], unusable: tuple[str, 
     check_names(table.column_names)
     columns, left_out = {}, list(unusable)
     for name, values in zip(table.column_names, table.columns, strict=True):
-        kind = values.type
-        if pa.types.is_dictionary(kind):
-            values = values.cast(kind.value_type)
-        elif pa.types.is_float16(kind):
-            values = values.cast(pa.float32())
-        elif pa.types.is_null(kind):
-            values = values.cast(pa.string())
-        kind = values.type
-        if pa.types.is_decimal256(kind) or isinstance(kind, pa.BaseExtensionType):
+        values = as_arrow(values)
+        kind = getattr(values, "type", None)
+        if kind in (pa.float16(), pa.null()):
+            values = values.cast(pa.string() if kind == pa.null() else pa.float32())
+            kind = values.type
+        if kind is None or pa.types.is_decimal256(kind) or isinstance(kind, pa.BaseExtensionType):
             left_out.append(name)
             continue
         if name in declared and not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
@@ -224,31 +220,10 @@ def _from_arrow(table: pa.Table, declared: dict[str, str], unusable: tuple[str, 
 
 
 def _from_pandas(frame: Any, declared: dict[str, str]) -> Frame:
-    """Untyped columns are text (`_write_cell`); complex numbers and intervals are left out, since Arrow has none."""
+    """Untyped columns are text (`write_entry`); complex numbers and intervals are left out, since Arrow has none."""
     if not all(isinstance(name, str) for name in frame.columns):
         raise DataError("A column's name is not text.", suggest="rename it")
     check_names(list(frame.columns))
-    arrays, unusable = {}, []
-    for name, values in frame.items():
-        try:
-            if values.dtype == object:
-                array = pa.array([_write_cell(value) for value in values], pa.large_string())
-            else:
-                array = pa.array(values, from_pandas=True)
-        except Exception:
-            unusable.append(name)
-            continue
-        arrays[name] = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    return _from_arrow(pa.table(arrays), declared, tuple(unusable))
-
-
-def _write_cell(value: Any) -> str | None:
-    """A cell of an untyped column: text as it is, plain numbers, truths and dates as written, all else missing."""
-    if type(value) is str:
-        return None if any("\ud800" <= c <= "\udfff" for c in value) else value
-    if type(value) in (int, float, bool, Decimal, date) and value == value:
-        try:
-            return str(value)
-        except ValueError:  # whole numbers of more digits than Python writes
-            return None
-    return None
+    found = {name: as_arrow(values) for name, values in frame.items()}
+    usable = {name: column for name, column in found.items() if column is not None}
+    return _from_arrow(pa.table(usable), declared, tuple(name for name in found if name not in usable))

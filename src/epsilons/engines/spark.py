@@ -49,6 +49,11 @@ _SETTINGS = {
     "spark.sql.groupByOrdinal": "true",
     "spark.sql.orderByOrdinal": "true",
     "spark.sql.caseSensitive": "true",
+    # Blocks of a file would be left out by the least and largest value in them, rows by nulls before the rest of a
+    # condition is computed, and a list would be searched up to the first find.
+    "spark.sql.parquet.filterPushdown": "false",
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.optimizer.inSetConversionThreshold": "0",
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",  # otherwise dates before 1582 are an error
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",

@@ -6,6 +6,11 @@ Doubles are written with an exponent, which every engine reads as the same doubl
 
 `conditions.parse` makes predicates out of text. They are built of AND and OR alone: NOT has gone down into the
 comparisons. A row whose value is missing, null or NaN, meets no comparison, negated or not.
+
+Which rows count is worked out in numbers: every comparison is 1 or 0 in every row, and these are joined by & and |.
+With AND and OR an engine would leave comparisons out, look for rows by the least and largest values of a block, and so
+take longer or shorter by what one person's row holds. A pattern is a beginning, an end or a piece of a text, which take
+a time in proportion to the text.
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ from sqlglot import exp
 
 from epsilons.arguments.checks import check_real
 from epsilons.engines.base import DATE, NUMBER, TEXT, TIME, TRUTH, Column
+from epsilons.engines.readings import as_date, as_time
 
 #: A value in the form in which a column's values are compared: units of an exact number, a double, a text, ...
 Canonical = int | float | str | bool | date | datetime
@@ -31,8 +37,12 @@ LONGEST_TEXT = 10_000
 #: Digits enough for any decimal of an engine.
 _CONTEXT = Context(prec=60)
 
-_NODES: dict[str, type[exp.Binary]] = {
-    "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE, "LIKE": exp.Like,
+_NODES: dict[str, type[exp.Expr]] = {
+    "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
+}  # fmt: skip
+#: What a pattern asks for, by whether it has % before its text and after it.
+_PATTERNS: dict[tuple[bool, bool], type[exp.Expr]] = {
+    (False, False): exp.EQ, (False, True): exp.StartsWith, (True, False): exp.EndsWith, (True, True): exp.Contains,
 }  # fmt: skip
 
 
@@ -55,9 +65,11 @@ def whole(number: int) -> exp.Expr:
 
 
 def double(number: float) -> exp.Expr:
-    """A finite double, bit for bit: 17 digits and an exponent."""
-    if not math.isfinite(number):
-        raise ValueError("only finite doubles have a literal")
+    """A double, bit for bit: 17 digits and an exponent."""
+    if math.isnan(number):
+        raise ValueError("NaN has no literal")
+    if math.isinf(number):
+        return cast(exp.Literal.string("inf" if number > 0 else "-inf"), "DOUBLE")
     literal = exp.Literal.number(f"{abs(number):.16e}")
     return exp.Neg(this=literal) if math.copysign(1.0, number) < 0 else literal
 
@@ -67,48 +79,63 @@ def cast(tree: exp.Expr, kind: str) -> exp.Expr:
 
 
 def missing(kind: Column) -> exp.Expr:
-    """Whether a column has no value: null, or NaN where there is such a thing."""
-    null = exp.Is(this=column(kind.name), expression=exp.null())
+    """Whether a column has no value: null, or NaN, which engines hold for larger than every number."""
     if not kind.floating:
-        return null
-    return exp.Paren(this=exp.Or(this=null, expression=exp.IsNan(this=column(kind.name))))
+        return exp.Is(this=column(kind.name), expression=exp.null())
+    return exp.Not(this=_is_true(_at_most_infinite(kind)))
 
 
 def present(kind: Column) -> exp.Expr:
-    return _and_a_number(exp.Not(this=exp.Is(this=column(kind.name), expression=exp.null())), kind)
+    """1 where a column has a value, else 0."""
+    has = exp.Not(this=exp.Is(this=column(kind.name), expression=exp.null()))
+    return bit(_at_most_infinite(kind) if kind.floating else has)
 
 
-def both(*conditions: exp.Expr) -> exp.Expr:
-    if len(conditions) == 1:
-        return conditions[0]
-    return exp.Paren(this=_balance(exp.And, list(conditions)))
+def _at_most_infinite(kind: Column) -> exp.Expr:
+    return exp.LTE(this=column(kind.name), expression=double(math.inf))
 
 
-def _balance(node: type[exp.Connector], trees: list[exp.Expr]) -> exp.Expr:
-    """A tree of logarithmic depth: neither the writer nor the engine goes deep."""
-    while len(trees) > 1:
-        pairs = [trees[i : i + 2] for i in range(0, len(trees), 2)]
-        trees = [exp.Paren(this=node(this=p[0], expression=p[1])) if len(p) == 2 else p[0] for p in pairs]
-    return trees[0].this if isinstance(trees[0], exp.Paren) else trees[0]
+def bit(test: exp.Expr) -> exp.Expr:
+    """1 where a comparison is true, 0 where it is false or unknown."""
+    return cast(_is_true(test), "INT")
 
 
-def _and_a_number(tree: exp.Expr, kind: Column) -> exp.Expr:
-    return both(tree, exp.Not(this=exp.IsNan(this=column(kind.name)))) if kind.floating else tree
+def _is_true(test: exp.Expr) -> exp.Expr:
+    return exp.Is(this=exp.Paren(this=test), expression=exp.true())
+
+
+def join_bits(bits: list[exp.Expr], every: bool = True) -> exp.Expr:
+    """1 where all of them are, or at least one; in a tree of logarithmic depth: nobody goes deep."""
+    node = exp.BitwiseAnd if every else exp.BitwiseOr
+    while len(bits) > 1:
+        pairs = [bits[i : i + 2] for i in range(0, len(bits), 2)]
+        bits = [exp.Paren(this=node(this=p[0], expression=p[1])) if len(p) == 2 else p[0] for p in pairs]
+    return bits[0]
+
+
+def met(*bits: exp.Expr) -> exp.Expr:
+    """What stands in WHERE: all bits are 1."""
+    return exp.EQ(this=join_bits(list(bits)), expression=whole(1))
+
+
+def split_like(pattern: str) -> tuple[bool, str, bool]:
+    """(whether % stands before, the text, whether % stands after) of a pattern."""
+    text = pattern.removeprefix("%")
+    return text != pattern, text.removesuffix("%"), text.endswith("%")
 
 
 def canonical(value: Any, kind: Column) -> Canonical | None:
     """The value in the form of the column's own; None if the column's type cannot hold it. Raises `MismatchError`."""
-    if isinstance(value, np.generic):
-        value = value.item()
     if kind.family == TRUTH and isinstance(value, bool):
         return value
     if kind.family == TEXT and isinstance(value, str):
         return check_storable(value)
     if kind.family == NUMBER:
         return _number(value, kind)
-    if kind.family not in (DATE, TIME):
+    moment = {DATE: as_date, TIME: as_time}.get(kind.family, lambda _: None)(value)
+    if moment is None:
         raise MismatchError
-    return _date(value) if kind.family == DATE else _time(value)
+    return moment
 
 
 def literal(value: Canonical, kind: Column) -> exp.Expr:
@@ -121,8 +148,6 @@ def literal(value: Canonical, kind: Column) -> exp.Expr:
         return cast(exp.Literal.string(str(value)), "DATE" if kind.family == DATE else "TIMESTAMP")
     if kind.floating:
         assert isinstance(value, float)
-        if math.isinf(value):
-            return cast(exp.Literal.string("inf" if value > 0 else "-inf"), "DOUBLE")
         return double(value)
     assert isinstance(value, int)
     if kind.precision:
@@ -174,30 +199,6 @@ def _number(value: Any, kind: Column) -> int | float | None:
     return int(units) if units.denominator == 1 and kind.low <= units <= kind.high else None
 
 
-def _date(value: Any) -> date:
-    if isinstance(value, str) and len(value) == 10 and value.isascii():
-        try:
-            return date.fromisoformat(value)
-        except ValueError:
-            raise MismatchError from None
-    if not isinstance(value, date) or isinstance(value, datetime):
-        raise MismatchError
-    return value
-
-
-def _time(value: Any) -> datetime:
-    if isinstance(value, str) and 10 <= len(value) <= 26 and value.isascii():
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            raise MismatchError from None
-    elif isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day)
-    if not isinstance(value, datetime) or value.tzinfo is not None:
-        raise MismatchError
-    return value
-
-
 class Predicate(ABC):
     """A condition in normal form."""
 
@@ -213,14 +214,14 @@ class Predicate(ABC):
 
     @abstractmethod
     def tree(self) -> exp.Expr:
-        """A fresh tree; true for the rows that meet the condition, false or null for all others."""
+        """A fresh tree: 1 for the rows that meet the condition, 0 for all others."""
 
 
 @dataclass(frozen=True)
 class Comparison(Predicate):
     """A column against literals: one for a comparison, two or more, sorted, for IN, a pattern for LIKE, none for NULL.
 
-    In a pattern % is any text and _ any character; there is no escape. Null and NaN are alike.
+    A pattern is a text with % before it, after it, at both ends or at none. Null and NaN are alike.
     """
 
     column: Column
@@ -246,14 +247,19 @@ class Comparison(Predicate):
 
     def tree(self) -> exp.Expr:
         if not self.values:
-            return missing(self.column) if self.sign == "IS NULL" else present(self.column)
-        this, values = column(self.column.name), [literal(value, self.column) for value in self.values]
-        sign = self.sign.removeprefix("NOT ")
-        among = exp.In(this=this, expressions=values)
-        plain = among if sign == "IN" else _NODES[sign](this=this, expression=values[0])
-        tree = plain if sign == self.sign else exp.Not(this=plain)
+            return bit(missing(self.column)) if self.sign == "IS NULL" else present(self.column)
+        this, values, sign = column(self.column.name), self.values, self.sign.removeprefix("NOT ")
+        if sign == "LIKE":
+            before, sought, after = split_like(str(values[0]))
+            node, values = _PATTERNS[before, after], (sought,)
+        else:
+            node = _NODES.get(sign, exp.In)
+        first, *_ = literals = [literal(value, self.column) for value in values]
+        plain = exp.In(this=this, expressions=literals) if node is exp.In else node(this=this, expression=first)
+        found = bit(plain if sign == self.sign else exp.Not(this=plain))
         # Engines hold NaN for larger than every number; here it is missing.
-        return _and_a_number(tree, self.column) if self.sign in (">", ">=", "<>", "NOT IN") else tree
+        larger = self.column.floating and self.sign in (">", ">=", "<>", "NOT IN")
+        return join_bits([found, present(self.column)]) if larger else found
 
 
 @dataclass(frozen=True)
@@ -264,7 +270,7 @@ class Never(Predicate):
     text: ClassVar[str] = "FALSE"
 
     def tree(self) -> exp.Expr:
-        return exp.false()
+        return whole(0)
 
 
 @dataclass(frozen=True)
@@ -283,4 +289,4 @@ class Several(Predicate):
         return frozenset[str]().union(*(part.columns for part in self.parts))
 
     def tree(self) -> exp.Expr:
-        return exp.Paren(this=_balance(exp.And if self.every else exp.Or, [part.tree() for part in self.parts]))
+        return join_bits([part.tree() for part in self.parts], self.every)

@@ -4,8 +4,6 @@ Order of a release: `reserve` (durable), `mark_read` (durable; from here on noth
 `store`; only what `store` returns may leave. A process that ends anywhere in between leaves the charge standing.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping

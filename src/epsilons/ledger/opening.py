@@ -133,7 +133,7 @@ def _create(database: Database, at: str, anchor: Place) -> None:
         if _is_there(database, connection):
             return
         database.make_schema(connection)
-        tables.metadata.create_all(connection)
+        tables.metadata.create_all(connection, checkfirst=False)
         name, salt = uuid.uuid4().hex, entropy.system().bytes(SALT_BYTES)
         about = {"one": 1, "id": name, "format": tables.FORMAT, "epoch": 0, "salt": salt, "losses": 0}
         connection.execute(insert(tables.ledger), about)

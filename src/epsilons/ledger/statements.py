@@ -9,11 +9,9 @@ whatever the quotas say. A question counts against a quota with the largest char
 given back it counts nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
@@ -68,8 +66,8 @@ def read_epoch(connection: Connection) -> int:
 
 def find_mark(connection: Connection, seeded: int | None) -> int | None:
     """The first release, once data was read for it, that was not DP: individual privacy, or a seed. A mark for good."""
-    first: int | None = connection.execute(_FIRST_INDIVIDUAL).scalar_one()
-    return seeded if first is None else first if seeded is None else min(first, seeded)
+    first = cast(int | None, connection.execute(_FIRST_INDIVIDUAL).scalar_one())
+    return min((one for one in (first, seeded) if one is not None), default=None)
 
 
 def fits(connection: Connection, paid: Mapping[int, int], epoch: int) -> bool:
@@ -105,20 +103,18 @@ def read_history(connection: Connection, seeded: int | None) -> History:
     for number, *charged in connection.execute(joined.order_by(_paid.c.number, _paid.c.cohort)):
         paid.setdefault(number, []).append(tuple(charged))
     mark = find_mark(connection, seeded)
-    rows = connection.execute(select(_past).order_by(_past.c.number))
-    return History(_read_past(row, paid.get(row.number, []), mark) for row in rows)
-
-
-def _read_past(row: Any, paid: list[tuple[int, int, int]], mark: int | None) -> Past:
     same = ("number", "kind", "at", "state", "epoch", "description", "analyst")
-    return Past(
-        **{name: getattr(row, name) for name in same},
-        individual=bool(row.individual),
-        # In ascending order the largest charge at each grant comes last.
-        charges=dict(sorted((granted, nano) for _, granted, nano in paid)),
-        cohorts={cohort: nano for cohort, _, nano in paid},
-        not_dp_since=mark if mark is not None and mark <= row.number else None,
-        grants={cohort: granted for cohort, granted, _ in paid},
+    return History(
+        Past(
+            **{name: getattr(row, name) for name in same},
+            individual=bool(row.individual),
+            # In ascending order the largest charge at each grant comes last.
+            charges=dict(sorted((granted, nano) for _, granted, nano in paid.get(row.number, ()))),
+            cohorts={cohort: nano for cohort, _, nano in paid.get(row.number, ())},
+            not_dp_since=mark if mark is not None and mark <= row.number else None,
+            grants={cohort: granted for cohort, granted, _ in paid.get(row.number, ())},
+        )
+        for row in connection.execute(select(_past).order_by(_past.c.number))
     )
 
 

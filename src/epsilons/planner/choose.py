@@ -1,7 +1,5 @@
 """Which mechanism: the least predicted error under the stated assumption, and why; one row of a plan for each."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

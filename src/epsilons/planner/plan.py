@@ -10,7 +10,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from epsilons.accuracy.count import count_floor
-from epsilons.arguments.checks import ASSUMPTIONS, check_error, check_real
+from epsilons.arguments.checks import ASSUMPTIONS, LEAST_SHARE, check_error, check_real, check_share
 from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import to_epsilon
@@ -101,7 +101,7 @@ class Plan(Shown):
     def at(self, share: Fraction) -> Plan:
         """This question at another share."""
         front = self.front if self.of_grants is None else None
-        return Plan.make(self.question, self.levels, share, self.settings, self.mechanism, front)
+        return Plan.make(self.question, self.levels, check_share(share), self.settings, self.mechanism, front)
 
     def reaching(self, error: float) -> Plan:
         """The plan with the smallest share whose best predicted error is at most `error`."""
@@ -109,25 +109,30 @@ class Plan(Shown):
         def predict(share: Fraction) -> float:
             return self.at(share).best.judged_by(self.question.assume)
 
-        return self.at(find_share(check_error(error), self.question, predict, Fraction(1, self.levels.largest), 2))
+        least = max(LEAST_SHARE, Fraction(1, self.levels.largest))
+        return self.at(find_share(check_error(error), self.question, predict, least, 2))
 
     def what_if(self, move: Mapping[str | float, tuple[str | float, float]]) -> Plan:
         """What consent is worth: the plan if a fraction of one level's people moved to another level.
 
-        `move={"strict": ("standard", .2)}` moves a fifth of the strict; levels by name or by epsilon.
+        `move={"strict": ("standard", .2)}` moves a fifth of the strict; levels by name or by epsilon, each once.
         """
         before = dict(zip(self.levels.grants, self.levels.sizes, strict=True))
-        sizes = dict(before)
+        sizes, moved = dict(before), set()
         for source, target, fraction in _moves(move):
             origin, people = self._grant(source), round(before[self._grant(source)] * fraction)
+            if origin in moved:
+                rule = "By name and by epsilon it is the same people, who move once."
+                raise PlanError(f"The level {self.levels.name(origin)} is moved twice.", rule=rule, suggest=_MOVE)
+            moved.add(origin)
             sizes[origin] -= people
             sizes[self._grant(target)] += people
         kept = [(grant, size) for grant, size in sizes.items() if size > 0]
         if all(grant is None for grant, _ in kept):
             rule = "With everyone public answers are exact."
             raise PlanError("There would be nothing to plan.", rule=rule, suggest="leave people at a finite level")
-        moved = replace(self.levels, grants=tuple(g for g, _ in kept), sizes=tuple(n for _, n in kept))
-        return Plan.make(self.question, moved, self.share, self.settings)
+        levels = replace(self.levels, grants=tuple(g for g, _ in kept), sizes=tuple(n for _, n in kept))
+        return Plan.make(self.question, levels, self.share, self.settings)
 
     def _grant(self, level: str | float) -> int | None:
         for grant in self.levels.grants:
@@ -202,7 +207,8 @@ def find_share(
 ) -> Fraction:
     """The smallest share whose predicted error is at most `error`, by bisection between `least` and all of it.
 
-    As long as every share reached the error, the next one is `shrink` times smaller.
+    As long as every share reached the error, the next one is `shrink` times smaller. If the least one does, it is
+    taken, and the answer is more accurate than asked.
     """
     whole = predict(Fraction(1))
     if math.isinf(whole):
@@ -212,8 +218,8 @@ def find_share(
         raise PlanError(f"An error of {error:g} is out of reach.", rule=rule, suggest=Argument("error", hint))
     low, best = Fraction(0), Fraction(1)
     for _ in range(40):
-        middle = (best / shrink if low == 0 else (low + best) / 2).limit_denominator(10**15)
-        if middle < least or (low and best - low < best / 100_000):
+        middle = max((best / shrink if low == 0 else (low + best) / 2).limit_denominator(10**15), least)
+        if middle == best or (low and best - low < best / 100_000):
             break
         low, best = (low, middle) if predict(middle) <= error else (middle, best)
     return best

@@ -150,7 +150,8 @@ class Order(Statistic):
         if weighting.chances is not None:
             return np.array([self.draw(question, weighting, people, entropy).value for _ in range(size)], float)
         drawn = self.sampler(question, weighting, people.grouped_cells(self)[0]).draw_many(entropy, size)
-        return cast(Floats, np.array([self.value(cell) for cell in range(self.points)], float)[drawn])
+        cells, place = np.unique(drawn, return_inverse=True)
+        return cast(Floats, np.array([self.value(cell) for cell in cells.tolist()], float)[place])
 
     def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
         if weighting.chances is None:

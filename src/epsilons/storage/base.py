@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sqlalchemy import Column, Connection, Engine, Table
+from sqlalchemy import BigInteger, CheckConstraint, Column, Connection, Engine, Integer, Table
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from epsilons.errors import EpsilonsError
@@ -22,6 +22,22 @@ from epsilons.errors import EpsilonsError
 Refusal = Callable[[], EpsilonsError]
 #: Told of every place that `reach` names. Tests end the process there; no setting from outside comes in here.
 watchers: list[Callable[[str], None]] = []
+
+# SQLite's own integers have 64 bits, and its strict tables know no other name for them.
+Whole = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def required(**types: Any) -> list[Column[Any]]:
+    return [Column(name, kind, nullable=False) for name, kind in types.items()]
+
+
+def optional(**types: Any) -> list[Column[Any]]:
+    return [Column(name, kind) for name, kind in types.items()]
+
+
+def number(name: str, *checks: CheckConstraint) -> Column[Any]:
+    """A whole number that is the primary key, or part of it."""
+    return Column(name, Whole, *checks, primary_key=True, autoincrement=False)
 
 
 @dataclass(frozen=True)

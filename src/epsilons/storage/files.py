@@ -19,7 +19,7 @@ def open_private(path: str | os.PathLike[str], flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def write_new(path: str | os.PathLike[str], text: str) -> None:
+def write_private(path: str | os.PathLike[str], text: str) -> None:
     """A new file for its owner alone, durably; FileExistsError if there is one."""
     with open(path, "x", encoding="utf-8", opener=open_private) as file:
         file.write(text)

@@ -1,9 +1,8 @@
 """Everyone's grid point and level, sorted by grid point: what order statistics work on.
 
-Arrays give one entry per person (`SortedCells`). Few (grid point, level) pairs of a table are counted by the engine and
-stay counted: `CountedCells` has one entry per pair, not per row, so a median of a hundred million rows needs no more
-memory than one of a million. Where there are more pairs than an engine counts quickly, it hands out the pairs of all
-rows as they are, and they are sorted here.
+Arrays give one entry per person (`SortedCells`). Few (grid point, level) pairs of a table are counted and stay counted:
+`CountedCells` has one entry per pair, not per row, so a median of a hundred million rows has no more of them than one
+of a million. Where there are more pairs than can be counted quickly, those of all rows are sorted here.
 """
 
 from __future__ import annotations

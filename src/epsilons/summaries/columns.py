@@ -1,15 +1,14 @@
 """The arithmetic of `arrays.py` as trees of SQL: what a row adds to sums, bins, grid points, and keys of groups.
 
 Doubles are computed with in the order of the arrays and rounded by FLOOR(x + 0.5). CASE puts what is out of bounds on
-the bound before anything is computed, so that no cast can fail. Groups and categories are those that a caller asked for
-by name.
+the bound before anything is computed, so that no cast can fail, and what is missing aside: no condition has to leave it
+out. Groups and categories are those that a caller asked for by name.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from epsilons.engines.base import NUMBER, TEXT, TRUTH, Column, Schema
-from epsilons.engines.trees import MismatchError, canonical, cast, column, double, literal, missing, whole
+from epsilons.engines.base import TEXT, Column, Schema
+from epsilons.engines.readings import read_entry
+from epsilons.engines.trees import MismatchError, bit, canonical, cast, column, double, literal, whole
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.summaries.arrays import STEPS, Pair
 from epsilons.summaries.models import MODEL_STEPS, model_scale
@@ -35,15 +35,16 @@ _EXACT_DIGITS = 18
 #: Fewer bins than this are found fastest by halving.
 _FEW_BINS = 6
 MOST_GROUPS = 100_000
+_PLAIN = (str, int, float, bool)
 _KEYS_RULE = "Keys come from the caller; reading them from the table would show who is in it."
 _KEYS_HINT = Argument("by", {"region": ["north", "south"]})
+#: A bound, and what stands for whatever lies beyond it.
+_End = tuple[float, exp.Expr]
 
 
 def as_double(kind: Column) -> exp.Expr:
     """A column's value as a double, as numpy converts it."""
-    if kind.family == TRUTH:
-        return exp.Case(ifs=[exp.If(this=column(kind.name), true=double(1.0))], default=double(0.0))
-    assert kind.family == NUMBER
+    assert kind.numeric()
     if kind.precision > _EXACT_DIGITS:
         # By way of its digits: not every engine's own conversion gives the nearest double, but reading digits does.
         return cast(cast(column(kind.name), "VARCHAR"), "DOUBLE")
@@ -57,27 +58,28 @@ def _binary(node: type[exp.Binary], left: exp.Expr, right: exp.Expr | float) -> 
 
 def _limit(tree: exp.Expr, low: float | None, high: float | None) -> exp.Expr:
     if low is not None:
-        tree = exp.Greatest(this=tree, expressions=[double(low)])
-    return tree if high is None else exp.Least(this=tree, expressions=[double(high)])
+        tree = exp.Greatest(this=tree, expressions=[double(low)], ignore_nulls=True)
+    return tree if high is None else exp.Least(this=tree, expressions=[double(high)], ignore_nulls=True)
 
 
-def _between(
-    value: exp.Expr, low: float, at_low: exp.Expr, high: float, at_high: exp.Expr, inside: exp.Expr, *first: exp.If
-) -> exp.Expr:
-    """CASE that sends whatever is below or above to a constant, so that only what is in bounds is computed with."""
-    ends = ((exp.LT, low, at_low), (exp.GT, high, at_high))
-    tests = [(node(this=value.copy(), expression=double(end)), at) for node, end, at in ends if math.isfinite(end)]
-    ifs = [*first, *(exp.If(this=test, true=at) for test, at in tests)]
-    return exp.Case(ifs=ifs, default=inside) if ifs else inside
+def _between(value: exp.Expr, low: _End, high: _End, inside: exp.Expr, absent: exp.Expr | None = None) -> exp.Expr:
+    """CASE that sends whatever is below or above to a constant, so that only what is in bounds is computed with.
+
+    What is missing is `absent`, or null: a null is in no order, and NaN is above every number.
+    """
+    tests = [(exp.LT, *low), (exp.LTE, high[0], inside), (exp.LTE, math.inf, high[1])]
+    tests = tests[math.isinf(low[0]) : 2 if math.isinf(high[0]) else 3]
+    ifs = [exp.If(this=_binary(node, value.copy(), end), true=at) for node, end, at in tests]
+    return exp.Case(ifs=ifs, default=absent)
 
 
 def row_step(name: str, bounds: Pair, value: exp.Expr) -> exp.Expr:
-    """What a row that has a value adds to a sum: `arrays.ROW_STEPS`; beyond a bound it is what the bound adds."""
+    """What a row adds to a sum: `arrays.ROW_STEPS`; beyond a bound what the bound adds, null without a value."""
     tree, number = _UNROUNDED[name]
     low, high = bounds
     at_low, at_high = math.floor(number(bounds, low) + 0.5), math.floor(number(bounds, high) + 0.5)
     step = exp.Floor(this=exp.Add(this=tree(bounds, value), expression=double(0.5)))
-    return _between(value, low, whole(at_low), high, whole(at_high), cast(step, "INT"))
+    return _between(value, (low, whole(at_low)), (high, whole(at_high)), cast(step, "INT"))
 
 
 def _unit(bounds: Pair, number: float) -> float:
@@ -129,7 +131,7 @@ def model_step(kind: Column, bounds: Pair) -> exp.Expr:
     scale, shift = float(scales[0]), float(shifts[0])
     if [math.floor(bound * scale + shift) for bound in bounds] == [-MODEL_STEPS, MODEL_STEPS]:
         inside = exp.Floor(this=_binary(exp.Add, _binary(exp.Mul, value, scale), shift))
-        return _between(value, low, double(-MODEL_STEPS), high, double(MODEL_STEPS), inside)
+        return _between(value, (low, double(-MODEL_STEPS)), (high, double(MODEL_STEPS)), inside)
     cut = _limit(value, low - (high - low), high + (high - low))
     place = exp.Floor(this=_binary(exp.Add, _binary(exp.Mul, cut, scale), shift))
     return _limit(place, -MODEL_STEPS, MODEL_STEPS)
@@ -143,18 +145,17 @@ def grid_cell(statistic: Order, kind: Column) -> exp.Expr:
     offset = exp.paren(_binary(exp.Sub, as_double(kind), low))
     place = exp.Floor(this=_binary(exp.Add, _binary(exp.Div, offset, step), 0.5))
     cell = cast(_limit(place, None, last if top > last else None), "INT" if statistic.points < 1 << 31 else "BIGINT")
-    absent = exp.If(this=missing(kind), true=whole(NO_CELL))
-    return _between(as_double(kind), low, whole(0), high, whole(min(top, last)), cell, absent)
+    return _between(as_double(kind), (low, whole(0)), (high, whole(min(top, last))), cell, whole(NO_CELL))
 
 
 def bin_of(statistic: Histogram, kind: Column) -> exp.Expr:
-    """The bin [edge, next edge) of a value that is not missing; the last has its end; -1 outside unless clipped."""
+    """The bin [edge, next edge) of a value; the last has its end; -1 if it is missing, or outside unless clipped."""
     edges = statistic.edges
     assert edges is not None
     value, last, width = as_double(kind), statistic.bins - 1, regular_width(edges)
     below, above = (0, last) if statistic.outside == "clip" else (NO_CELL, NO_CELL)
     inside = _halve(value, edges, 0, last) if width is None else _divide(value, edges, width)
-    return _between(value, edges[0], whole(below), edges[-1], whole(above), inside)
+    return _between(value, (edges[0], whole(below)), (edges[-1], whole(above)), inside, whole(NO_CELL))
 
 
 def _halve(value: exp.Expr, edges: Sequence[float], first: int, final: int) -> exp.Expr:
@@ -220,7 +221,7 @@ class Keys:
             raise PlanError("Groups are not columns with keys.", rule=_KEYS_RULE, suggest=_KEYS_HINT)
         if any(isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") for values in by.values()):
             raise PlanError("Keys are not a list.", rule=_KEYS_RULE, suggest=_KEYS_HINT)
-        given = tuple(tuple(v.item() if isinstance(v, np.generic) else v for v in values) for values in by.values())
+        given = tuple(tuple(v if type(v) in _PLAIN else read_entry(v) for v in values) for values in by.values())
         return cls(tuple(schema.askable(name) for name in by), given)
 
     @property
@@ -228,11 +229,14 @@ class Keys:
         """How many groups there are."""
         return len(self.labels)
 
-    @property
-    def trees(self) -> list[exp.Expr]:
-        """What to group by: the place of a word in its list, or the value itself."""
+    def trees(self, joined: bool) -> list[exp.Expr]:
+        """What to group by: the place of a word in its list, or the value itself.
+
+        Where a joined list is a job of its own for the engine, words are compared one after the other.
+        """
+        cases = {} if joined else {listed: _place_of(kind, words) for kind, listed, words in self._words()}
         pairs = zip(self.columns, self._lists, strict=True)
-        return [column(listed if kind.family == TEXT else kind.name) for kind, listed in pairs]
+        return [cases.get(listed, column(listed if kind.family == TEXT else kind.name)) for kind, listed in pairs]
 
     def _words(self) -> list[tuple[Column, str, list[tuple[exp.Expr, exp.Expr]]]]:
         """Each column of words, what its list is called, and the list itself: (word, place)."""
@@ -252,24 +256,12 @@ class Keys:
             query = query.join(exp.Values(expressions=rows, alias=alias), on=same, copy=False)
         return query
 
-    def compare(self, query: exp.Select) -> exp.Select:
-        """Without lists, for engines to which a joined list is a job of its own: words become their places."""
-        for kind, listed, words in self._words():
-            ifs = [exp.If(this=exp.EQ(this=column(kind.name), expression=w), true=place) for w, place in words]
-            place = exp.Case(ifs=ifs) if ifs else exp.null()
-            compared = query.transform(partial(_put, place, listed))
-            assert isinstance(compared, exp.Select)
-            among = exp.In(this=column(kind.name), expressions=[word.copy() for word, _ in words])
-            query = compared.where(among if words else exp.false(), copy=False)
-        return query
-
-    def conditions(self) -> list[exp.Expr]:
-        """What the rows of the groups meet, where no list of words says it."""
-        return [
-            exp.In(this=column(kind.name), expressions=[literal(key, kind) for key in known]) if known else exp.false()
-            for kind, known in zip(self.columns, self._known, strict=True)
-            if kind.family != TEXT
-        ]
+    def bits(self, joined: bool) -> list[exp.Expr]:
+        """1 for the rows of the groups, of each column; not of words, where a list is joined."""
+        pairs = zip(self.columns, self._known, strict=True)
+        asked = [(kind, known) for kind, known in pairs if kind.family != TEXT or not joined]
+        keys = [(kind, [literal(key, kind) for key in known]) for kind, known in asked]
+        return [bit(exp.In(this=column(kind.name), expressions=some)) if some else whole(0) for kind, some in keys]
 
     def groups(self, columns: list[pa.ChunkedArray]) -> NDArray[np.int64]:
         """The group of each row of a result."""
@@ -308,9 +300,9 @@ def _find(known: dict[Any, int], value: Any, kind: Column) -> int:
         return NO_CELL
 
 
-def _put(tree: exp.Expr, name: str, node: exp.Expr) -> exp.Expr:
-    """The tree in place of every column of this name."""
-    return tree.copy() if isinstance(node, exp.Column) and node.name == name else node
+def _place_of(kind: Column, words: list[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
+    same = [(exp.EQ(this=column(kind.name), expression=word), place) for word, place in words]
+    return exp.Case(ifs=[exp.If(this=test, true=place) for test, place in same])
 
 
 def integers(values: Any, default: int = 0) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ table holds. Null and NaN are missing. The largest possible sum is checked again
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.engines.base import Column, Engine, Schema
-from epsilons.engines.trees import Predicate, both, cast, column, double, literal, present, table, whole
+from epsilons.engines.trees import Predicate, bit, cast, column, double, literal, met, present, table, whole
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.summaries.arrays import STEPS
 from epsilons.summaries.cells import LEVEL_BITS, CellCounts, CellRows
@@ -39,6 +39,7 @@ MOST_BINS = 1_024
 MOST_PAIRS = 1 << 22
 #: The only column of a table of sampled people.
 KEPT = "epsilons kept"
+_CHOSEN = "epsilons chosen"
 _ROOM = 1 << 63
 #: Rows of a model whose sums are exact in doubles, with a bit to spare.
 _PIECE = 1 << 20
@@ -62,14 +63,25 @@ class Prepared:
     person: str | None = None
     only: str | None = None
 
-    def select(self, outputs: list[exp.Expr], conditions: list[exp.Expr], where: Predicate | None) -> exp.Select:
-        """SELECT outputs FROM the rows, those of the people kept, WHERE ..."""
-        tree = exp.select(*outputs, copy=False).from_(table(self.name), copy=False)
+    def select(
+        self, outputs: list[exp.Expr], bits: list[exp.Expr], where: Predicate | None, lists: Sequence[Keys] = ()
+    ) -> exp.Select:
+        """SELECT outputs FROM the rows whose bits are 1, joined with the people kept and with lists of words.
+
+        Rows are chosen before anything is joined: what decides on a row is computed for every row of the table.
+        """
+        source: exp.Expr = table(self.name)
+        bits = bits if where is None else [*bits, where.tree()]
+        if bits and (lists or self.only is not None):
+            chosen = exp.select("*").from_(source, copy=False).where(met(*bits), copy=False)
+            source, bits = chosen.subquery(_CHOSEN, copy=False), []
+        tree = exp.select(*outputs, copy=False).from_(source, copy=False)
         if self.only is not None:
             same = exp.EQ(this=column(self.person or ""), expression=column(KEPT))
             tree = tree.join(table(self.only), on=same, copy=False)
-        conditions = conditions if where is None else [*conditions, where.tree()]
-        return tree.where(both(*conditions), copy=False) if conditions else tree
+        for keys in lists:
+            tree = keys.join(tree)
+        return tree.where(met(*bits), copy=False) if bits else tree
 
 
 def tally(
@@ -94,22 +106,29 @@ def cells(
 ) -> list[CellCounts | CellRows]:
     """The (grid point, level) histogram of the column `name`, one per group; nothing is sorted in the engine.
 
-    Without groups, more pairs than `MOST_PAIRS` come from an embedded engine one by one, to be sorted afterwards: of
-    ten million rows and 256 levels most pairs are alone, and counting them takes several times as long.
+    Without groups the pairs come from an embedded engine one by one: it counts quickly only if it may look at the least
+    and the largest of them first. More than `MOST_PAIRS` are sorted, since most are alone.
     """
     kind = prepared.schema.number(name)
     shift = max(LEVEL_BITS, (prepared.levels - 1).bit_length())
-    many = statistic.points * prepared.levels > MOST_PAIRS and statistic.points << shift < _ROOM
-    if by is None and many and prepared.engine.embedded:
-        whole_type = "INT" if statistic.points << shift < 1 << 31 else "BIGINT"
-        point = exp.Mul(this=cast(grid_cell(statistic, kind), whole_type), expression=whole(1 << shift))
+    if by is None and statistic.points << shift < _ROOM and prepared.engine.embedded:
+        many = statistic.points * prepared.levels > MOST_PAIRS
+        width = 1 << shift if many else prepared.levels
+        whole_type = "INT" if statistic.points * width < 1 << 31 else "BIGINT"
+        point = exp.Mul(this=cast(grid_cell(statistic, kind), whole_type), expression=whole(width))
         key = exp.Add(this=point, expression=cast(column(prepared.level), whole_type))
-        known = exp.LT(this=column(prepared.level), expression=whole(prepared.levels))
+        known = bit(exp.LT(this=column(prepared.level), expression=whole(prepared.levels)))
         found = prepared.engine.run(prepared.select([exp.alias_(key, "key")], [known], where))
-        return [CellRows(found["key"].combine_chunks().to_numpy(), shift, prepared.levels)]
-    result, group, level, cell = _run(prepared, grid_cells(statistic, kind), where, by)
-    order = np.lexsort((level, cell, group))
-    group, level, cell, counts = group[order], level[order], cell[order], result["count"][order]
+        pairs = found["key"].combine_chunks().to_numpy()
+        if many:
+            return [CellRows(pairs, shift, prepared.levels)]
+        counts = np.bincount(pairs + width)  # those without a value come first
+        used = np.flatnonzero(counts)
+        group, level, cell, counts = np.zeros_like(used), used % width, used // width - 1, counts[used]
+    else:
+        result, group, level, cell = _run(prepared, grid_cells(statistic, kind), where, by)
+        order = np.lexsort((level, cell, group))
+        group, level, cell, counts = group[order], level[order], cell[order], result["count"][order]
     listed: list[CellCounts | CellRows] = []
     for place in range(by.count if by else 1):
         low, high = np.searchsorted(group, [place, place + 1])
@@ -142,10 +161,13 @@ def check_room(statistic: Statistic, rows: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Aggregate:
-    """What a query computes: sums of whole numbers over the rows that meet `rows`, apart for each cell."""
+    """What a query computes: sums of whole numbers over the rows whose `bits` are 1, apart for each cell.
+
+    A row that has no value adds null to each sum, and is not counted beside them.
+    """
 
     sums: tuple[exp.Expr, ...] = ()
-    rows: exp.Expr | None = None
+    bits: tuple[exp.Expr, ...] = ()
     cell: exp.Expr | None = None
     cells: int = 1
     categories: Keys | None = None
@@ -161,23 +183,21 @@ def ones(statistic: Any, kind: Column | None, people: bool = False) -> Aggregate
     if kind is None:
         return Aggregate(people=people)
     is_one = exp.EQ(this=as_double(_numbers(kind)), expression=double(1.0))
-    return Aggregate(rows=both(present(kind), is_one), people=people)
+    return Aggregate(bits=(bit(is_one),), people=people)
 
 
 def steps(statistic: Bounded, kind: Column | None) -> Aggregate:
     """Rows that have a value, each adding whole numbers to sums."""
-    kind = _numbers(kind)
-    value, names = as_double(kind), [part.name for part in statistic.parts]
+    value, names = as_double(_numbers(kind)), [part.name for part in statistic.parts]
     sums = tuple([row_step(name, statistic.bounds, value) for name in names if name != "rows"])
-    return Aggregate(sums, present(kind), counts_rows="rows" in names)
+    return Aggregate(sums, counts_rows="rows" in names)
 
 
 def bins(statistic: Histogram, kind: Column | None) -> Aggregate:
     """Rows per bin."""
     if (keys := _check_bins(statistic, kind)) is not None:
-        return Aggregate(cell=keys.trees[0], cells=statistic.bins, categories=keys)
-    kind = _numbers(kind)
-    return Aggregate(rows=present(kind), cell=bin_of(statistic, kind), cells=statistic.bins)
+        return Aggregate(cells=statistic.bins, categories=keys)
+    return Aggregate(cell=bin_of(statistic, _numbers(kind)), cells=statistic.bins)
 
 
 def grid_cells(statistic: Order, kind: Column | None) -> Aggregate:
@@ -186,17 +206,18 @@ def grid_cells(statistic: Order, kind: Column | None) -> Aggregate:
 
 
 def products(statistic: LinearRegression, kind: Column) -> tuple[exp.Expr, exp.Expr]:
-    """(the target's step, whether a row has a target), where it is a number."""
+    """(the target's step, 1 for a row that has a target), where it is a number."""
     if not kind.numeric():
         raise DataError(f"Column {kind.name!r} holds {kind.family}, not numbers.", suggest="logistic_regression")
     return model_step(kind, statistic.target_bounds), present(kind)
 
 
 def class_products(statistic: LogisticRegression, kind: Column) -> tuple[exp.Expr, exp.Expr]:
-    """(the target's step, whether a row has a target), where it is one of two classes."""
+    """(the target's step, 1 for a row that has a target), where it is one of two classes."""
     labels = [literal(label, kind) for label in statistic.classes]
     is_second = exp.If(this=exp.EQ(this=column(kind.name), expression=labels[1].copy()), true=double(MODEL_STEPS))
-    return exp.Case(ifs=[is_second], default=double(-MODEL_STEPS)), exp.In(this=column(kind.name), expressions=labels)
+    is_either = exp.In(this=column(kind.name), expressions=labels)
+    return exp.Case(ifs=[is_second], default=double(-MODEL_STEPS)), bit(is_either)
 
 
 Summary = Callable[[Any, Column | None], Aggregate]
@@ -234,20 +255,20 @@ def _run(
     prepared: Prepared, asked: Aggregate, where: Predicate | None, by: Keys | None
 ) -> tuple[dict[str, Integers], Integers, Integers, Integers]:
     """(counts and sums, group, level, cell) of combinations that have rows: SELECT keys, level, cell, SUMs GROUP BY."""
-    groups = {f"key{place}": tree for place, tree in enumerate(by.trees if by else [])}
+    joins = prepared.engine.embedded
+    groups = {f"key{place}": tree for place, tree in enumerate(by.trees(joins) if by else [])}
     groups["level"] = column(prepared.level)
-    if asked.cell is not None:
-        groups["cell"] = asked.cell
-    counted = exp.Distinct(expressions=[column(prepared.person or "")]) if asked.people else exp.Star()
+    if (place_of := asked.categories.trees(joins)[0] if asked.categories else asked.cell) is not None:
+        groups["cell"] = place_of
+    counted: exp.Expr = asked.sums[0].copy() if asked.sums else exp.Star()
+    if asked.people:
+        counted = exp.Distinct(expressions=[column(prepared.person or "")])
     numbers: dict[str, exp.Expr] = {"count": exp.Count(this=counted, big_int=True)}
     numbers |= {f"sum{place}": cast(exp.Sum(this=tree), "BIGINT") for place, tree in enumerate(asked.sums)}
-    joined = [keys for keys in (by, asked.categories) if keys is not None]
-    conditions = [] if asked.rows is None else [asked.rows]
-    conditions += [tree for keys in joined for tree in keys.conditions()]
+    lists = [keys for keys in (by, asked.categories) if keys is not None]
+    bits = [*asked.bits, *(tree for keys in lists for tree in keys.bits(joins))]
     outputs = [exp.alias_(tree, name, copy=False) for name, tree in (groups | numbers).items()]
-    tree = prepared.select(outputs, conditions, where)
-    for keys in joined:
-        tree = keys.join(tree) if prepared.engine.embedded else keys.compare(tree)
+    tree = prepared.select(outputs, bits, where, lists if joins else ())
     tree = tree.group_by(*(exp.Literal.number(place + 1) for place in range(len(groups))), copy=False)
     result = prepared.engine.run(tree)
     level = integers(result["level"], NO_CELL)

@@ -1,7 +1,5 @@
 """`epsilons collect respond` and `send`: on the owner's side, an answer is randomized, or sent in shares."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable
@@ -13,7 +11,7 @@ import click
 from epsilons.arguments.checks import check_whole
 from epsilons.cli.output import as_json, note, print_json
 from epsilons.errors import DataError, ProtocolError
-from epsilons.storage.files import write_new
+from epsilons.storage.files import write_private
 
 _STATE = 1
 _T = TypeVar("_T")
@@ -67,17 +65,15 @@ def respond(file: str, answer: str | None, level: str | None, number: int | None
         return
     # A level's name as a cell of a CSV file, whatever separates its cells.
     name = '"' + level.replace('"', '""') + '"' if level and set(level) & set(',;"\t') else level
-    rows = [
-        ",".join(map(str, [*outputs, *([] if name is None else [name])]))
-        for outputs in survey.respond_all(answers, level)
-    ]
+    cells = [] if name is None else [name]
+    rows = [",".join(map(str, [*outputs, *cells])) for outputs in survey.respond_all(answers, level)]
     click.echo("\n".join([columns_of(survey), *rows] if header else rows))
 
 
 def _keep(place: Path, document: dict[str, Any]) -> None:
     """Write a file that only its owner can read, durably; never a second time, since a second response leaks again."""
     try:
-        write_new(place, json.dumps(document))
+        write_private(place, json.dumps(document))
     except FileExistsError:
         hint = "--round 2 with the same state"
         raise ProtocolError("Round one was answered already.", rule="An owner responds once.", suggest=hint) from None
