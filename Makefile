@@ -107,8 +107,8 @@ bench-peers: $(ready)  ## measure the peers beside epsilons, each in an environm
 recorded: $(ready)  ## compare with the recorded answers (ARGS='--renew FINDING PATTERN' records a change that is meant)
 	@PYTHONPATH=tests $(py) -m recorded.record $(ARGS)
 
-soak: $(ready)  ## the long tests
-	$(py) -m pytest -m soak --hypothesis-profile=soak -q $(ARGS)
+soak: $(ready) java  ## the long tests; writes docs/reliability.md (ARGS="-k figure_3" for one figure)
+	$(py) -m pytest -m soak --hypothesis-profile=soak -q --figures=docs/reliability.md $(ARGS)
 
 docs: $(ready)  ## build the documentation
 	$(py) docs/build.py $(ARGS)

@@ -62,11 +62,11 @@ class Size:
 
     @property
     def seconds(self) -> float:
-        return 0.3 if self.quick else 8.0
+        return 0.1 if self.quick else 8.0
 
     @property
     def processes(self) -> tuple[int, ...]:
-        return (1, 2) if self.quick else (1, 4, 16)
+        return (2,) if self.quick else (1, 4, 16)
 
     @property
     def people(self) -> tuple[int, int]:

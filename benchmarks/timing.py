@@ -90,8 +90,8 @@ class Size:
         return min(number, 2_000) if self.quick else number
 
     def repetitions(self, number: int) -> int:
-        """So many repetitions, or two."""
-        return min(number, 2) if self.quick else number
+        """So many repetitions, or one."""
+        return 1 if self.quick else number
 
 
 def time_by_turns(

@@ -4,6 +4,7 @@
   `pycon` block shows must be what comes out;
 - every public name of the package is mentioned;
 - every link to a file of the repository leads somewhere;
+- every paper that a page, a docstring or a comment cites stands in docs/references.md;
 - the table of mechanisms says what the mechanisms themselves say.
 
     python docs/build.py            check, then render
@@ -52,16 +53,18 @@ COLUMNS: dict[str, dict[str, dict[str, Any]]] = {
     "histogram": {"histogram": {"edges": (0, 1, 2)}},
 }
 
+#: Who described a mechanism first, by the short names of docs/references.md.
 SOURCES = {
-    "minimum": "Jorgensen et al. 2015",
-    "threshold": "Jorgensen et al. 2015",
-    "sample": "Jorgensen et al. 2015",
-    "stretching": "Alaggan et al. 2015",
-    "exponential": "Jorgensen et al. 2015",
-    "mixed": "Ferrando et al. 2021",
-    "smooth-sensitivity": "Nissim et al. 2007",
-    "weighted": "this project",
-    "robust": "this project",
+    "minimum": ("Jorgensen et al. 2015",),
+    "threshold": ("Jorgensen et al. 2015",),
+    "sample": ("Jorgensen et al. 2015",),
+    "stretching": ("Alaggan et al. 2015",),
+    "exponential": ("Jorgensen et al. 2015",),
+    "mixed": ("Ferrando et al. 2021",),
+    "smooth-sensitivity": ("Nissim et al. 2007",),
+    "weighted": ("Fallah et al. 2022", "Cummings et al. 2022", "Chaudhuri and Courtade 2023"),
+    "robust": ("Chaudhuri and Courtade 2024",),
+    "local-sensitivity": ("Soria-Comas et al. 2017",),
 }
 
 _markdown = MarkdownIt("commonmark").enable("table")
@@ -172,8 +175,33 @@ def mechanism_table() -> str:
     ]
     for name in (name for name in SOURCES if name in list_mechanisms()):
         cells = ["yes" if name in serving[column] else "" for column in COLUMNS]
-        lines.append(f"| `{name}` | {SOURCES[name]} | " + " | ".join(cells) + " |")
+        lines.append(f"| `{name}` | {', '.join(SOURCES[name])} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def references() -> list[str]:
+    """The short names that docs/references.md explains."""
+    text = (ROOT / "docs" / "references.md").read_text(encoding="utf-8")
+    return re.findall(r"^- \*\*(.+?)\.\*\* ", text, flags=re.MULTILINE)
+
+
+#: Names and a year, as a text cites them: "Jorgensen et al. 2015", "Clopper and Pearson 1934", "Joy, Gerla 2017".
+_SURNAME = r"[A-Z][\w-]+"
+_CITED = re.compile(rf"({_SURNAME})(?:(?:,| and|, and)\s+{_SURNAME})*(?:\s+et\s+al\.)?,?\s+\(?((?:19|20)\d\d)\b")
+#: Dates look like that, too.
+_DATED = re.compile(r"(January|February|March|April|May|June|July|August|September|October|November|December|Of) ")
+
+
+def cited(text: str) -> dict[tuple[str, str], str]:
+    """{(first author, year): the citation as it stands there}."""
+    plain = re.sub(r"\s*\n[ #:]*", " ", text)
+    return {(m[1], m[2]): m[0] for m in _CITED.finditer(plain) if not _DATED.match(m[0])}
+
+
+def unexplained(text: str) -> list[str]:
+    """Citations that docs/references.md does not explain."""
+    known = {(name.split()[0], name[-4:]) for name in references()}
+    return [citation for paper, citation in cited(text).items() if paper not in known]
 
 
 def _serving(statistic: str, arguments: dict[str, Any]) -> list[str]:
@@ -205,6 +233,9 @@ def check() -> list[str]:
     faults += [
         f"docs/mechanisms.md: no section on {name}" for name in list_mechanisms("individual") if name not in told
     ]
+    for file in (*pages(), *sorted((ROOT / "src").rglob("*.py"))):
+        cited = unexplained(file.read_text(encoding="utf-8"))
+        faults += [f"{file.relative_to(ROOT)}: docs/references.md does not explain {name}" for name in cited]
     table = mechanism_table()
     for page in pages():
         faults += run_blocks(page) + broken_links(page)

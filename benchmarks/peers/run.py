@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sizes = sorted(set(options.rows or ([2_000] if options.quick else SIZES)))
     chosen = [name for name in LIBRARIES if name in (options.only or LIBRARIES)]
     bench = Bench(
-        options.cache.resolve(), 0.2 if options.quick else options.seconds, 2 if options.quick else 3, Limits()
+        options.cache.resolve(), 0.05 if options.quick else options.seconds, 2 if options.quick else 3, Limits()
     )
     # Ended from outside, it still ends the process it listens to.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

@@ -24,7 +24,7 @@ from epsilons.errors import (
 )
 from epsilons.guarantee import Guarantee
 from epsilons.planner.plan import Plan
-from epsilons.preferences import PUBLIC, Preferences
+from epsilons.preferences import PUBLIC, Preferences, Roster
 from epsilons.release import Release
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ __all__ = [
     "Preferences",
     "ProtocolError",
     "Release",
+    "Roster",
     "individually",
     "ledger",
     "mechanisms",

@@ -13,19 +13,22 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from epsilons.accuracy.intervals import logistic, secant
 from epsilons.arguments.checks import check_confidence, check_name, check_whole, refuse
 from epsilons.display import Shown
 from epsilons.errors import Argument, DataError, PlanError, PreferenceError
 from epsilons.guarantee import NEIGHBORS
+from epsilons.noise.entropy import working_precision
 from epsilons.statistics.base import Floats
 
 ABSENT = float("nan")  # a person whose records were replaced by nothing
@@ -34,6 +37,11 @@ Dataset = tuple[float, ...]
 Outcomes = Sequence[Hashable] | NDArray[Any]
 Distribution = Callable[[Floats], tuple[Outcomes, ArrayLike]]
 Draw = Callable[[int], NDArray[Any]]
+
+#: Mass that a distribution may leave out: up to `_ROUNDING` nobody can tell it from rounding, beyond `_UNLISTED` it is
+#: refused, between the two it is one more outcome.
+_ROUNDING, _UNLISTED = 1e-12, 1e-6
+_NOT_LISTED = "(not listed)"
 
 
 # Exact: every outcome of every neighbour ----------------------------------------------------------------------------
@@ -67,15 +75,17 @@ class Verdict(Shown):
     worst: PersonLoss | None
     pairs: int
     holds: bool
+    delta: float = 0.0  # the largest mass that a distribution did not list: for that much nothing but its sum is known
 
     def __str__(self) -> str:
         if self.worst is None:
             return "nothing was checked: no person with a finite epsilon has a neighbour here"
         worst, verdict = self.worst, "holds" if self.holds else "REFUTED"
+        left = f", up to a delta of {self.delta:.2g} that is not listed" if self.delta else ""
         shown = [["absent" if math.isnan(x) else f"{x:g}" for x in data] for data in (worst.data, worst.neighbour)]
         one, other = map(", ".join, shown)
         return (
-            f"{verdict} on {self.pairs} pairs: person {worst.person} loses {worst.loss:.6g} "
+            f"{verdict} on {self.pairs} pairs{left}: person {worst.person} loses {worst.loss:.6g} "
             f"of epsilon {worst.epsilon:.6g} ({worst.ratio:.4g} times)\n"
             f"  outcome {worst.outcome} of ({one}) against ({other})"
         )
@@ -106,8 +116,11 @@ def enumerate_losses(
     logarithms of them with `log=True`, which keeps far tails from underflowing to "impossible"). A value may be
     `ABSENT`. Neighbours replace one person's value by `ABSENT` (`neighbors="absent"`) or by every other value of
     `domain` (`neighbors="replace"`). An outcome possible on one side only is an infinite loss. People with epsilon inf
-    are public: nothing is checked for them. The claim holds when every loss is at most epsilon*(1 + tolerance) +
-    tolerance; the tolerance is for the rounding of the probabilities alone.
+    are public: nothing is checked for them. The claim holds when every loss is at most epsilon*(1 + tolerance). A loss
+    is what is certain in spite of the last bits of the probabilities; the tolerance is for coarser rounding.
+
+    Outcomes that are not listed, of a mass up to 1e-6, are one more outcome: it is held to epsilon like the others, and
+    since nothing is known of its parts the verdict then says with which `delta` it holds.
 
     >>> def coin(values):  # the truth with 3/4; a fair coin for a person who is absent
     ...     yes = {0: .25, 1: .75}.get(values[0], .5)
@@ -126,13 +139,13 @@ def enumerate_losses(
     index: dict[Hashable, int] = {}  # outcome -> its place in every vector of log-probabilities
 
     @lru_cache(maxsize=4096)  # under "replace" most neighbours are datasets of the enumeration themselves
-    def law(data: Dataset) -> Floats:
-        return _log_probabilities(*distribution(np.array(data, dtype=np.float64)), index, log)
+    def law(data: Dataset) -> _Law:
+        return _read_law(*distribution(np.array(data, dtype=np.float64)), index, log)
 
     worst: PersonLoss | None = None
-    worst_share, seen, pairs = -1.0, False, 0
+    worst_share, delta, pairs, done = -1.0, 0.0, 0, set[Dataset]()
     for dataset in datasets:
-        data, seen = tuple(dataset), True
+        data = tuple(dataset)
         if len(data) != len(epsilons):
             raise DataError(f"A dataset of {len(data)} people does not match a roster of {len(epsilons)}.")
         for person, epsilon in enumerate(epsilons):
@@ -142,18 +155,30 @@ def enumerate_losses(
                 if value == data[person] or (math.isnan(value) and math.isnan(data[person])):
                     continue
                 neighbour, pairs = (*data[:person], value, *data[person + 1 :]), pairs + 1
-                loss, place = _largest_loss(law(data), law(neighbour))
+                if neighbour in done and data[person] in substitutes:
+                    continue  # compared from the other side, with the same losses
+                one, other = law(data), law(neighbour)
+                loss, place = _largest_loss(one, other)
+                delta = max(delta, one.unlisted, other.unlisted)
                 # Ranked by the share of what is allowed, so that the worst pair alone decides for all.
-                if (share := _divide(loss, epsilon * (1 + tolerance) + tolerance)) > worst_share:
-                    outcome = next(itertools.islice(index, place, None))
+                if (share := _divide(loss, epsilon * (1 + tolerance))) > worst_share:
+                    outcome = _NOT_LISTED if place < 0 else next(itertools.islice(index, place, None))
                     worst, worst_share = PersonLoss(person, epsilon, loss, data, neighbour, outcome), share
-    if not seen:
+        done.add(data)
+    if not done:
         raise DataError("There are no datasets.", rule="An iterator serves only once.", suggest="pass a fresh one")
-    return Verdict(worst, pairs, holds=worst_share <= 1)
+    return Verdict(worst, pairs, worst_share <= 1, delta)
 
 
-def _log_probabilities(outcomes: Outcomes, given: ArrayLike, index: dict[Hashable, int], log: bool) -> Floats:
-    """Log-probabilities by the outcome's place in `index`, which grows by the outcomes not seen before."""
+class _Law(NamedTuple):
+    """Log-probabilities by the outcomes' places in an index, and the mass beyond rounding that is not listed."""
+
+    logs: Floats
+    unlisted: float
+
+
+def _read_law(outcomes: Outcomes, given: ArrayLike, index: dict[Hashable, int], log: bool) -> _Law:
+    """A distribution as it was given; `index` grows by the outcomes not seen before."""
     listed = outcomes.tolist() if isinstance(outcomes, np.ndarray) else list(outcomes)
     logs = np.asarray(given, dtype=np.float64)
     if logs.shape != (len(listed),):
@@ -164,22 +189,34 @@ def _log_probabilities(outcomes: Outcomes, given: ArrayLike, index: dict[Hashabl
         with np.errstate(divide="ignore"):
             logs = np.log(logs)
     # Mass that is not listed is mass that is not audited: a window cut short must not pass for the whole law.
-    if not abs(np.exp(logs).sum() - 1) <= 1e-6:
+    unlisted = 1 - float(np.exp(logs).sum())
+    if not -_ROUNDING <= unlisted <= _UNLISTED:
         raise DataError("The probabilities do not add up to 1.", suggest="normalise them or widen the window")
     # A NaN outcome differs from itself; ABSENT, one object, stands for all of them.
     places = [index.setdefault(x if x == x else ABSENT, len(index)) for x in listed]
     vector = np.full(len(index), -np.inf)
     np.logaddexp.at(vector, places, logs)  # an outcome listed twice has the sum of both
-    return vector
+    return _Law(vector, unlisted if unlisted > _ROUNDING else 0.0)
 
 
-def _largest_loss(one: Floats, other: Floats) -> tuple[float, int]:
-    """Largest |ln P/Q| over the union of outcomes, and where; 0 where both are impossible."""
-    size = max(len(one), len(other))
-    p, q = (np.pad(logs, (0, size - len(logs)), constant_values=-np.inf) for logs in (one, other))
-    loss = np.abs(np.subtract(p, q, out=np.zeros(size), where=p != q))
-    place = int(loss.argmax())
-    return float(loss[place]), place
+def certain_losses(p: Floats, q: Floats) -> Floats:
+    """|ln P/Q| by outcome, less what the last bits of the two logarithms may add; 0 where both are impossible."""
+    loss = np.abs(np.subtract(p, q, out=np.zeros(p.shape), where=p != q))
+    loss -= 2.0**-50 * (1 + np.abs(np.maximum(p, q), out=np.zeros(p.shape), where=loss > 0))
+    return np.maximum(loss, 0.0, out=loss)
+
+
+def _largest_loss(one: _Law, other: _Law) -> tuple[float, int]:
+    """The largest loss over the union of outcomes, and where: -1 for what is not listed."""
+    size = min(len(one.logs), len(other.logs))
+    for alone in (one.logs[size:], other.logs[size:]):
+        if np.any(possible := alone > -np.inf):
+            return math.inf, size + int(possible.argmax())
+    losses = certain_losses(one.logs[:size], other.logs[:size])
+    place = int(losses.argmax())
+    less, more = sorted((one.unlisted, other.unlisted))
+    beyond = math.log((more - _ROUNDING) / (less + _ROUNDING)) if more else 0.0
+    return (beyond, -1) if beyond > losses[place] else (float(losses[place]), place)
 
 
 # Statistical: draws from one pair of neighbours ---------------------------------------------------------------------
@@ -332,20 +369,26 @@ def clopper_pearson(successes: int, trials: int, confidence: float, side: Litera
     check_name("side", side, ("lower", "upper"))
     if successes == (0 if side == "lower" else trials):
         return 0.0 if side == "lower" else 1.0
-    from flint import arb, ctx
+    from flint import arb
 
-    with ctx.workprec(64):
+    with working_precision(64):
         beyond = arb(1) - arb(confidence)
 
-        def excluded(p: float) -> bool:
-            if side == "lower":
-                tail = arb(p).beta_lower(arb(successes), arb(trials - successes + 1), True)
-            else:  # P[Bin(n, p) <= k] = P[Bin(n, 1-p) >= n-k]
-                tail = (arb(1) - arb(p)).beta_lower(arb(trials - successes), arb(successes + 1), True)
-            return bool(tail <= beyond)  # true only if it holds for the whole interval
+        def tail(p: float) -> arb:  # P[Bin(n, p) <= k] = P[Bin(n, 1-p) >= n-k]
+            share, reach = (arb(p), successes) if side == "lower" else (arb(1) - arb(p), trials - successes)
+            return share.beta_lower(arb(reach), arb(trials - reach + 1), True)
 
         outside, inside = (0.0, 1.0) if side == "lower" else (1.0, 0.0)
+        further_out, sign = (operator.le, -1) if side == "lower" else (operator.ge, 1)
+        proven, refused, odds = outside, inside, (successes + 0.5) / (trials - successes + 0.5)
+        aside = sign * 3 * math.sqrt((1 + odds) ** 2 / odds / (trials + 1))  # three deviations of the logarithm of odds
+        near = secant(lambda x: float((tail(logistic(x)) / beyond).log()), math.log(odds), math.log(odds) + aside)
+        # Tails are monotone in p: what is proven, or not, close to the crossing is so for all p beyond it.
+        for p in (min(logistic(near) * (1 + way * 2.0**-38), 1.0) for way in (sign, -sign) if not math.isnan(near)):
+            proven, refused = (p, refused) if tail(p) <= beyond else (proven, p)
         while abs(outside - inside) > 2.0**-40 * outside:  # stopping early is safe, `outside` is proven
             middle = (outside + inside) / 2
-            outside, inside = (middle, inside) if excluded(middle) else (outside, middle)
+            # "<=" is true only if it holds for the whole interval.
+            known = further_out(middle, proven) or (further_out(middle, refused) and bool(tail(middle) <= beyond))
+            outside, inside = (middle, inside) if known else (outside, middle)
     return outside

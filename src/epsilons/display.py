@@ -13,6 +13,8 @@ from itertools import zip_longest
 from numbers import Real
 from typing import Any
 
+from epsilons.errors import printable
+
 _NUMBER = re.compile(r"[-<]?\d")
 #: Cells are broken inside words only where the table would not fit otherwise, and never below this width.
 _NARROWEST = 8
@@ -23,7 +25,7 @@ def show(number: Any) -> str:
     if number is None:
         return "–"
     if not isinstance(number, Real):  # the result of somebody else's algorithm
-        return _printable(reprlib.repr(number))
+        return printable(reprlib.repr(number))
     plain = number if isinstance(number, int) else float(number)
     if isinstance(plain, int) or plain.is_integer():
         return f"{int(plain):,}"
@@ -43,17 +45,13 @@ def show_count(number: int, one: str, many: str = "") -> str:
 def show_key(key: Hashable) -> str:
     """A bin as a range, anything else as it is."""
     if isinstance(key, tuple):
-        return "–".join(show(part) if isinstance(part, (int, float)) else _printable(part) for part in key)
-    return _printable(key)
-
-
-def _printable(key: object) -> str:
-    """One line without control characters, which could rewrite a terminal."""
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in str(key))
+        return "–".join(show(part) if isinstance(part, (int, float)) else printable(part) for part in key)
+    return printable(key)
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], wide: int = 80) -> str:
     """Columns aligned, numbers to the right; cells break between words where a line would pass `wide`."""
+    head, rows = [printable(cell) for cell in head], [[printable(cell) for cell in row] for row in rows]
     columns = list(zip(head, *rows, strict=True))
     # Lists of numbers are text.
     numbers = [False] + [
@@ -83,14 +81,17 @@ def _fit(columns: Sequence[Sequence[str]], room: int) -> list[int]:
 
 def html_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> str:
     """A small table with a title above and notes below, everything escaped."""
-    cells = "".join(f"<th style='text-align:left'>{html.escape(cell)}</th>" for cell in head)
+    cells = "".join(f"<th style='text-align:left'>{_escape(cell)}</th>" for cell in head)
     body = "".join(
-        "<tr>" + "".join(f"<td style='text-align:left'>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-        for row in rows
+        "<tr>" + "".join(f"<td style='text-align:left'>{_escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
-    below = "".join(f"<div style='font-size:90%;opacity:.8'>{html.escape(note)}</div>" for note in notes)
+    below = "".join(f"<div style='font-size:90%;opacity:.8'>{_escape(note)}</div>" for note in notes)
     top = f"<thead><tr>{cells}</tr></thead>" if head else ""
-    return f"<div><b>{html.escape(title)}</b><table>{top}<tbody>{body}</tbody></table>{below}</div>"
+    return f"<div><b>{_escape(title)}</b><table>{top}<tbody>{body}</tbody></table>{below}</div>"
+
+
+def _escape(text: str) -> str:
+    return html.escape(printable(text, keep="\n"))
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Sheet:
 
     def __str__(self) -> str:
         parts = self.title, text_table(self.head, self.rows), "\n".join(self.notes)
-        return "\n\n".join(part for part in parts if part)
+        return printable("\n\n".join(part for part in parts if part), keep="\n")
 
 
 class Shown:
@@ -119,7 +120,7 @@ class Shown:
 
     def _repr_html_(self) -> str:
         tables = [html_table(one.title, one.head, one.rows, one.notes) for one in self.sheets()]
-        return "".join(tables) or f"<pre style='white-space:pre-wrap'>{html.escape(str(self))}</pre>"
+        return "".join(tables) or f"<pre style='white-space:pre-wrap'>{_escape(str(self))}</pre>"
 
 
 def toml_key(name: str) -> str:

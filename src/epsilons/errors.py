@@ -35,6 +35,11 @@ class Argument:
         return self.name if self.value is ... else f"{self.name}={self.value!r}"
 
 
+def printable(text: object, keep: str = "") -> str:
+    """Text without control characters, which could rewrite a terminal, nor marks that turn its direction around."""
+    return "".join(one if one.isprintable() or one in keep else repr(one)[1:-1] for one in str(text))
+
+
 #: Part of a message: text, an argument, or several of both, one after the other.
 Text = str | Argument | tuple[str | Argument, ...]
 
@@ -51,11 +56,9 @@ class EpsilonsError(Exception):
 
     def written(self, write: Callable[[Argument], str]) -> tuple[str, str, str]:
         """What happened, which rule, what to try: with every argument as `write` writes it."""
+        listed = (part if isinstance(part, tuple) else (part,) for part in self.parts)
         what, rule, suggest = (
-            "".join(
-                one if isinstance(one, str) else write(one) for one in (part if isinstance(part, tuple) else (part,))
-            )
-            for part in self.parts
+            printable("".join(one if isinstance(one, str) else write(one) for one in part)) for part in listed
         )
         return what, rule, suggest
 

@@ -6,11 +6,15 @@ Whatever is granted rounds down and whatever is charged rounds up, so a promise 
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from epsilons.display import Shown
 from epsilons.errors import Argument, PlanError
@@ -28,6 +32,10 @@ NEIGHBORS = ("absent", "replace")
 ROSTER_IS_PUBLIC = "The roster (who was asked, with which preference) is public and is not protected."
 PUBLIC_PEOPLE = "People who chose public are not protected."
 SEEDED = "NOT PRIVATE: the randomness was seeded for a test, so anyone with the seed can remove the noise."
+APART = "Its parts are about rosters that cannot be aligned: everyone may have lost the most in each of the others."
+BY_PLACE = "People have no ids: the same epsilons in the same order are taken to be those of the same people."
+TWO_GRANTS = "Somebody with two grants is among those who granted the larger one."
+DISJOINT = "Composed in parallel: sound only because the groups are defined by public facts of the roster."
 RELATION = {
     "absent": "Compared with data in which one person's records are replaced by nothing.",
     "replace": "Compared with data in which one person's records are replaced by any others.",
@@ -41,13 +49,80 @@ def to_epsilon(nano: int | None) -> float:
     return math.inf if nano is None else nano / NANO
 
 
+_PLACES = "places"
+_Losses = Mapping[int | None, int | None]
+#: (grant, what these people lost in one release, and in another)
+_Lost = tuple[int | None, int | None, int | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Covered:
+    """Who a promise is about: person i, called `people[i]` where ids are known, granted `grants[codes[i]]`.
+
+    Equal digests are the same people with the same grants. What was stored has nothing but its digest.
+    """
+
+    stored: str = ""
+    grants: tuple[int | None, ...] = ()
+    codes: NDArray[Any] = field(default_factory=lambda: np.empty(0, np.uint8))
+    people: Sequence[Hashable] | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """Worked out when it is needed: a release does not."""
+        if self.stored:
+            return self.stored
+        named = repr((self.grants, self.people)).encode(errors="surrogatepass")
+        digest = hashlib.sha256(named + self.codes.astype("<u2").tobytes()).hexdigest()
+        return f"{_PLACES if self.people is None else 'ids'} {digest}"
+
+    @property
+    def by_place(self) -> bool:
+        """Whether people are known by their place in the data alone."""
+        return self.digest.startswith(_PLACES)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Covered) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def align(self, other: Covered, mine: _Losses, yours: _Losses) -> tuple[Covered, list[_Lost]] | None:
+        """(everyone on either roster, who lost what in each, by what they granted); None where nobody can tell.
+
+        Somebody with two grants is known by the more open one.
+        """
+        if self == other:
+            return self, [(grant, mine.get(grant, 0), yours.get(grant, 0)) for grant in {**mine, **yours}]
+        if self.people is None or other.people is None:
+            return None
+        places = {person: place for place, person in enumerate(dict.fromkeys((*self.people, *other.people)))}
+        each = len(other.grants) + 1
+        pairs, whose = np.unique(self._place(places) * each + other._place(places), return_inverse=True)
+        # Who is not on a roster granted it nothing and lost nothing.
+        here = [*((grant, mine.get(grant, 0)) for grant in self.grants), (0, 0)]
+        there = [*((grant, yours.get(grant, 0)) for grant in other.grants), (0, 0)]
+        met = [(here[pair // each], there[pair % each]) for pair in pairs.tolist()]
+        lost = [(max(granted, other, key=to_epsilon), a, b) for (granted, a), (other, b) in met]
+        grants = sorted({grant for grant, _, _ in lost}, key=to_epsilon)
+        codes = np.array([grants.index(grant) for grant, _, _ in lost], np.int64)[whose]
+        return Covered("", tuple(grants), codes, tuple(places)), lost
+
+    def _place(self, places: Mapping[Hashable, int]) -> NDArray[np.int64]:
+        """Everyone's code; those who are not on this roster have the number after the last."""
+        found = np.full(len(places), len(self.grants))
+        found[[places[person] for person in self.people or ()]] = self.codes
+        return found
+
+
 @dataclass(frozen=True)
 class Guarantee(Shown):
     """A promise to every person on the roster, by the epsilon they granted.
 
     `losses` pairs each granted epsilon with the bound that holds for its people, both in nano-epsilon. `imputes`
     says that a missing person stands at a fixed public value, so that a bound under "replace" also holds under
-    "absent" (the record is then "replaced" by that value).
+    "absent" (the record is then "replaced" by that value). `covers` tells who these people are; without it nobody can
+    tell whether two promises are about the same ones, and together they say the worst.
 
     >>> one = Guarantee(neighbors="absent", losses=((100_000_000, 50_000_000),))
     >>> one.compose(one).epsilons
@@ -59,8 +134,7 @@ class Guarantee(Shown):
     kind: str = PERSONALIZED
     caveats: tuple[str, ...] = field(default=(ROSTER_IS_PUBLIC,))
     imputes: bool = False
-    #: Whether preferences were rounded down to the ladder: a granted epsilon then stands for those up to the next one.
-    rounded: bool = False
+    covers: Covered | None = None
 
     def __post_init__(self) -> None:
         if self.neighbors not in NEIGHBORS:
@@ -94,17 +168,17 @@ class Guarantee(Shown):
     def compose(self, other: Guarantee) -> Guarantee:
         """Both releases seen together: a person's losses add up (Jorgensen et al. 2015, Theorem 4).
 
-        A level that one release does not mention has lost nothing to it. Of two kinds the weaker one remains.
+        Person by person: somebody who lost .3 to one and .7 to the other lost 1, whatever their levels are called.
+        Where the rosters cannot be aligned, everyone may have lost the most to the other. The weaker kind remains.
         """
         return self._join(other, lambda a, b: a + b)
 
     def compose_parallel(self, other: Guarantee) -> Guarantee:
-        """Both releases, made from disjoint groups of people: a person loses the larger of the two.
+        """Both releases, made from disjoint groups of people: everyone lost to one of them at most.
 
         Sound only if the groups are defined by public facts of the roster. Who matches a predicate is private.
         """
-        note = "Composed in parallel: sound only because the groups are defined by public facts of the roster."
-        return _add_caveats(self._join(other, max), note)
+        return self._join(other, max, disjoint=True)
 
     def post_process(self) -> Guarantee:
         """Whatever is computed from a release alone keeps its promise (first privacy axiom)."""
@@ -114,31 +188,48 @@ class Guarantee(Shown):
         """One of two releases, chosen by a coin that does not depend on the data: the larger loss (second axiom)."""
         return self._join(other, max)
 
-    def _join(self, other: Guarantee, add: Callable[[int, int], int]) -> Guarantee:
-        one, two = self._align(other)
-        grants = sorted({granted for granted, _ in (*one.losses, *two.losses)}, key=to_epsilon)
-        pairs = [(granted, one._loss(granted), two._loss(granted)) for granted in grants]
+    def _join(self, other: Guarantee, join: Callable[[int, int], int], disjoint: bool = False) -> Guarantee:
+        one, two = self._share_neighbors(other)
+        here, there = dict(one.losses), dict(two.losses)
+        aligned = None if one.covers is None or two.covers is None else one.covers.align(two.covers, here, there)
+        if aligned is not None:
+            covers, lost = aligned
+            if disjoint and any(a != 0 and b != 0 and grant is not None for grant, a, b in lost):
+                what, rule = "These releases are about the same people.", "In parallel nobody takes part in both."
+                raise PlanError(what, rule=rule, suggest="compose, which adds their losses")
+        else:
+            # Somebody in one may be anyone in the other, or nobody there where the groups are disjoint.
+            covers, most, other_most = None, 0 if disjoint else one._most(), 0 if disjoint else two._most()
+            lost = [(grant, loss, other_most) for grant, loss in one.losses]
+            lost += [(grant, most, loss) for grant, loss in two.losses]
+        losses: dict[int | None, int | None] = {}
+        for grant, a, b in sorted(lost, key=lambda person: to_epsilon(person[0])):
+            losses[grant] = None if a is None or b is None else max(losses.get(grant) or 0, join(a, b))
         joined = replace(
             one,
-            losses=tuple((granted, None if a is None or b is None else add(a, b)) for granted, a, b in pairs),
+            losses=tuple(losses.items()),
             kind=max(one.kind, two.kind, key=KINDS.index),
             imputes=one.imputes and two.imputes,
-            rounded=one.rounded or two.rounded,
+            covers=covers,
         )
-        joined = _add_caveats(joined, *two.caveats)
+        if disjoint:
+            known: tuple[str, ...] = (DISJOINT,)
+        elif covers is None:
+            known = (APART,) if here and there else ()
+        elif covers.by_place:
+            known = (BY_PLACE,)
+        else:
+            known = () if one.covers == two.covers else (TWO_GRANTS,)
+        joined = _add_caveats(joined, *two.caveats, *known)
         if NO_PROMISE in (one.kind, two.kind) or one.kind == two.kind:
             return joined
         return _add_caveats(joined, f"Composed of {one.kind} and {two.kind}: the weaker kind is all that remains.")
 
-    def _loss(self, granted: int | None) -> int | None:
-        """What a person with this grant lost: nothing if no such level took part, the rung's loss if it was rounded."""
-        found = dict(self.losses)
-        if granted in found or granted is None:
-            return found.get(granted, 0)
-        rungs = [g for g, _ in self.losses if g is not None and g <= granted]
-        return found[max(rungs)] if self.rounded and rungs else 0
+    def _most(self) -> int:
+        """What anyone lost who is not public."""
+        return max((loss for _, loss in self.losses if loss is not None), default=0)
 
-    def _align(self, other: Guarantee) -> tuple[Guarantee, Guarantee]:
+    def _share_neighbors(self, other: Guarantee) -> tuple[Guarantee, Guarantee]:
         if self.neighbors == other.neighbors:
             return self, other
         if all(g.imputes for g in (self, other) if g.neighbors == "replace"):
@@ -153,15 +244,16 @@ class Guarantee(Shown):
             "losses": [list(pair) for pair in self.losses],
             "caveats": list(self.caveats),
             "imputes": self.imputes,
-            "rounded": self.rounded,
+            "roster": None if self.covers is None else self.covers.digest,
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
-        """The inverse of `to_dict`."""
+        """The inverse of `to_dict`. What the first release of epsilons wrote names no roster."""
         losses = tuple((granted, loss) for granted, loss in data["losses"])
-        flags = {name: data[name] for name in ("neighbors", "kind", "imputes", "rounded")}
-        return cls(losses=losses, caveats=tuple(data["caveats"]), **flags)
+        covers = Covered(data["roster"]) if data.get("roster") else None
+        flags = {name: data[name] for name in ("neighbors", "kind", "imputes")}
+        return cls(losses=losses, caveats=tuple(data["caveats"]), covers=covers, **flags)
 
     def __str__(self) -> str:
         finite = {granted: loss for granted, loss in self.epsilons.items() if math.isfinite(granted)}

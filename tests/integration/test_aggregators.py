@@ -3,60 +3,92 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import io
 import json
-import os
 import pickle
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from epsilons.cli import app
 from epsilons.collection.sealing import KEY_BYTES, OpeningKey
 from epsilons.errors import ProtocolError
-from epsilons.storage.base import FAULT as VARIABLE
 from support import ledger_servers
 from support.collections_world import World, dump, paper_survey, sqlite_urls, survey
 
-#: One step of an aggregator in a process of its own; what it returns is written to stdout.
-STEP = """
-import pickle, sys
+#: Steps of an aggregator, each in a process of its own, forked from one that has loaded what they need. Which place a
+#: process is to be killed at comes with its step; how it ended and what it returned are written to stdout.
+STEPS = """
+import os, pickle, signal, sys, tempfile
 from epsilons.collection import Aggregator, Store
+from epsilons.cli import app
 from epsilons.collection.sealing import OpeningKey
-url, key, name, arguments = pickle.load(sys.stdin.buffer)
-aggregator = Aggregator(Store(url), OpeningKey.from_bytes(key))
-sys.stdout.buffer.write(pickle.dumps(getattr(aggregator, name)(*arguments)))
+from support import faults
+while True:
+    url, key, name, arguments, fault = pickle.load(sys.stdin.buffer)
+    with tempfile.TemporaryFile() as file:
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                if fault:
+                    faults.stop_at(fault)
+                aggregator = Aggregator(Store(url), OpeningKey.from_bytes(key))
+                file.write(pickle.dumps(getattr(aggregator, name)(*arguments)))
+                file.flush()
+                status = 0
+            finally:
+                os._exit(status)
+        _, status = os.waitpid(child, os.WUNTRACED)
+        if stopped := os.WIFSTOPPED(status):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        file.seek(0)
+        pickle.dump((stopped, None if stopped else status, file.read()), sys.stdout.buffer)
+        sys.stdout.buffer.flush()
 """
 
 
-def step(here: World, name: str, *arguments: Any, fault: str | None = None) -> Any:
+@pytest.fixture(scope="module")
+def stepping() -> Iterator[subprocess.Popen[bytes]]:
+    tests = Path(__file__).parents[1]  # where `support` is found
+    process = subprocess.Popen([sys.executable, "-c", STEPS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tests)
+    yield process
+    process.kill()
+    process.communicate()
+
+
+Step = Callable[..., Any]
+
+
+@pytest.fixture
+def step(here: World, stepping: subprocess.Popen[bytes]) -> Step:
     """Run one step of the first aggregator elsewhere; with a fault the process is killed there, and None comes back."""
-    environment = {**os.environ, **({VARIABLE: fault} if fault else {})}
     raw = here.keys[0]._key.private_bytes_raw()
     assert len(raw) == KEY_BYTES
-    process = subprocess.Popen(
-        [sys.executable, "-c", STEP], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(pickle.dumps((here.urls[0], raw, name, arguments)))
-    process.stdin.close()
-    if fault:
-        _, status = os.waitpid(process.pid, os.WUNTRACED)
-        assert os.WIFSTOPPED(status), "the place was never reached"
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-        return None
-    reply = pickle.loads(process.stdout.read())
-    process.stdout.close()
-    assert process.wait() == 0
-    return reply
+    assert stepping.stdin is not None
+    assert stepping.stdout is not None
+    jobs, replies = stepping.stdin, stepping.stdout
+
+    def run(name: str, *arguments: Any, fault: str | None = None) -> Any:
+        pickle.dump((here.urls[0], raw, name, arguments, fault), jobs)
+        jobs.flush()
+        killed, status, reply = pickle.load(replies)
+        assert killed == (fault is not None), "the place was never reached"
+        if killed:
+            return None
+        assert status == 0
+        return pickle.loads(reply)
+
+    return run
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -71,46 +103,58 @@ def here(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     world.close()
 
 
-def test_killed_at_every_place_nothing_acknowledged_is_lost_and_no_noise_drawn_twice_leaves(here: World) -> None:
+def test_killed_at_every_place_nothing_acknowledged_is_lost_and_no_noise_drawn_twice_leaves(
+    here: World, step: Step
+) -> None:
     collection = here.collection.id
     (reports,) = here.client.reports([1] * 24)
     before = dump(here.stores[0])
     # Before the commit nothing is there; after it everything is, and a retry is acknowledged.
-    step(here, "take", collection, reports[0], fault="taking")
+    step("take", collection, reports[0], fault="taking")
     assert dump(here.stores[0]) == before
-    step(here, "take", collection, reports[0], fault="taken")
+    step("take", collection, reports[0], fault="taken")
     assert len(dump(here.stores[0])["reports"]) == 24
     assert set(here.aggregators[0].take(collection, reports[0])) == {"stored"}
     here.aggregators[1].take(collection, reports[1])
 
-    step(here, "close", collection, 1, fault="closing")
+    step("close", collection, 1, fault="closing")
     assert here.aggregators[0].status(collection)["round"] == 1
-    step(here, "close", collection, 1, fault="closed")
+    step("close", collection, 1, fault="closed")
     nonce = here.aggregators[0].close(collection, 1)
-    assert nonce == step(here, "close", collection, 1)
+    assert nonce == step("close", collection, 1)
 
     ids = here.aggregators[0].present(collection, 0)
-    step(here, "check", collection, 0, bytes(32), ids, fault="checking")
+    step("check", collection, 0, bytes(32), ids, fault="checking")
     assert dump(here.stores[0])["batches"] == []
-    step(here, "check", collection, 0, bytes(32), ids, fault="checked")
+    step("check", collection, 0, bytes(32), ids, fault="checked")
     shown = here.aggregators[0].check(collection, 0, bytes(32), ids)
 
-    step(here, "collect", collection, 0, ids, fault="collecting")
+    step("collect", collection, 0, ids, fault="collecting")
     # The noise drawn there never left, and the shares are still here.
     assert here.aggregators[0].accepted(collection, 0) is None
     assert here.aggregators[0].check(collection, 0, bytes(32), ids) == shown
-    step(here, "collect", collection, 0, ids, fault="collected")
+    step("collect", collection, 0, ids, fault="collected")
     stored = dump(here.stores[0])["batches"][0][-1]
     assert here.aggregators[0].collect(collection, 0, ids) == stored
-    assert step(here, "collect", collection, 0, ids) == stored
+    assert step("collect", collection, 0, ids) == stored
+
+
+EPSILONS = (sys.executable, "-m", "epsilons.cli.app")
 
 
 # Over HTTP ------------------------------------------------------------------------------------------------------------
 
 
-def epsilons(*arguments: str, folder: Path, **more: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "epsilons.cli.app", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300, **more)
+def epsilons(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A command, in this process: starting one takes longer than most commands. The servers are always others."""
+    out, notes = io.StringIO(), io.StringIO()
+    with contextlib.chdir(folder), warnings.catch_warnings():
+        # The connections of a command end with its process.
+        warnings.simplefilter("ignore", ResourceWarning)
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(notes):
+            status = app.main(list(arguments))
+        gc.collect()
+    return subprocess.CompletedProcess(arguments, status, out.getvalue(), notes.getvalue())
 
 
 @contextlib.contextmanager
@@ -120,7 +164,7 @@ def listening(folder: Path, *names: str, options: tuple[str, ...] = ()) -> Itera
     try:
         for name in names:
             own = ["--store", f"sqlite:///{name}.store", "--key", f"{name}.key", "--token", f"{name}.token"]
-            command = [sys.executable, "-m", "epsilons.cli.app", "collect", "aggregator", *own, *options, "--port", "0"]
+            command = [*EPSILONS, "collect", "aggregator", *own, *options, "--port", "0"]
             started.append(
                 subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             )
@@ -135,56 +179,66 @@ def listening(folder: Path, *names: str, options: tuple[str, ...] = ()) -> Itera
                 process.stdout.close()
 
 
-def test_a_collection_by_the_commands_alone(tmp_path: Path) -> None:
+#: Addresses, and files with tokens.
+Pair = tuple[list[str], list[Path]]
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Two aggregators; each serves many collections."""
+    folder = tmp_path_factory.mktemp("pair")
+    with listening(folder, "one", "two") as urls:
+        yield urls, [folder / "one.token", folder / "two.token"]
+
+
+def by(pair: Pair) -> list[str]:
+    """How a coordinator is told of them."""
+    return [word for url, token in zip(*pair, strict=True) for word in ("--aggregator", url, "--token", str(token))]
+
+
+def test_a_collection_by_the_commands_alone(tmp_path: Path, pair: Pair) -> None:
     survey(2, {"standard": 1.0}).save(tmp_path / "exam.toml")
-    with listening(tmp_path, "one", "two") as urls:
-        run = ["collect", "run", "exam.toml", "--minimum", "10", "--json", "--output", "out.json"]
-        for url, name in zip(urls, ("one", "two"), strict=True):
-            run += ["--aggregator", url, "--token", f"{name}.token"]
-        # The coordinator gives up waiting, and goes on in the next run.
-        waiting = subprocess.Popen(
-            [sys.executable, "-m", "epsilons.cli.app", *run, "--until", "11"],
-            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert waiting.stderr is not None
-        assert "epsilons collect send" in waiting.stderr.readline()
-        waiting.kill()
-        waiting.communicate()
-        sent = epsilons(
-            "collect", "send", "exam.toml.collection.json", "--state", "mine", "--answer", "option 1", folder=tmp_path
-        )
-        assert (sent.returncode, sent.stdout) == (0, "Stored by all 2 aggregators.\n"), sent.stderr
-        # The same command again sends the same bytes; an answer given now is not used.
-        again = epsilons("collect", "send", "exam.toml.collection.json", "--state", "mine", folder=tmp_path)
-        assert again.returncode == 0
-        assert "option 1" not in (tmp_path / "mine").read_text()
-        _send_many(tmp_path, 14)
-        # Nothing closes unless somebody says so.
-        status = json.loads(epsilons(*run, folder=tmp_path).stdout)
-        assert status["open"] is True
-        assert [state["reports"] for state in status["aggregators"]] == [{"standard": 15}] * 2
-        done = epsilons(*run, "--until", "15", folder=tmp_path)
-        assert done.returncode == 0, done.stderr
-        found = json.loads(done.stdout)
-        assert found["batches"][0]["reports"] == 15
-        assert found["estimate"]["respondents"] == 15
-        assert json.loads((tmp_path / "out.json").read_text())["batches"] == found["batches"]
-        # The same publication again; a late owner is refused; other terms under the same name are, too.
-        assert json.loads(epsilons(*run, folder=tmp_path).stdout)["batches"] == found["batches"]
-        plain = [part for part in run if part != "--json"]
-        short, full = (
-            " ".join(epsilons(*plain, *more, folder=tmp_path).stdout.split()) for more in ((), ("--verbose",))
-        )
-        assert short.endswith("if at least one aggregator is honest (more: --verbose).")
-        assert "An owner who sends n reports" in full
-        late = epsilons(
-            "collect", "send", "exam.toml.collection.json", "--state", "late", "--answer", "1", folder=tmp_path
-        )
-        assert late.returncode == 8
-        assert "not open" in late.stderr
-        other = epsilons(*run, "--neighbors", "replace", folder=tmp_path)
-        assert other.returncode == 8
-        assert "other terms" in other.stderr
+    run = ["collect", "run", "exam.toml", "--minimum", "10", "--json", "--output", "out.json", *by(pair)]
+    # The coordinator gives up waiting, and goes on in the next run.
+    waiting = subprocess.Popen(
+        [*EPSILONS, *run, "--until", "11"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert waiting.stderr is not None
+    assert "epsilons collect send" in waiting.stderr.readline()
+    waiting.kill()
+    waiting.communicate()
+    sent = epsilons(
+        "collect", "send", "exam.toml.collection.json", "--state", "mine", "--answer", "option 1", folder=tmp_path
+    )
+    assert (sent.returncode, sent.stdout) == (0, "Stored by all 2 aggregators.\n"), sent.stderr
+    # The same command again sends the same bytes; an answer given now is not used.
+    again = epsilons("collect", "send", "exam.toml.collection.json", "--state", "mine", folder=tmp_path)
+    assert again.returncode == 0
+    assert "option 1" not in (tmp_path / "mine").read_text()
+    _send_many(tmp_path, 14)
+    # Nothing closes unless somebody says so.
+    status = json.loads(epsilons(*run, folder=tmp_path).stdout)
+    assert status["open"] is True
+    assert [state["reports"] for state in status["aggregators"]] == [{"standard": 15}] * 2
+    done = epsilons(*run, "--until", "15", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["batches"][0]["reports"] == 15
+    assert found["estimate"]["respondents"] == 15
+    assert json.loads((tmp_path / "out.json").read_text())["batches"] == found["batches"]
+    # The same publication again; a late owner is refused; other terms under the same name are, too.
+    assert json.loads(epsilons(*run, folder=tmp_path).stdout)["batches"] == found["batches"]
+    plain = [part for part in run if part != "--json"]
+    short, full = (" ".join(epsilons(*plain, *more, folder=tmp_path).stdout.split()) for more in ((), ("--verbose",)))
+    assert short.endswith("if at least one aggregator is honest (more: --verbose).")
+    assert "An owner who sends n reports" in full
+    late = epsilons("collect", "send", "exam.toml.collection.json", "--state", "late", "--answer", "1", folder=tmp_path)
+    assert late.returncode == 8
+    assert "not open" in late.stderr
+    other = epsilons(*run, "--neighbors", "replace", folder=tmp_path)
+    assert other.returncode == 8
+    assert "other terms" in other.stderr
 
 
 def _send_many(folder: Path, owners: int) -> None:
@@ -196,44 +250,40 @@ def _send_many(folder: Path, owners: int) -> None:
     assert [counts["stored"] for counts in courier.finish()] == [owners] * 2
 
 
-def test_the_papers_two_rounds_by_the_commands(tmp_path: Path) -> None:
+def test_the_papers_two_rounds_by_the_commands(tmp_path: Path, pair: Pair) -> None:
     from epsilons.collection import Collection, Courier, HttpAggregator, OwnerClient
 
     paper_survey(2).save(tmp_path / "exam.toml")
-    with listening(tmp_path, "one", "two") as urls:
-        run = ["collect", "run", "exam.toml", "--minimum", "10", "--until", "12"]
-        for url, name in zip(urls, ("one", "two"), strict=True):
-            run += ["--aggregator", url, "--token", f"{name}.token"]
-        coordinator = subprocess.Popen(
-            [sys.executable, "-m", "epsilons.cli.app", *run],
-            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert coordinator.stderr is not None
-        coordinator.stderr.readline()
-        send = ["collect", "send", "exam.toml.collection.json", "--state", "mine"]
-        early = epsilons(*send, "--round", "2", folder=tmp_path)
-        assert early.returncode == 8
-        assert epsilons(*send, "--answer", "option 2", folder=tmp_path).returncode == 0
-        collection = Collection.load(tmp_path / "exam.toml.collection.json")
-        first, second = OwnerClient(collection).reports([1] * 12)
-        token = (tmp_path / "one.token").read_text().strip()
-        aggregator = HttpAggregator(urls[0], token=token)
-        for number, reports in enumerate((first, second), 1):
-            while aggregator.status(collection.id)["round"] < number:
-                time.sleep(0.1)
-            if number == 2:
-                assert epsilons(*send, "--round", "2", folder=tmp_path).returncode == 0
-            courier = Courier(collection)
-            # One owner of round one never comes back.
-            courier.send([some[: len(some) - number + 1] for some in reports])
-            courier.finish()
-        aggregator.shut()
-        said, _ = coordinator.communicate(timeout=120)
-        assert coordinator.returncode == 0
-        assert "Collected by Sampling Privacy (Joy)." in said
-        assert "Estimated from 12 owners" in said
-        assert "round two alone" in said
-        assert "infinite" in said
+    run = ["collect", "run", "exam.toml", "--minimum", "10", "--until", "12", *by(pair)]
+    coordinator = subprocess.Popen(
+        [*EPSILONS, *run],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert coordinator.stderr is not None
+    coordinator.stderr.readline()
+    send = ["collect", "send", "exam.toml.collection.json", "--state", "mine"]
+    early = epsilons(*send, "--round", "2", folder=tmp_path)
+    assert early.returncode == 8
+    assert epsilons(*send, "--answer", "option 2", folder=tmp_path).returncode == 0
+    collection = Collection.load(tmp_path / "exam.toml.collection.json")
+    first, second = OwnerClient(collection).reports([1] * 12)
+    aggregator = HttpAggregator(pair[0][0], token=pair[1][0].read_text().strip())
+    for number, reports in enumerate((first, second), 1):
+        while aggregator.status(collection.id)["round"] < number:
+            time.sleep(0.1)
+        if number == 2:
+            assert epsilons(*send, "--round", "2", folder=tmp_path).returncode == 0
+        courier = Courier(collection)
+        # One owner of round one never comes back.
+        courier.send([some[: len(some) - number + 1] for some in reports])
+        courier.finish()
+    aggregator.shut()
+    said, _ = coordinator.communicate(timeout=120)
+    assert coordinator.returncode == 0
+    assert "Collected by Sampling Privacy (Joy)." in said
+    assert "Estimated from 12 owners" in said
+    assert "round two alone" in said
+    assert "infinite" in said
 
 
 def test_over_https(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,23 +328,24 @@ def _self_signed(folder: Path) -> tuple[str, str]:
     return str(folder / "certificate.pem"), str(folder / "certificate.key")
 
 
-def test_an_owner_sends_nothing_to_an_address_with_another_key(tmp_path: Path) -> None:
+def test_an_owner_sends_nothing_to_an_address_with_another_key(pair: Pair) -> None:
     from epsilons.collection import Collection, Courier, OwnerClient, Place
 
-    with listening(tmp_path, "one") as (url,):
-        places = [Place(url, str(OpeningKey.fresh().public)) for _ in range(2)]
-        collection = Collection.start(survey(2), places)
-        courier = Courier(collection, patience=5)
-        courier.send(OwnerClient(collection).reports([1])[0])
-        with pytest.raises(ProtocolError, match="another key"):
-            courier.finish()
+    (url, _), _ = pair
+    places = [Place(url, str(OpeningKey.fresh().public)) for _ in range(2)]
+    collection = Collection.start(survey(2), places)
+    courier = Courier(collection, patience=5)
+    courier.send(OwnerClient(collection).reports([1])[0])
+    with pytest.raises(ProtocolError, match="another key"):
+        courier.finish()
 
 
-def test_the_demo_with_a_kill_in_the_middle(tmp_path: Path) -> None:
-    done = epsilons("collect", "demo", "--owners", "2000", "--json", "--map", "map.png", folder=tmp_path)
+@pytest.mark.parametrize("owners", [1_000, pytest.param(2_000, marks=pytest.mark.soak)])
+def test_the_demo_with_a_kill_in_the_middle(tmp_path: Path, owners: int) -> None:
+    done = epsilons("collect", "demo", "--owners", str(owners), "--json", "--map", "map.png", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["counted"] == found["acknowledged"] == found["owners"] == 2_000
+    assert found["counted"] == found["acknowledged"] == found["owners"] == owners
     assert found["true_error"] < 3 * found["predicted_error"]
     assert found["covered"] >= 0.8 * found["cells"]
     assert "kill -9" in done.stderr

@@ -99,38 +99,48 @@ def test_a_plan_and_a_dry_run_are_free(home: Path) -> None:
     assert document(home, "check", "people.toml")["releases"] == before
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
-        ("count", "--where", "age >= 65"),
-        ("count", "--of", "rows", "--by", "region=north,south"),
-        ("sum", "wage"),
-        ("mean", "wage", "--by", "region=north,south", "--where", "union = 'yes'"),
-        ("variance", "wage"),
-        ("median", "age", "--bounds", "0,120", "--step", "1"),
-        ("quantile", "wage", "0.9"),
-        ("min", "age", "--bounds", "0,120"),
-        ("max", "age", "--bounds", "0,120"),
-        ("histogram", "wage", "--edges", "0,10,20,100"),
-        ("kth-largest", "age", "3", "--bounds", "0,120"),
-        ("kth-largest", "age", "--bounds", "0,120", "--mechanism", "sample", "--threshold", "mean"),
-        ("linear-regression", "wage", "age", "--bounds", "age=15,90", "--where", "union = 'yes'"),
-        ("logistic-regression", "union", "age,wage", "--bounds", "age=15,90", "--classes", "no,yes"),
-        ("sum", "wage", "--mechanism", "sample", "--rescale"),
-        ("histogram", "region", "--categories", 'north,"south"'.replace('"', "")),
-        ("mean", "wage", "--by", 'age=["20","30"]'.replace('"', "")),
-    ],
-    ids=lambda question: " ".join(question[:2]),
-)
+QUESTIONS = [
+    ("count", "--where", "age >= 65"),
+    ("count", "--of", "rows", "--by", "region=north,south"),
+    ("sum", "wage"),
+    ("mean", "wage", "--by", "region=north,south", "--where", "union = 'yes'"),
+    ("variance", "wage"),
+    ("median", "age", "--bounds", "0,120", "--step", "1"),
+    ("quantile", "wage", "0.9"),
+    ("min", "age", "--bounds", "0,120"),
+    ("max", "age", "--bounds", "0,120"),
+    ("histogram", "wage", "--edges", "0,10,20,100"),
+    ("kth-largest", "age", "3", "--bounds", "0,120"),
+    ("kth-largest", "age", "--bounds", "0,120", "--mechanism", "sample", "--threshold", "mean"),
+    ("linear-regression", "wage", "age", "--bounds", "age=15,90", "--where", "union = 'yes'"),
+    ("logistic-regression", "union", "age,wage", "--bounds", "age=15,90", "--classes", "no,yes"),
+    ("sum", "wage", "--mechanism", "sample", "--rescale"),
+    ("histogram", "region", "--categories", 'north,"south"'.replace('"', "")),
+    ("mean", "wage", "--by", 'age=["20","30"]'.replace('"', "")),
+]
+
+
+def asked_of_people(question: tuple[str, ...]) -> tuple[str, ...]:
+    return question[0], "people.toml", *question[1:], "--share", "0.01"
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: " ".join(question[:2]))
 def test_every_question_answers_in_words_and_in_json(home: Path, question: tuple[str, ...]) -> None:
-    asked = (question[0], "people.toml", *question[1:], "--share", "0.01")
-    found = document(home, *asked)
+    found = document(home, *asked_of_people(question))
     assert found["release"]["guarantee"]["neighbors"] == "absent"
-    again = run(home, *asked)
+    again = run(home, *asked_of_people(question))
     assert again.returncode == 0, again.stderr
     assert all(len(line) <= 80 for line in again.stdout.splitlines())
     assert re.search(r"strict +0.05 ", again.stdout)
     assert "personalized DP: nobody loses more than is charged" in again.stdout
+
+
+@pytest.mark.parametrize(
+    "question", [*QUESTIONS[::4], *(pytest.param(one, marks=pytest.mark.soak) for one in QUESTIONS)]
+)
+def test_more_words_have_every_caveat_and_the_document_stays(home: Path, question: tuple[str, ...]) -> None:
+    asked = asked_of_people(question)
+    found = document(home, *asked)
     verbose = run(home, *asked, "--verbose").stdout
     assert all(len(line) <= 80 for line in verbose.splitlines())
     assert found["release"]["guarantee"]["caveats"][-1] in " ".join(verbose.split())
@@ -141,17 +151,31 @@ def test_number_interval_and_condition_stand_on_one_line(home: Path) -> None:
     asked = ("mean", "people.toml", "wage", "--share", "0.01", "--where", "age < 90")
     found = document(home, *asked)
     low, high = found["interval"]
-    head, _, line = run(home, *asked).stdout.splitlines()[:3]
+    where, head, _, line = run(home, *asked).stdout.splitlines()[:4]
+    assert where == f"where {found['where']}" == "where age < 90"
     assert head.split() == ["mean", "of", "wage", "95%", "interval", "holds"]
     shown = [f"{number:,.4g}" for number in (found["release"]["value"], low, high)]
     said = f"{shown[0]} {shown[1]} to {shown[2]} if preferences and values are unrelated"
     assert " ".join(line.split()) == said
-    nothing = run(home, *asked, "--assume", "nothing").stdout.splitlines()[2]
+    nothing = run(home, *asked, "--assume", "nothing").stdout.splitlines()[3]
     assert nothing.endswith("however preferences and values relate")
-    assert run(home, "median", "people.toml", "wage", "--share", "0.01").stdout.splitlines()[0].split()[4:] == [
-        "interval",
-        "holds",
-    ]
+    for planned in (("plan", "people.toml", "mean", *asked[2:]), (*asked, "--dry-run")):
+        assert run(home, *planned).stdout.startswith("where age < 90\nPlan for a mean")
+        assert document(home, *planned)["where"] == "age < 90"
+
+
+def test_without_an_interval_the_condition_stands_with_the_error(home: Path) -> None:
+    median = run(home, "median", "people.toml", "wage", "--share", "0.01").stdout
+    assert "holds" not in median
+    assert re.search(
+        r"error ± [0-9.,]+ if preferences and values are unrelated\. No interval:", " ".join(median.split())
+    )
+
+
+def test_the_dataset_file_names_the_ledger(home: Path) -> None:
+    run(home, "count", "people.toml", "--share", "0.01")
+    assert document(home, "ledger", "show", "people.toml")["ledger"]
+    assert run(home, "ledger", "history", "people.toml").stdout == run(home, "ledger", "history", "wages.ledger").stdout
 
 
 def test_groups_are_columns(home: Path) -> None:

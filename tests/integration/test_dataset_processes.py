@@ -12,24 +12,23 @@ from typing import Any
 
 import pytest
 
-from epsilons.storage.base import FAULT as VARIABLE
 from support.wages import dataset
 
 PROGRAM = """
 import json, os, sys
 sys.path.insert(0, {tests!r})
+from support import faults
 from support.wages import dataset
 people = dataset(ledger={address!r}, version="1")
-os.environ.update({environment!r})
+if {fault!r}:
+    faults.stop_at({fault!r})
 release = people.mean("wage", bounds=(0, 100), where="age >= 30", share=0.1)
 print(json.dumps(release.to_dict()))
 """
 
 
 def process(address: str, fault: str | None = None) -> subprocess.Popen[str]:
-    program = PROGRAM.format(
-        tests=str(Path(__file__).parents[1]), address=address, environment={VARIABLE: fault} if fault else {}
-    )
+    program = PROGRAM.format(tests=str(Path(__file__).parents[1]), address=address, fault=fault)
     return subprocess.Popen([sys.executable, "-W", "error", "-c", program], stdout=subprocess.PIPE, text=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import math
@@ -47,31 +48,50 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, str]:
-    """(document, report, stderr) of one run: the example of the help text, as pasted."""
-    folder = tmp_path_factory.mktemp("demo")
-    surroundings = {**os.environ, "PYTHONWARNINGS": "error"}
-    asked = [sys.executable, "-m", "epsilons.demo", "--help"]
-    told = subprocess.run(asked, env=surroundings, capture_output=True, text=True, timeout=120, check=True).stdout
-    command = told.split("example:")[1].strip()
-    assert command.startswith("python -m epsilons.demo")
-    pasted = command.replace("python", shlex.quote(sys.executable), 1)
-    done = subprocess.run(
-        pasted, shell=True, cwd=folder, env=surroundings, stderr=subprocess.PIPE, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in folder.iterdir()) == ["wages.html", "wages.json"]
-    document, report = ((folder / name).read_text(encoding="utf-8") for name in ("wages.json", "wages.html"))
-    return json.loads(document), report, done.stderr
+def example() -> str:
+    """The example of the help text, as the command prints it."""
+    asked = [sys.executable, "-W", "error", "-m", "epsilons.demo", "--help"]
+    told = subprocess.run(asked, capture_output=True, text=True, timeout=120, check=True).stdout
+    found = told.split("example:")[1].strip()
+    assert found.startswith("python -m epsilons.demo ")
+    return found
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    """What the demo finds out before it prints: it takes some seconds, and is the same however it is printed."""
-    out = tmp_path_factory.mktemp("ran") / "report.html"
-    found = command._ask(Console(file=io.StringIO()), out)
-    assert out.exists()
-    return found
+def once(example: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ran, dict[str, Any], str, str]:
+    """(what it found, document, report, stderr) of one run of the example, in this process."""
+    folder = tmp_path_factory.mktemp("demo")
+    words, file = shlex.split(example)[3:-2], shlex.split(example)[-1]
+    kept: list[Ran] = []
+    ask, notes = command._ask, io.StringIO()
+
+    def keep(console: Console, out: Path) -> Ran:
+        kept.append(ask(console, out))
+        return kept[0]
+
+    with contextlib.chdir(folder), open(file, "w", encoding="utf-8") as out, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "_ask", keep)
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(notes):
+            assert command.main(words) == 0
+    return kept[0], *_files(folder), notes.getvalue()
+
+
+def _files(folder: Path) -> tuple[dict[str, Any], str]:
+    assert sorted(path.name for path in folder.iterdir()) == ["wages.html", "wages.json"]
+    document, report = ((folder / name).read_text(encoding="utf-8") for name in ("wages.json", "wages.html"))
+    return json.loads(document), report
+
+
+@pytest.fixture(scope="module")
+def made(once: tuple[Ran, dict[str, Any], str, str]) -> tuple[dict[str, Any], str, str]:
+    """(document, report, stderr)."""
+    return once[1:]
+
+
+@pytest.fixture(scope="module")
+def ran(once: tuple[Ran, dict[str, Any], str, str]) -> Ran:
+    """What the demo finds out before it prints: the same however it is printed."""
+    return once[0]
 
 
 def printed(ran: Ran, monkeypatch: pytest.MonkeyPatch, encoding: str) -> str:
@@ -84,8 +104,19 @@ def printed(ran: Ran, monkeypatch: pytest.MonkeyPatch, encoding: str) -> str:
     return bytes(stream.buffer.getvalue()).decode(encoding)  # type: ignore[attr-defined]
 
 
-def test_the_example_of_the_help_works_as_pasted(made: tuple[dict[str, Any], str, str]) -> None:
+def test_the_example_of_the_help_works(made: tuple[dict[str, Any], str, str]) -> None:
     assert made[0]["report"] == "wages.html"
+
+
+@pytest.mark.soak
+def test_the_example_of_the_help_works_as_pasted(example: str, tmp_path: Path) -> None:
+    pasted = example.replace("python", shlex.quote(sys.executable), 1)
+    surroundings = {**os.environ, "PYTHONWARNINGS": "error"}
+    done = subprocess.run(
+        pasted, shell=True, cwd=tmp_path, env=surroundings, stderr=subprocess.PIPE, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert _files(tmp_path)[0]["report"] == "wages.html"
 
 
 def test_stderr_is_quiet_when_it_is_not_a_terminal(made: tuple[dict[str, Any], str, str]) -> None:

@@ -108,6 +108,11 @@ def test_single_people_are_charged_exactly_as_often_as_there_is_room(site: Site)
 
 
 def test_a_crowd_is_charged_exactly_as_often_as_there_is_room(site: Site) -> None:
+    overspend(site, crowd, size=1000, room=25, processes=8, attempts=80)
+
+
+@pytest.mark.soak
+def test_a_crowd_of_processes(site: Site) -> None:
     overspend(site, crowd, size=1000, room=50, processes=16, attempts=160)
 
 
@@ -256,8 +261,8 @@ def repeat(site: Site, processes: int, times: int) -> None:
     book.close()
 
 
-def test_a_thousand_repeats_cost_one_charge(site: Site) -> None:
-    repeat(site, processes=4, times=250)
+def test_hundreds_of_repeats_cost_one_charge(site: Site) -> None:
+    repeat(site, processes=4, times=75)
 
 
 @pytest.mark.soak

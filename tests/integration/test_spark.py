@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import date, datetime
 from decimal import Decimal
@@ -36,6 +37,7 @@ from epsilons.summaries import arrays
 from epsilons.summaries.columns import Keys, as_double
 from epsilons.summaries.sql import Prepared, cells, tally
 from support.hostile import FLOATS, INTS
+from support.refusals import as_it_is, compare
 from support.spark_questions import NAMED, NAMES, PEOPLE, QUESTIONS, TABLE, answers, asked, salted_dataset
 from support.spark_session import missing
 from support.truths import TABLE as TRUTHS
@@ -432,3 +434,25 @@ def test_odd_settings_of_the_user_change_nothing(spark: Any) -> None:
     assert answers(theirs.createDataFrame(TABLE), 2, ask) == answers(TABLE, 2, ask)
     assert {key: theirs.conf.get(key) for key in ODD_SETTINGS} == ODD_SETTINGS
     spark.createDataFrame([], "nothing int")  # the other session was made the active one above
+
+
+# Refusals -----------------------------------------------------------------------------------------------------------
+
+
+def by_spark(spark: Any) -> Callable[[pa.Table], Any]:
+    return lambda table: spark.createDataFrame(table).repartition(2)
+
+
+def test_both_engines_refuse_the_same_in_the_same_words_at_the_same_charge(spark: Any) -> None:
+    """Questions to both tables of a pair of neighbours, on both engines: all four are told apart by nothing."""
+    assert min(compare(1, 10, 12, [as_it_is, by_spark(spark)])) >= 4
+
+
+@pytest.mark.soak
+@pytest.mark.figure("figure_7_spark")
+def test_five_thousand_questions_tell_neither_neighbours_nor_engines_apart(
+    spark: Any, record_property: Callable[[str, Any], None]
+) -> None:
+    seed = int.from_bytes(os.urandom(4), "little")
+    assert min(compare(50, 100, seed, [as_it_is, by_spark(spark)])) > 1_000
+    record_property("size", 5_000)

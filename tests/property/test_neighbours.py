@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,17 +29,10 @@ from epsilons.statistics.total import Sum
 from epsilons.testing import seeded
 from support import planted
 from support.frozen import Meter, recorded_costs
-from support.hostile import Neighbours, neighbours
+from support.hostile import LISTED, Neighbours, neighbours
 
 #: The quick run, and the long one.
 QUICK, LONG = 300, 10_000
-
-
-def each_pair(check: Callable[[Neighbours], None]) -> tuple[Callable[[], None], Callable[[], None]]:
-    """A quick and a long test of the same property."""
-    quick = settings(max_examples=QUICK)(given(neighbours())(check))
-    long = pytest.mark.soak(settings(max_examples=LONG)(given(neighbours())(check)))
-    return quick, long
 
 
 def check_sums(pair: Neighbours) -> None:
@@ -123,11 +117,53 @@ def check_order(pair: Neighbours) -> None:
             np.testing.assert_array_equal(one, other)
 
 
-test_sums_move_by_at_most_the_declared_reach, test_sums_move_by_at_most_the_declared_reach_long = each_pair(check_sums)
-test_answers_with_the_same_noise_stay_close, test_answers_with_the_same_noise_stay_close_long = each_pair(check_answers)
-test_costs_move_by_at_most_the_charge, test_costs_move_by_at_most_the_charge_long = each_pair(check_costs)
-test_other_peoples_coins_stay_the_same, test_other_peoples_coins_stay_the_same_long = each_pair(check_coins)
-test_the_order_of_rows_does_not_matter, test_the_order_of_rows_does_not_matter_long = each_pair(check_order)
+CHECKS: dict[str, Callable[[Neighbours], None]] = {
+    "sums move by at most the declared reach": check_sums,
+    "answers with the same noise stay close": check_answers,
+    "costs move by at most the charge": check_costs,
+    "other people's coins stay the same": check_coins,
+    "the order of rows does not matter": check_order,
+}
+
+
+@pytest.mark.parametrize("promise", CHECKS)
+def test_a_pair_of_neighbours_is_held_to_a_promise(promise: str) -> None:
+    settings(max_examples=QUICK)(given(neighbours())(CHECKS[promise]))()
+
+
+@pytest.mark.soak
+@pytest.mark.figure("figure_4_arrays")
+def test_ten_thousand_pairs_of_neighbours_are_held_to_every_promise(
+    record_property: Callable[[str, Any], None],
+) -> None:
+    seen: Counter[str] = Counter()
+
+    @settings(max_examples=LONG)
+    @given(neighbours())
+    def every(pair: Neighbours) -> None:
+        for check in CHECKS.values():
+            check(pair)
+        seen.update(["pairs", *(name for name, there in LISTED.items() if there(pair))])
+
+    every()
+    assert seen["pairs"] >= LONG
+    assert all(seen[name] >= LONG / 100 for name in LISTED), seen
+    record_property("size", seen["pairs"])
+
+
+def test_the_listed_inputs_occur() -> None:
+    """Among the pairs of a quick run too, and none of them in a plain pair."""
+    seen: Counter[str] = Counter()
+
+    @settings(max_examples=QUICK)
+    @given(neighbours())
+    def look(pair: Neighbours) -> None:
+        seen.update(name for name, there in LISTED.items() if there(pair))
+
+    look()
+    assert set(seen) == set(LISTED)
+    plain = pair_of(Minimum(), Question(Sum(LOW_HIGH)), STRICT, [0.0, 1.0, 2.0], [0.5, 1.0, 2.0])
+    assert not any(there(plain) for there in LISTED.values())
 
 
 # --- the checks have teeth ----------------------------------------------------------------------------------------

@@ -36,11 +36,22 @@ Outcome = tuple[Any, ...]
 Given = Mapping[str, Any]
 
 
-@pytest.fixture(scope="module")
-def people() -> Iterator[eps.Dataset]:
+def open_people() -> eps.Dataset:
     complete = ["wage", "age", "left"]
     preferences = eps.Preferences.from_column("epsilon")
-    with eps.Dataset(TABLE, person="id", preferences=preferences, complete=complete, version="parity") as opened:
+    return eps.Dataset(TABLE, person="id", preferences=preferences, complete=complete, version="parity")
+
+
+@pytest.fixture(scope="module")
+def people() -> Iterator[eps.Dataset]:
+    with open_people() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def uncharged() -> Iterator[eps.Dataset]:
+    """For questions that are refused: its history stays empty, and is quick to read."""
+    with open_people() as opened:
         yield opened
 
 
@@ -152,7 +163,11 @@ def disagreements(people: eps.Dataset, entry: Entry, fronts: Mapping[str, Front]
     expected = outcome(fronts["function"], people, entry, {**given, "entropy": seeded(3)})
     found = []
     for name, front in fronts.items():
-        if front.serves(entry) and outcome(front, people, entry, {**given, "entropy": seeded(3)}) != expected:
+        if (
+            name != "function"
+            and front.serves(entry)
+            and outcome(front, people, entry, {**given, "entropy": seeded(3)}) != expected
+        ):
             found.append(name)
     return found
 
@@ -264,8 +279,8 @@ ALONG: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("option", WRONG)
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_a_wrong_value_is_refused_alike_and_charges_nobody(people: eps.Dataset, name: str, option: str) -> None:
-    entry, before = CATALOGUE[name], (people.history(), people.remaining().epsilons)
+def test_a_wrong_value_is_refused_alike_and_charges_nobody(uncharged: eps.Dataset, name: str, option: str) -> None:
+    entry, people, before = CATALOGUE[name], uncharged, uncharged.remaining().epsilons
     for value in WRONG[option]:
         seen: dict[Outcome, list[str]] = {}
         for front, way in FRONTS.items():
@@ -277,16 +292,15 @@ def test_a_wrong_value_is_refused_alike_and_charges_nobody(people: eps.Dataset, 
         assert len(seen) == 1, (value, seen)
         (refused,) = seen
         assert issubclass(refused[0], eps.EpsilonsError), (value, seen)
-    assert (people.history(), people.remaining().epsilons) == before
+    assert (people.history(), people.remaining().epsilons) == ((), before)
 
 
 MISSPELT = sorted({option.name for option in OPTIONS} | {a.name for e in CATALOGUE.values() for a in e.arguments})
 
 
 @pytest.mark.parametrize("right", MISSPELT)
-def test_a_misspelt_name_is_refused_alike_with_the_nearest_name(people: eps.Dataset, right: str) -> None:
+def test_a_misspelt_name_is_refused_alike_with_the_nearest_name(uncharged: eps.Dataset, right: str) -> None:
     wrong = right[:-1] + "_" + right[-1] if len(right) < 5 else right[:-2] + right[-1]
-    before = people.history()
     for name, entry in CATALOGUE.items():
         for front in FRONTS.values():
             own = {} if front.ask is by_sql else entry.own(front.options)
@@ -294,12 +308,12 @@ def test_a_misspelt_name_is_refused_alike_with_the_nearest_name(people: eps.Data
             if not front.serves(entry):
                 continue
             with pytest.raises(eps.PlanError) as caught:
-                front.ask(people, entry, {wrong: 1})
+                front.ask(uncharged, entry, {wrong: 1})
             called = "query" if front.ask is by_sql else name
             assert caught.value.what == f"A {called} takes no {wrong!r}."
             if right in known and len(right) > 3:
                 assert right in caught.value.hint.split(" or ")
-    assert people.history() == before
+    assert uncharged.history() == ()
 
 
 # A front that forgets an option -------------------------------------------------------------------------------------

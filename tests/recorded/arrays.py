@@ -18,6 +18,7 @@ from recorded.outcomes import (
     attempt,
     digest,
     entropy_of,
+    on_ladder,
     plan_outcome,
     release_outcome,
     rounded,
@@ -645,7 +646,7 @@ def _promise(full: str, first: dict[str, Any], second: dict[str, Any], how: Call
         one = ask("mean", values_of("mean"), rosters()["few"], entropy=entropy_of(full), **first).guarantee
         two = ask("mean", values_of("mean"), rosters()["many"], entropy=entropy_of(full), **second).guarantee
         joined = how(one, two)
-        told = {"promise": f"{joined.kind}, {joined.neighbors}, {joined.imputes}, {joined.rounded}"}
+        told = {"promise": f"{joined.kind}, {joined.neighbors}, {joined.imputes}, {on_ladder(joined)}"}
         return {**told, "epsilons": rounded(joined.epsilons), "words": digest(list(joined.caveats))}
 
     return Case(full, lambda _: attempt(do))

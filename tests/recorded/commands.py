@@ -51,7 +51,7 @@ _MASKS = (
     (re.compile(r"\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b"), "(digest)"),
 )
 #: Parts of documents that are another at every run.
-_VARYING = {"preparation_seconds", "ledger", "head", "at", "hash", "id", "since", "joined"}
+_VARYING = {"preparation_seconds", "ledger", "head", "at", "hash", "id", "since", "joined", "roster"}
 
 
 def command(name: str, *arguments: str) -> Case:

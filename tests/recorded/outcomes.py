@@ -102,6 +102,11 @@ def _text(words: str) -> str:
     return words if len(words) <= LONGEST else f"{words[:60]}... {digest(words)}"
 
 
+def on_ladder(promise: Any) -> bool:
+    """Whether preferences were rounded down."""
+    return any("rounded down to a fixed ladder" in caveat for caveat in promise.caveats)
+
+
 def release_outcome(release: Any, model: bool = False) -> Outcome:
     """An answer with its error, promise and price."""
     value = repr(rounded(release.value, 9)) if model else repr(release.value)
@@ -118,7 +123,7 @@ def release_outcome(release: Any, model: bool = False) -> Outcome:
         "levels": digest(list(release.levels.items())),
         "interval": interval,
         "population": "the same" if population == interval else population,
-        "promise": f"{promise.kind}, {promise.neighbors}, {promise.imputes}, {promise.rounded}",
+        "promise": f"{promise.kind}, {promise.neighbors}, {promise.imputes}, {on_ladder(promise)}",
         "losses": short(losses),
         "caveats": digest(list(promise.caveats)),
         "assumption": digest(release.assumption),

@@ -806,13 +806,20 @@ def displays() -> Iterator[Case]:
         "words": str,
         "page": lambda one: one._repr_html_(),
         "arrow": lambda one: [str(one.to_arrow().schema), repr(one.to_arrow().to_pylist())],
-        "document": lambda one: rounded(one.to_dict(), 9),
+        "document": lambda one: rounded(_without_roster(one.to_dict()), 9),
         "back": lambda one: _reduced(release_outcome(eps.Release.from_dict(one.to_dict()))),
     }
     for what, make in made.items():
         for way, show in ways.items():  # plans have no rows to hand on, and only a release comes back
             if way not in ("arrow", "back") or what not in ("plan", "batch", "answers")[: 2 if way == "arrow" else 3]:
                 yield on(f"displays/{what} as {way}", "plain", _shown(make, show))
+
+
+def _without_roster(document: Any) -> Any:
+    """Whom a promise is about is told by the ledger's id, which is another at every run."""
+    if isinstance(document, dict):
+        return {key: _without_roster(one) for key, one in document.items() if key != "roster"}
+    return [_without_roster(one) for one in document] if isinstance(document, list) else document
 
 
 def _shown(make: Callable[[Any, str], Any], show: Callable[[Any], Any]) -> Do:
@@ -822,7 +829,7 @@ def _shown(make: Callable[[Any, str], Any], show: Callable[[Any], Any]) -> Do:
 def sources() -> Iterator[Case]:
     """The same rows from files and frames of every kind."""
     names = ["id", "wage", "age", "region", "union", "epsilon"]
-    types = {"wage": "float", "age": "int", "union": "bool", "epsilon": "float"}
+    types = {"id": "text", "wage": "float", "age": "int", "region": "text", "union": "bool", "epsilon": "float"}
 
     def written(world: World, kind: str) -> Any:
         table, path = rows().select(names), world.directory / f"rows.{kind}"

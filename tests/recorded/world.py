@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from epsilons.dataset.attempt import Attempt
+
 _system = os.urandom
 
 
@@ -54,10 +56,14 @@ class World:
 
 @contextlib.contextmanager
 def world() -> Iterator[World]:
-    """A world that leaves nothing behind; heads of ledgers go into it as well."""
+    """A world that leaves nothing behind; heads of ledgers go into it as well.
+
+    A ledger in a file takes no seed. Here it must, since what it writes down is recorded too: its tables are told that
+    no question has one.
+    """
     with tempfile.TemporaryDirectory(prefix="epsilons-recorded-") as directory:
         surroundings = {"XDG_STATE_HOME": f"{directory}/state", "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
-        with patch.dict(os.environ, surroundings):
+        with patch.dict(os.environ, surroundings), patch.object(Attempt, "seeded", False):
             here = World(Path(directory))
             try:
                 yield here

@@ -18,6 +18,7 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
 from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
+from support.lengths import short_and_long
 from support.settings import PaperOne
 from support.small_worlds import at_max
 
@@ -88,9 +89,11 @@ def served() -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
+@pytest.mark.parametrize("runs", short_and_long(RUNS // 2, RUNS))
 @pytest.mark.parametrize(("case", "name", "options"), served())
-def test_coverage(case: str, name: str, options: dict[str, Any]) -> None:
-    covered = coverage(case, name, options, RUNS)
+def test_coverage(case: str, name: str, options: dict[str, Any], runs: int) -> None:
+    # Intervals of a sampled count cover nearly 99%: only the full number of runs tells that from nearly always.
+    covered = coverage(case, name, options, RUNS if (case, name) == ("count", "sample") else runs)
     assert covered >= 0.93
     assert covered <= 0.99 or name == "robust"
 
@@ -101,17 +104,18 @@ def test_coverage_of_the_population(case: str) -> None:
     assert coverage(case, "weighted", {}, RUNS // 2) >= 0.93
 
 
-def test_paper_1_population() -> None:
+@pytest.mark.parametrize("runs", short_and_long(250, 600))
+def test_paper_1_population(runs: int) -> None:
     """A hundred levels, a few very strict people: the weighted count and the exponential one."""
     random, entropy = np.random.default_rng(4), seeded(4)
     paper = PaperOne()
     for name in ("weighted", "exponential"):
         hits = 0
-        for _ in range(600):
+        for _ in range(runs):
             values = paper.bits(random)
             low, high = eps.count(values, paper.epsilons(random), mechanism=name, entropy=entropy).interval()
             hits += low <= values.sum() <= high
-        assert 0.92 <= hits / 600 <= 0.99, name
+        assert 0.92 <= hits / runs <= 0.99, name
 
 
 def test_robust_covers_when_preferences_and_values_are_related() -> None:
@@ -140,12 +144,13 @@ def test_an_interval_from_small_scales_would_be_caught() -> None:
     assert hits / RUNS < 0.93
 
 
-def test_small_noise_is_counted_in_whole_steps() -> None:
+@pytest.mark.parametrize("runs", short_and_long(500, 1_500))
+def test_small_noise_is_counted_in_whole_steps(runs: int) -> None:
     values, entropy = np.ones(50), seeded(8)
     for epsilon in (1.0, 3.0, 10.0):
         intervals = [
             eps.count(values, np.full(50, epsilon), mechanism="minimum", entropy=entropy).interval()
-            for _ in range(1500)
+            for _ in range(runs)
         ]
         assert np.mean([low - 1e-9 <= 50 <= high + 1e-9 for low, high in intervals]) >= 0.93
 
@@ -163,25 +168,27 @@ def left_out(name: str) -> dict[str, Any]:
     return {"threshold": "max"} if name in ("sample", "threshold") else {}
 
 
+@pytest.mark.parametrize("runs", short_and_long(200, 400))
 @pytest.mark.parametrize("name", ["weighted", "mixed", "sample", "stretching", "threshold", "robust", "exponential"])
-def test_with_nothing_assumed_intervals_hold_when_values_follow_preferences(name: str) -> None:
+def test_with_nothing_assumed_intervals_hold_when_values_follow_preferences(name: str, runs: int) -> None:
     """Open people are all ones, strict people all zeros: the interval must still cover."""
     values, entropy = (LEVELS > 0.1).astype(float), seeded(9)
     hits = 0
-    for _ in range(400):
+    for _ in range(runs):
         release = eps.count(values, LEVELS, mechanism=name, assume="nothing", entropy=entropy, **left_out(name))
         low, high = release.interval()
         hits += low - 1e-9 <= values.sum() <= high + 1e-9
-    assert hits / 400 >= 0.93
+    assert hits / runs >= 0.93
 
 
+@pytest.mark.parametrize("runs", short_and_long(250, 500))
 @pytest.mark.parametrize("epsilons", [[0.01] * 27 + [eps.PUBLIC] * 3, [3.0] * 5 + [0.01] * 200])
 @pytest.mark.parametrize("name", ["mixed", "weighted", "sample", "threshold"])
-def test_a_few_people_who_agree_do_not_make_the_bar_collapse(name: str, epsilons: list[float]) -> None:
+def test_a_few_people_who_agree_do_not_make_the_bar_collapse(name: str, epsilons: list[float], runs: int) -> None:
     random, entropy = np.random.default_rng(10), seeded(10)
     hits = 0
-    for _ in range(500):
+    for _ in range(runs):
         values = (random.random(len(epsilons)) < 0.5).astype(float)
         low, high = eps.count(values, epsilons, mechanism=name, entropy=entropy, **left_out(name)).interval()
         hits += low - 1e-9 <= values.sum() <= high + 1e-9
-    assert hits / 500 >= 0.93
+    assert hits / runs >= 0.93

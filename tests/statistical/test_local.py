@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from epsilons.local import (
 )
 from epsilons.local.binomials import possible_sizes
 from epsilons.testing import seeded
+from support.lengths import short_and_long
 
 pytestmark = pytest.mark.statistical
 
@@ -57,10 +59,11 @@ def test_owners_send_what_the_law_says(protocol: ResponseProtocol) -> None:
             assert law_p_value(protocol, truth, seen, bias=0.05) < 1e-4
 
 
+@pytest.mark.parametrize("owners", short_and_long(2_000, 4_000))
 @every
-def test_one_owner_at_a_time_sends_what_the_law_says(protocol: ResponseProtocol) -> None:
+def test_one_owner_at_a_time_sends_what_the_law_says(protocol: ResponseProtocol, owners: int) -> None:
     entropy, seen = seeded(8), {}
-    for _ in range(4_000):
+    for _ in range(owners):
         path = protocol.respond(1, entropy=entropy)
         assert all(type(output) is int for output in path)
         seen[path] = seen.get(path, 0) + 1
@@ -155,13 +158,16 @@ def test_related_answers_bias_the_weighted_estimate_and_not_the_plain_one() -> N
 # Coverage, exactly ----------------------------------------------------------------------------------------------------
 
 
+sizes = cache(possible_sizes)
+
+
 def coverage(n: int, population: int, high: float, low: float, level: float, widen: int = 0) -> float:
     """The probability that the interval holds n, by going through every count."""
     law = np.convolve(binom.pmf(range(n + 1), n, high), binom.pmf(range(population - n + 1), population - n, low))
     total = 0.0
     for seen, probability in enumerate(law):
         if probability > 1e-12:
-            a, b = possible_sizes(seen, population, high, low, level)
+            a, b = sizes(seen, population, high, low, level)
             total += probability * (a - widen <= n <= b + widen)
     return float(total)
 
@@ -200,15 +206,16 @@ def test_the_law_over_many_more_owners(protocol: ResponseProtocol) -> None:
     assert law_p_value(protocol, 1, seen) > 1e-4
 
 
-def test_the_normal_law_takes_over_where_it_is_as_good() -> None:
-    """At a standard deviation of 10,000 both ways give the same interval but for rounding."""
+@pytest.mark.parametrize("parts", short_and_long(64, 4))
+def test_the_normal_law_takes_over_where_it_is_as_good(parts: int) -> None:
+    """At a standard deviation of thousands both ways give the same interval but for rounding."""
     from epsilons.local import binomials
 
     population, high, low = 10**9, 0.73, 0.27
     seen = round(population * (0.1 * high + 0.9 * low))
-    exact = possible_sizes(seen // 4, population // 4, high, low, 0.95)
-    near = binomials._normal_sizes(seen // 4, population // 4, high, low, 1.959963984540054)
+    exact = possible_sizes(seen // parts, population // parts, high, low, 0.95)
+    near = binomials._normal_sizes(seen // parts, population // parts, high, low, 1.959963984540054)
     assert np.abs(np.array(exact) - near).max() <= 3
     wide = possible_sizes(seen, population, high, low, 0.95)
     assert wide[0] < population // 10 < wide[1]
-    assert (wide[1] - wide[0]) / (near[1] - near[0]) == pytest.approx(2, rel=1e-3)
+    assert (wide[1] - wide[0]) / (near[1] - near[0]) == pytest.approx(math.sqrt(parts), rel=1e-3)

@@ -14,6 +14,7 @@ from epsilons.mechanisms.minimum import Minimum
 from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic, Weighting
 from epsilons.statistics.count import Count
+from support.lengths import short_and_long
 from support.settings import PaperOne, Setting, _with, measured
 from support.small_worlds import at_max
 
@@ -47,19 +48,20 @@ def count_setting(density: float) -> Setting:
     return Setting("count", Question(Count()), _with(paper, PaperOne.bits), "count")
 
 
+@pytest.mark.parametrize("datasets", short_and_long(100, 200))
 @pytest.mark.parametrize(("density", "name"), [(d, n) for d, row in COUNT.items() for n in row])
-def test_count(density: float, name: str) -> None:
+def test_count(density: float, name: str, datasets: int) -> None:
     mechanism = make(name, Count())
     draws = 1 if mechanism.name == "sample" else 20
-    squares = measured(count_setting(density), mechanism, np.random.default_rng(1), 200, draws)
+    squares = measured(count_setting(density), mechanism, np.random.default_rng(1), datasets, draws)
     assert agrees(squares, COUNT[density][name]), math.sqrt(squares.mean())
 
 
+@pytest.mark.parametrize("datasets", short_and_long(60, 120))
 @pytest.mark.parametrize("name", MEDIAN)
-def test_median(name: str) -> None:
+def test_median(name: str, datasets: int) -> None:
     paper = PaperOne(people=1001)
     setting = Setting("median", Question(order.median((1, 1000), 1)), _with(paper, PaperOne.numbers), "median")
-    datasets = 60 if name == "mixed" else 120  # it takes ten times as long as the others
     draws = 1 if name == "sample" else 10
     squares = measured(setting, make(name, setting.question.statistic), np.random.default_rng(2), datasets, draws)
     assert agrees(squares, MEDIAN[name]), math.sqrt(squares.mean())

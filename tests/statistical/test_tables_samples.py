@@ -96,11 +96,37 @@ def sampled_law(people: RowPeople, statistic: Additive) -> dict[Any, float]:
     return law
 
 
+class SeenBeforeError(Exception):
+    """These people were kept before, and the table has already been asked about them."""
+
+
 def sampled(people: TablePeople, statistic: Additive, entropies: Iterator[Entropy], draws: int) -> Counter[Any]:
-    return Counter(
-        tuple(map(int, np.concatenate(statistic.sampled_tally(people, CHANCES, next(entropies)), axis=None)))
-        for _ in range(draws)
-    )
+    """What so many samples add up to. Coins fall in every one of them; of those who keep the same people the table,
+    whose answer has nothing random, is asked about the first."""
+    tallies: dict[bytes, Any] = {}
+    seen: Counter[Any] = Counter()
+    kept, toss = b"", table_people.keep_digests
+
+    def keep(*coins: Any) -> NDArray[np.bool_]:
+        nonlocal kept
+        fallen = toss(*coins)
+        kept = fallen.tobytes()
+        if kept in tallies:
+            raise SeenBeforeError
+        return fallen
+
+    with patch.object(table_people, "keep_digests", keep):
+        for _ in range(draws):
+            kept = b""
+            try:
+                tally = statistic.sampled_tally(people, CHANCES, next(entropies))
+                outcome = tuple(map(int, np.concatenate(tally, axis=None)))
+            except SeenBeforeError:
+                outcome = tallies[kept]
+            if kept:  # where counts are thinned no coins are anybody's
+                tallies[kept] = outcome
+            seen[outcome] += 1
+    return seen
 
 
 QUESTIONS: dict[str, tuple[int, dict[str, Any]]] = {

@@ -6,8 +6,11 @@
 | inputs | `small_worlds` (every loss can be computed), `small_tables`, `tables`, `many_rows`, `wages`, `hostile` |
 | settings of the papers | `settings` |
 | bugs on purpose, and frozen noise | `planted`, `frozen` |
+| the figures that `make soak` writes to docs/reliability.md | `figures` |
+| the short and the long form of a test | `lengths` |
 | ledgers | `ledgers`, `ledger_model`, `ledger_recount`, `ledger_copies`, `ledger_clients`, `ledger_servers` |
 | one question on arrays, DuckDB and Spark | `fronts` |
 | Spark | `spark_session`, `spark_questions`, `spark_losses` |
 | collections | `collections_world` |
+| processes that are killed at a named place | `faults` |
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -124,3 +125,22 @@ def neighbours(draw: st.DrawFn) -> Neighbours:
     serving = [mechanism for mechanism in makers if mechanism.refuses(question, roster.levels) is None]
     mechanism = draw(st.sampled_from(serving))
     return Neighbours(mechanism, question, roster, array_of(values, kind), array_of(changed, kind), person)
+
+
+def _any(is_it: Callable[[Any], bool]) -> Callable[[Neighbours], bool]:
+    """Somebody's value is such a one, in either data set; types are looked at first, since some objects bite."""
+    return lambda pair: any(is_it(value) for array in (pair.values, pair.changed) for value in array.tolist())
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, float | np.floating)
+
+
+#: Inputs that the figures of reliability list, and how to see that a pair has one.
+LISTED: dict[str, Callable[[Neighbours], bool]] = {
+    "NaN": _any(lambda value: _is_float(value) and bool(np.isnan(value))),
+    "null": _any(lambda value: value is None),
+    "inf": _any(lambda value: _is_float(value) and bool(np.isinf(value))),
+    "extremes of int64": _any(lambda value: type(value) is int and value in (INT64.min, INT64.max)),
+    "ties": lambda pair: len(set(map(repr, pair.values.tolist()))) < len(pair.values),
+}

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ import epsilons.ledger
 from epsilons.errors import BudgetExceeded
 from epsilons.ledger import StalePlanError
 from epsilons.ledger.ledger import Ledger
-from epsilons.storage.base import FAULT as VARIABLE
+from support import faults
 
 Note = Callable[..., None]
 
@@ -48,7 +49,7 @@ def ask(book: Ledger, job: dict[str, Any], note: Note) -> None:
     """Ask questions to the end; every client draws an answer of its own."""
     for name in job["questions"]:
         if name == job.get("armed"):
-            os.environ[VARIABLE] = job["fault"]
+            faults.stop_at(job["fault"])
         if job.get("joining"):
             book.enroll([digest(f"newcomer {name}")[:16]], [10**9])
         while True:
@@ -88,6 +89,15 @@ def client(job: dict[str, Any], notes: Path) -> None:
     note("done")
 
 
+def warm() -> None:
+    """Compile SQLite's statements once, before clients are forked: each would else do so for itself."""
+    with closing(epsilons.ledger.open()) as book:
+        book.settle_terms("absent", 1)
+        job = {"questions": ["one", "one"], "joining": True, "charges": [[1, 1]], "attempts": 1, "name": "", "epoch": 2}
+        ask(book, job, lambda *words: None)
+        spend(book, job, lambda *words: None)
+
+
 def start(job: dict[str, Any], notes: Path) -> int:
     child = os.fork()
     if child == 0:
@@ -112,6 +122,7 @@ def watch(child: int) -> str:
 
 def main() -> None:
     rounds = json.loads(sys.argv[1])
+    warm()
     told = []
     with tempfile.TemporaryDirectory() as folder:
         for number, jobs in enumerate(rounds):
@@ -125,8 +136,8 @@ def main() -> None:
 
 def run(rounds: list[list[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
     """Run the rounds in a fresh process, which may fork without harm."""
-    command = [sys.executable, "-W", "error", __file__, json.dumps(rounds)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-W", "error", "-m", "support.ledger_clients", json.dumps(rounds)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1])
     assert done.returncode == 0, done.stderr
     told: list[list[dict[str, Any]]] = json.loads(done.stdout)
     assert not done.stderr, done.stderr

@@ -1,21 +1,29 @@
-"""Bugs on purpose. Each is a small change to a mechanism or a statistic that breaks somebody's promise; an audit that
-does not refute every one of them is no audit.
+"""Bugs on purpose. Each is a small change to a mechanism, to a statistic or to other code of the package that breaks
+somebody's promise; an audit that does not refute every one of them is no audit.
+
+A new one is a line of `PLANTS`, at the end of this file: `_plant` for a mechanism or a statistic whose losses are
+enumerated (and drawn, where draws can see it), `_break` for any other code: a check that holds, and what to replace by
+what so that it does not.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.auditing import ABSENT, LossBound, bound_loss
+from epsilons import auditing
+from epsilons.auditing import ABSENT, LossBound, bound_loss, enumerate_losses
+from epsilons.dataset.attempt import Attempt
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Charges, Mechanism, Weighing, weighting_of
 from epsilons.mechanisms.exponential import ExponentialCount, ExponentialOrder, count_block
@@ -33,7 +41,7 @@ from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels, roster_of
 from epsilons.statistics import order
 from epsilons.statistics.additive import Axis, Part, product_distribution
-from epsilons.statistics.base import Coins, Question, Weighting
+from epsilons.statistics.base import Coins, Question, Rest, Weighting, proportional
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.order import Order
@@ -44,7 +52,7 @@ from epsilons.summaries import People, arrays
 from epsilons.summaries.arrays import STEPS, ArrayPeople, unit_scale
 from epsilons.summaries.cells import SortedCells
 from epsilons.testing import seeded
-from support.small_worlds import Pair, audit_exactly, charged
+from support.small_worlds import Pair, audit_by_the_package, audit_exactly, charged
 
 Law = tuple[NDArray[Any], NDArray[np.float64]]
 
@@ -87,12 +95,34 @@ class RationalClaim(Claim):
 
 
 @dataclass(frozen=True)
+class ClaimToTheAuditor(Claim):
+    """The same, by the auditor that the package gives to its users."""
+
+    def holds(self) -> bool:
+        return audit_by_the_package(self.mechanism, self.question, self.epsilons, self.domain).holds
+
+
+@dataclass(frozen=True)
+class Check:
+    """Anything that can be seen to hold, while some names of the package stand for something else."""
+
+    see: Callable[[], bool]
+    replaced: tuple[tuple[Any, str, Any], ...] = ()
+
+    def holds(self) -> bool:
+        with ExitStack() as stack:
+            for place, name, instead in self.replaced:
+                stack.enter_context(patch.object(place, name, instead))
+            return self.see()
+
+
+@dataclass(frozen=True)
 class Plant:
     """One bug: an honest claim, the same claim broken, and, where draws can see it, the pair and how many to draw."""
 
     name: str
-    honest: Claim
-    broken: Claim
+    honest: Any  # Claim or Check
+    broken: Any
     pair: Pair | None = None
     draws: int = 1_000_000
 
@@ -103,15 +133,27 @@ class Plant:
 # --- additive mechanisms ---------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class SmallScale(Minimum):
-    """Noise of nine tenths of the scale."""
+    """Noise of a part of the scale: nine tenths."""
+
+    part: Fraction = Fraction(9, 10)
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
         honest = super().weigh(question, levels)
-        return replace(honest, rate=honest.rate * 10 / 9)
+        return replace(honest, rate=honest.rate / self.part)
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         return Minimum().charge(question, levels)
+
+
+class UnlistedSecret(Minimum):
+    """Now and then it tells whether anybody has a one, and lists everything but that."""
+
+    def distribution(self, question: Question, people: People) -> Law:
+        outcomes, logs = super().distribution(question, people)
+        assert isinstance(people, ArrayPeople)
+        return outcomes, logs + math.log1p(-5e-7 * bool(np.any(people.values == 1)))
 
 
 class AlphaOfTheData(Minimum):
@@ -188,6 +230,25 @@ class CapPassed(Weighted):
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         return Weighted().charge(question, levels)
+
+
+class Overcharging(Minimum):
+    """Everyone at ten times what the strictest granted, and charged for it: a mechanism of one's own."""
+
+    name: ClassVar[str] = "overcharging"
+
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        honest = super().weigh(question, levels)
+        return replace(honest, rate=honest.rate * 10)
+
+
+class UnequalRanks(Weighing):
+    """Everyone by their epsilon, also where people are counted: a rank moves by one person, whatever they weigh."""
+
+    name: ClassVar[str] = "unequal-ranks"
+
+    def weigh(self, question: Question, levels: Levels) -> Weighting:
+        return proportional(levels, levels.largest, Rest.RESCALED)
 
 
 class OneLevelsNoiseForAll(MixedMean):
@@ -270,6 +331,14 @@ class BoundsOfTheData(PlantedSum):
         sums = np.zeros((levels, 1), np.int64)
         np.add.at(sums[:, 0], codes, np.rint(scaled * STEPS).astype(np.int64))
         return [sums]
+
+
+# --- a conversion by content ------------------------------------------------------------------------------------
+
+
+def read_by_nulls(column: Any, declared: Any) -> NDArray[Any]:
+    """A column of Arrow as objects if it has a null, and as numpy likes it if it has none."""
+    return np.array(column.to_pylist(), object) if column.null_count else np.asarray(column)
 
 
 # --- exponential mechanisms ------------------------------------------------------------------------------------
@@ -459,6 +528,52 @@ class SampleThatTellsItsSize(SampleTwice):
             return labels, np.log(list(everything.values()))
 
 
+# --- the auditor itself ----------------------------------------------------------------------------------------
+
+
+def _told(loss: float, unlisted: float = 0.0) -> Callable[[NDArray[np.float64]], tuple[list[str], list[float]]]:
+    """A fair coin for a person who is absent; for one who is there it tells so much, or is not always listed."""
+    tails = math.exp(-loss) / 2
+    there = [(1 - tails) * (1 - unlisted), tails * (1 - unlisted)]
+    return lambda values: (["heads", "tails"], [0.5, 0.5] if math.isnan(values[0]) else there)
+
+
+def _auditor_sees_a_small_excess() -> bool:
+    honest, leaky = (enumerate_losses(_told(loss), [(1,)], [1e-10]).holds for loss in (1e-10, 4.8e-10))
+    return honest and not leaky
+
+
+def _auditor_sees_what_is_not_listed() -> bool:
+    honest, leaky = (enumerate_losses(_told(0.0, mass), [(1,)], [1.0]).holds for mass in (0.0, 5e-7))
+    return honest and not leaky
+
+
+_divide, _read_law = auditing._divide, auditing._read_law
+
+
+def _divide_absolutely(loss: float, allowed: float) -> float:
+    """A tolerance of a billionth, however small epsilon is."""
+    return _divide(loss, allowed + 1e-9)
+
+
+def _read_listed(*given: Any) -> Any:
+    """What is not listed does not exist."""
+    return _read_law(*given)._replace(unlisted=0.0)
+
+
+# --- algorithms of one's own -----------------------------------------------------------------------------------
+
+
+def call_by_place(given: Callable[..., Any], name: str) -> Callable[[Any, float], Any]:
+    """Data and epsilon by place, whatever the function calls them."""
+    return lambda sample, epsilon: given(sample, epsilon)
+
+
+def seeds_accepted() -> Any:
+    """A ledger in a file that takes a seed and says nothing of it, while a block lasts."""
+    return patch.object(Attempt, "seeded", False)
+
+
 # --- the list --------------------------------------------------------------------------------------------------
 
 BITS = (0.0, 1.0, ABSENT)
@@ -491,6 +606,11 @@ def _plant(
         pair,
         draws,
     )
+
+
+def _break(name: str, check: Callable[[], bool], *replaced: tuple[Any, str, Any]) -> Plant:
+    """A bug in any other code: the check must not hold once (module or class, name, instead) are replaced."""
+    return Plant(name, Check(check), Check(check, replaced))
 
 
 COUNT, SUM = Question(Count()), Question(Sum((-1.0, 2.0)))
@@ -655,4 +775,24 @@ PLANTS: tuple[Plant, ...] = (
         draws=400_000,
     ),
     _plant("sample tells its size", Sample("max"), SampleThatTellsItsSize("max"), COUNT, (0.5, 1.0), BITS),
+    _plant(
+        "4.8 times an epsilon that is smaller than an absolute tolerance",
+        Minimum(),
+        SmallScale(part=Fraction(10, 48)),
+        COUNT,
+        (1e-9, 2e-9),
+        BITS,
+        claim=ClaimToTheAuditor,
+    ),
+    _plant("a secret that is not listed", Minimum(), UnlistedSecret(), COUNT, ALIKE, BITS, claim=ClaimToTheAuditor),
+    _break(
+        "an auditor with an absolute tolerance",
+        _auditor_sees_a_small_excess,
+        (auditing, "_divide", _divide_absolutely),
+    ),
+    _break(
+        "an auditor that ignores what is not listed",
+        _auditor_sees_what_is_not_listed,
+        (auditing, "_read_law", _read_listed),
+    ),
 )

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.mechanisms.base import Weighing
-from epsilons.noise.entropy import Entropy
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question
@@ -130,15 +128,6 @@ def _with(paper: PaperOne, values: Any) -> Any:
     return make
 
 
-def simulated(mechanism: Any, question: Question, people: ArrayPeople, entropy: Entropy, draws: int) -> Floats:
-    """That many answers. In bulk a weighted order statistic lists its whole grid: on a fine one, single draws are
-    sooner done, if few are asked for."""
-    if draws < 20 and isinstance(mechanism, Weighing) and getattr(question.statistic, "points", 0) > 10_000:
-        return np.array([mechanism.draw(question, people, entropy).value for _ in range(draws)], np.float64)
-    answers: Floats = mechanism.simulate(question, people, entropy, draws)
-    return answers
-
-
 def measured(setting: Setting, mechanism: Any, random: np.random.Generator, datasets: int, draws: int) -> Floats:
     """Mean squared errors, one per freshly made data set, each over `draws` answers; seeded, so no verdict is luck."""
     squares = []
@@ -147,6 +136,6 @@ def measured(setting: Setting, mechanism: Any, random: np.random.Generator, data
         epsilons, values = setting.people(random)
         people = ArrayPeople.of(values, roster_of(epsilons))
         chosen = mechanism(people.levels) if callable(mechanism) else mechanism
-        answers = simulated(chosen, setting.question, people, entropy, draws)
+        answers = chosen.simulate(setting.question, people, entropy, draws)
         squares.append(float(np.mean((answers - setting.true_value(values)) ** 2)))
     return np.array(squares)

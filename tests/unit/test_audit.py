@@ -22,6 +22,7 @@ from epsilons.auditing import (
     enumerate_losses,
 )
 from epsilons.errors import EpsilonsError
+from support.lengths import short_and_long
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -249,6 +250,92 @@ def test_what_is_not_a_distribution_is_refused(probabilities: list[float], log: 
         enumerate_losses(lambda values: ([0, 1], probabilities), [(1,)], [1.0], log=log)
 
 
+def coin_of(loss: float) -> Callable[[Floats], tuple[list[str], list[float]]]:
+    """A coin that is fair for a person who is absent; its tails tell that much of one who is there, its heads less."""
+    tails = 0.5 * math.exp(-loss)
+    return lambda values: (["heads", "tails"], [0.5, 0.5] if np.isnan(values[0]) else [1 - tails, tails])
+
+
+@pytest.mark.parametrize("epsilon", [1e-10, 1e-9, 1e-6])
+def test_the_tolerance_is_a_part_of_epsilon_however_small_it_is(epsilon: float) -> None:
+    assert enumerate_losses(coin_of(epsilon), [(1,)], [epsilon]).holds
+    for factor in (4.8, 1.1, 1.001):
+        refused = enumerate_losses(coin_of(factor * epsilon), [(1,)], [epsilon])
+        assert not refused.holds
+        assert refused.worst is not None
+        assert refused.worst.ratio == pytest.approx(factor, rel=1e-4)
+
+
+def test_the_last_bits_of_a_far_tail_are_no_loss() -> None:
+    """At a billionth the rounding of logarithms near -20 is more than a billionth of epsilon; a tenth more is seen."""
+    honest, short = (noisy_count(lambda values, rate=rate: rate, 4) for rate in (1e-9, 1.1e-9))
+
+    def whole(law: Callable[[Floats], tuple[Ints, Floats]]) -> Callable[[Floats], tuple[list[object], Floats]]:
+        def distribution(values: Floats) -> tuple[list[object], Floats]:
+            outcomes, logs = law(values)
+            return [*outcomes.tolist(), "beyond"], np.append(logs, math.log1p(-np.exp(logs).sum()))
+
+        return distribution
+
+    assert enumerate_losses(whole(honest), all_datasets((0, 1), 2), [1e-9] * 2, log=True).holds
+    assert not enumerate_losses(whole(short), all_datasets((0, 1), 2), [1e-9] * 2, log=True).holds
+
+
+def with_a_secret(told: float, otherwise: float) -> Callable[[Floats], tuple[list[str], list[float]]]:
+    """A fair coin, of which some mass is kept back: so much for a person who is there, so much for one who is not."""
+
+    def distribution(values: Floats) -> tuple[list[str], list[float]]:
+        kept = otherwise if np.isnan(values[0]) else told
+        return ["heads", "tails"], [(1 - kept) / 2] * 2
+
+    return distribution
+
+
+def test_mass_that_is_not_listed_is_an_outcome_of_its_own() -> None:
+    for told, otherwise in ((5e-7, 0.0), (0.0, 5e-7), (5e-7, 1e-7)):
+        leaky = enumerate_losses(with_a_secret(told, otherwise), [(1,)], [1.0])
+        assert not leaky.holds
+        assert leaky.worst is not None
+        assert leaky.worst.outcome == "(not listed)"
+        assert leaky.worst.loss > 1.6
+        assert "REFUTED on 1 pairs, up to a delta of 5e-07 that is not listed" in str(leaky)
+
+
+def test_a_verdict_says_with_which_delta_it_holds() -> None:
+    """Both sides keep the same mass back. Nobody knows what is in it."""
+    even = enumerate_losses(with_a_secret(5e-7, 5e-7), [(1,)], [1.0])
+    assert even.holds
+    assert even.delta == pytest.approx(5e-7, rel=1e-6)
+    assert str(even).startswith("holds on 1 pairs, up to a delta of 5e-07 that is not listed: person 0 loses 0 of")
+    window = enumerate_losses(noisy_count(lambda values: 0.5, 40), all_datasets((0, 1), 2), [0.5] * 2, log=True)
+    assert window.holds
+    assert 1e-10 < window.delta < 1e-6
+    all_of_it = enumerate_losses(noisy_count(lambda values: 0.5, 100), all_datasets((0, 1), 2), [0.5] * 2, log=True)
+    assert all_of_it.holds
+    assert all_of_it.delta == 0
+    assert "delta" not in str(all_of_it)
+
+
+def test_more_than_rounding_above_one_is_no_distribution() -> None:
+    with pytest.raises(EpsilonsError, match="add up to 1"):
+        enumerate_losses(with_a_secret(-5e-7, -5e-7), [(1,)], [1.0])
+    with pytest.raises(EpsilonsError, match="add up to 1"):
+        enumerate_losses(with_a_secret(2e-6, 2e-6), [(1,)], [1.0])
+
+
+def test_a_pair_is_left_out_only_if_its_other_side_was_compared() -> None:
+    """Nobody may become 0 here, so of (1) nothing is compared with (0); of (0) it is."""
+
+    def told(values: Floats) -> tuple[list[float], list[float]]:
+        return [0.0, 1.0], [0.9, 0.1] if values[0] == 0 else [0.1, 0.9]
+
+    for datasets in ([(1,), (0,)], [(0,), (1,)]):
+        verdict = enumerate_losses(told, datasets, [1.0], domain=(1, 2), neighbors="replace")
+        assert verdict.pairs == 3
+        assert verdict.worst is not None
+        assert verdict.worst.loss == pytest.approx(math.log(9))
+
+
 def test_requests_that_would_check_nothing_are_refused() -> None:
     fair = noisy_count(lambda values: 1.0, 40)
     used_up = all_datasets((0, 1), 1)
@@ -310,19 +397,21 @@ def sample_pair(seed: int, same_key: bool) -> tuple[Draw, Draw]:
 
 
 @pytest.mark.statistical
-def test_draws_from_the_truth_are_not_refuted() -> None:
+@pytest.mark.parametrize("draws", short_and_long(5_000, 50_000))
+def test_draws_from_the_truth_are_not_refuted(draws: int) -> None:
     pairs = [(laplace_pair(seed, 0.5), 0.5) for seed in range(30)]
     pairs += [(count_pair(seed, 0.5), 1.0) for seed in range(10)]
-    refuted = sum(bound_loss(*pair, draws=50_000).refutes(epsilon) for pair, epsilon in pairs)
+    refuted = sum(bound_loss(*pair, draws=draws).refutes(epsilon) for pair, epsilon in pairs)
     assert refuted <= 0.05 * len(pairs)
 
 
 @pytest.mark.statistical
-def test_the_bound_is_as_rarely_wrong_as_it_says_even_at_low_confidence() -> None:
+@pytest.mark.parametrize("draws", short_and_long(1_000, 4_000))
+def test_the_bound_is_as_rarely_wrong_as_it_says_even_at_low_confidence(draws: int) -> None:
     """At 90% the bound may pass the true loss once in ten times; if the event were tested on the draws that
     chose it, it would do so far more often. With one in ten, 60 trials exceed 13 with probability .002.
     """
-    wrong = sum(bound_loss(*laplace_pair(seed, 0.5), draws=4_000, confidence=0.9).refutes(0.5) for seed in range(60))
+    wrong = sum(bound_loss(*laplace_pair(seed, 0.5), draws=draws, confidence=0.9).refutes(0.5) for seed in range(60))
     assert wrong <= 13
 
 
@@ -448,6 +537,27 @@ def test_clopper_pearson_covers_as_promised_on_every_enumerated_binomial(confide
             assert below >= confidence - 1e-9
             worst = min(worst, above, below)
         assert worst == pytest.approx(confidence, abs=1e-6)
+
+
+def test_clopper_pearson_takes_its_turn_at_the_precision_that_all_threads_share(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else a bound computed beside a draw would set the draw's precision, or have its own set."""
+    import flint
+
+    turns: list[int] = []
+
+    class Turn:
+        def __enter__(self) -> None:
+            turns.append(flint.ctx.prec)
+
+        def __exit__(self, *_: object) -> None:
+            turns.append(flint.ctx.prec)
+
+    before = flint.ctx.prec
+    monkeypatch.setattr("epsilons.noise.entropy._precision_lock", Turn())
+    clopper_pearson(3, 10, 0.95, "lower")
+    assert turns == [before, before]
 
 
 def test_clopper_pearson_refuses_impossible_counts() -> None:

@@ -1,16 +1,19 @@
 """The worked examples in CONTRIBUTING.md lead to a green build.
 
-Each is written into a copy of the project as the page says, and whatever finds it by itself is run there: the linters,
-and the tests that walk the registry of mechanisms or the catalogue of statistics.
+Both are written into a copy of the project as the page says, and whatever finds them by itself is run there: the
+linters, and the tests that walk the registry of mechanisms or the catalogue of statistics. The long form (soak) does so
+for each of them alone.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -65,7 +68,8 @@ def check_style(project: Path, *files: Path) -> None:
     run(project, "-m", "ruff", "format", "--check", *names)
 
 
-def test_the_worked_mechanism_leads_to_a_green_build(project: Path) -> None:
+def add_mechanism(project: Path) -> tuple[list[str], list[str]]:
+    """(files of tests, words that choose among their tests)."""
     file = project / "src/epsilons/mechanisms/quartile.py"
     file.write_text(MECHANISM, encoding="utf-8")
     check_style(project, file)
@@ -80,12 +84,12 @@ def test_the_worked_mechanism_leads_to_a_green_build(project: Path) -> None:
         "assert 'quartile' in [row.mechanism for row in eps.plan('count', people).rows]",
     )
     whole = [*sorted(path.name for path in (project / "tests/unit/planner").glob("test_*.py")), "test_signatures.py"]
-    walking = ("tests/unit/mechanisms", "tests/property/test_mechanisms.py")
-    files = ("tests/unit/planner", "tests/unit/test_signatures.py", *walking)
-    run_tests(project, *files, "-k", " or ".join(["quartile", *whole]))
+    walking = ["tests/unit/mechanisms", "tests/property/test_mechanisms.py"]
+    return ["tests/unit/planner", "tests/unit/test_signatures.py", *walking], ["quartile", *whole]
 
 
-def test_the_worked_statistic_leads_to_a_green_build(project: Path) -> None:
+def add_statistic(project: Path) -> tuple[list[str], list[str]]:
+    """As for a mechanism."""
     file = project / "src/epsilons/statistics/range_count.py"
     file.write_text(STATISTIC, encoding="utf-8")
     test = project / "tests/unit/statistics/test_range_count.py"
@@ -98,11 +102,29 @@ def test_the_worked_statistic_leads_to_a_green_build(project: Path) -> None:
     check_style(project, file, test, catalogue)
     run(project, "tools/signatures.py")
     run(project, "-m", "mypy", "--strict", "src/epsilons/statistics/range_count.py")
-    walking = (
+    walking = [
         "tests/property/test_parity.py",
         "tests/property/test_fronts.py",
         "tests/unit/planner",
         "tests/unit/test_arrays.py",
-    )
-    own = ("tests/unit/statistics/test_range_count.py", "tests/unit/test_signatures.py")
-    run_tests(project, *own, *walking, "-k", "(range_count or test_signatures.py) and not spark")
+    ]
+    own = ["tests/unit/statistics/test_range_count.py", "tests/unit/test_signatures.py"]
+    return [*own, *walking], ["range_count", "test_signatures.py"]
+
+
+def build(project: Path, *examples: Callable[[Path], tuple[list[str], list[str]]]) -> None:
+    added = [add(project) for add in examples]
+    files, words = (list(dict.fromkeys(itertools.chain(*parts))) for parts in zip(*added, strict=True))
+    run_tests(project, *files, "-k", f"({' or '.join(words)}) and not spark")
+
+
+def test_the_worked_examples_lead_to_a_green_build(project: Path) -> None:
+    build(project, add_mechanism, add_statistic)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("example", [add_mechanism, add_statistic])
+def test_each_worked_example_leads_to_a_green_build(
+    project: Path, example: Callable[[Path], tuple[list[str], list[str]]]
+) -> None:
+    build(project, example)

@@ -2,12 +2,16 @@
 
 import json
 import math
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 import epsilons as eps
 from epsilons.errors import PlanError
 from epsilons.guarantee import (
+    APART,
+    BY_PLACE,
     INDIVIDUAL,
     NANO,
     NO_PROMISE,
@@ -16,6 +20,7 @@ from epsilons.guarantee import (
     RELATION,
     ROSTER_IS_PUBLIC,
     SEEDED,
+    Covered,
     Guarantee,
     compose_all,
     to_epsilon,
@@ -33,17 +38,78 @@ def test_epsilons_are_read_as_numbers_and_public_as_infinite() -> None:
     assert (to_epsilon(700_000_000), to_epsilon(None)) == (0.7, math.inf)
 
 
-def test_losses_of_two_releases_add_up() -> None:
-    both = ABSENT.compose(Guarantee("absent", ((ONE, TENTH), (2 * ONE, ONE))))
+def test_losses_of_two_releases_about_the_same_people_add_up() -> None:
+    covers = Covered("the same")
+    one, two = replace(ABSENT, covers=covers), Guarantee("absent", ((ONE, TENTH), (2 * ONE, ONE)), covers=covers)
+    both = one.compose(two)
     assert both.losses == ((TENTH, TENTH), (ONE, FIFTH + TENTH), (2 * ONE, ONE))
     assert both.neighbors == "absent"
+    assert both.covers == covers
+    assert APART not in both.caveats
+
+
+def test_of_people_who_cannot_be_aligned_the_worst_is_said() -> None:
+    """Who granted 1 to one release may be anyone in the other."""
+    other = Guarantee("absent", ((ONE, TENTH), (2 * ONE, ONE)))
+    for one in (ABSENT, replace(ABSENT, covers=Covered("others")), replace(ABSENT, covers=Covered("these"))):
+        both = one.compose(replace(other, covers=Covered("these") if one.covers != Covered("these") else None))
+        assert both.losses == ((TENTH, TENTH + ONE), (ONE, FIFTH + ONE), (2 * ONE, ONE + FIFTH))
+        assert both.covers is None
+        assert APART in str(both)
+        assert one.choice(other).losses == ((TENTH, ONE), (ONE, ONE), (2 * ONE, ONE))
+
+
+@pytest.mark.parametrize("first", [[0.3] * 100, eps.Roster(range(100), 0.3)])
+@pytest.mark.parametrize("second", [[0.7] * 100, [0.7] * 99, eps.Roster(range(100), 0.7)])
+def test_who_paid_under_two_levels_has_paid_both(first: Any, second: Any) -> None:
+    """Two means about the same people, at .3 and at .7, cost each of them 1."""
+    one, two = (eps.mean([1.0] * len(given), given, bounds=(0, 2)).guarantee for given in (first, second))
+    for both in (one.compose(two), two.compose(one), compose_all([one, two])):
+        assert set(both.epsilons.values()) == {1.0}
+    assert set(one.choice(two).epsilons.values()) == {0.7}
+    assert (BY_PLACE in one.compose(one).caveats) == isinstance(first, list)
+
+
+def test_everyone_adds_up_what_they_lost_whatever_the_order() -> None:
+    """Named people are found again, in any order, and on a roster that only some of them are on."""
+    first, second = eps.Roster("abcd", [0.1, 0.1, 1, eps.PUBLIC]), eps.Roster("cae", [0.1, 1, 1])
+    one, two = (eps.count([1] * len(who), who, mechanism="exponential").guarantee for who in (first, second))
+    both = one.compose(two)
+    assert both.epsilons == {0.1: 0.1, 1.0: 1.1, math.inf: math.inf}
+    three = both.compose(eps.count([1], eps.Roster("b", 0.5), mechanism="exponential").guarantee)
+    assert three.epsilons == {0.5: 0.6, 1.0: 1.1, math.inf: math.inf}
+    assert three.covers is not None
+    assert APART not in three.caveats
+    assert one.choice(two).epsilons == {0.1: 0.1, 1.0: 1.0, math.inf: math.inf}
+
+
+def test_one_roster_serves_several_calls() -> None:
+    roster = eps.Roster(["ann", "bob"], [0.1, 1.0])
+    parts = [eps.count([0, 1], roster, share=share, mechanism="exponential").guarantee for share in (0.25, 0.75)]
+    assert parts[0].compose(parts[1]).epsilons == {0.1: 0.1, 1.0: 1.0}
+    stored = [Guarantee.from_dict(json.loads(json.dumps(part.to_dict()))) for part in parts]
+    assert stored[0].compose(parts[1]).epsilons == stored[0].compose(stored[1]).epsilons == {0.1: 0.1, 1.0: 1.0}
+
+
+def test_what_the_first_release_of_epsilons_wrote_is_read_and_safe() -> None:
+    old = {"kind": PERSONALIZED, "neighbors": "absent", "losses": [[TENTH, TENTH], [ONE, ONE]], "caveats": []}
+    one = Guarantee.from_dict({**old, "imputes": False, "rounded": True})
+    assert one.compose(one).epsilons == {0.1: 1.1, 1.0: 2.0}
+
+
+def test_the_same_people_are_no_disjoint_groups() -> None:
+    release = eps.count([1, 0, 1], [0.1, 1.0, 1.0], mechanism="exponential")
+    with pytest.raises(PlanError, match="about the same people"):
+        release.guarantee.compose_parallel(release.guarantee)
+    groups = [eps.count([1, 0], eps.Roster(who, [0.1, 1.0])).guarantee for who in ("ab", "cd")]
+    assert groups[0].compose_parallel(groups[1]).epsilons == groups[0].epsilons
 
 
 def test_public_people_stay_public() -> None:
     public = Guarantee("absent", ((None, None),), caveats=(ROSTER_IS_PUBLIC, PUBLIC_PEOPLE))
     both = ABSENT.compose(public)
     assert both.losses == ((TENTH, TENTH), (ONE, FIFTH), (None, None))
-    assert both.caveats == (ROSTER_IS_PUBLIC, PUBLIC_PEOPLE)
+    assert both.caveats == (ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, APART)
 
 
 def test_disjoint_groups_lose_the_larger_and_say_why_that_holds() -> None:
@@ -69,14 +135,16 @@ def test_the_way_back_is_free_for_mechanisms_that_impute_only() -> None:
 
 
 def test_mixed_neighbours_compose_against_absence_where_all_impute() -> None:
-    for both in (ABSENT.compose(IMPUTING), IMPUTING.compose(ABSENT)):
+    one, two = (replace(each, covers=Covered("the same")) for each in (ABSENT, IMPUTING))
+    for both in (one.compose(two), two.compose(one)):
         assert both.neighbors == "absent"
         assert both.losses == ((TENTH, 2 * TENTH), (ONE, FIFTH + ONE))
         assert not both.imputes
 
 
 def test_mixed_neighbours_compose_against_replacement_otherwise() -> None:
-    for both in (ABSENT.compose(PLAIN_REPLACE), PLAIN_REPLACE.compose(ABSENT)):
+    one, two = (replace(each, covers=Covered("the same")) for each in (ABSENT, PLAIN_REPLACE))
+    for both in (one.compose(two), two.compose(one)):
         assert both.neighbors == "replace"
         assert both.losses == ((TENTH, 3 * TENTH), (ONE, 2 * FIFTH + ONE))
 
@@ -99,7 +167,7 @@ def test_public_data_does_not_weaken_a_promise() -> None:
 def test_caveats_survive_composition_once_each() -> None:
     seeded = Guarantee("absent", ((TENTH, TENTH),), caveats=(SEEDED, ROSTER_IS_PUBLIC))
     both = ABSENT.compose(seeded).compose(seeded)
-    assert sorted(both.caveats) == sorted((SEEDED, ROSTER_IS_PUBLIC))
+    assert sorted(both.caveats) == sorted((SEEDED, ROSTER_IS_PUBLIC, APART))
     assert "NOT PRIVATE" in str(both)
 
 
@@ -160,9 +228,9 @@ def test_individual_privacy_leaves_a_permanent_mark() -> None:
 
 def test_rounded_preferences_compose_with_exact_ones() -> None:
     """Somebody whose grant was rounded down to a rung in one release has lost what the rung lost."""
-    grants = [0.001 * (i + 1) for i in range(300)]
-    rounded = eps.count([1] * 300, grants, mechanism="exponential").guarantee
-    exact = eps.count([1] * 100, grants[:100], mechanism="exponential").guarantee
+    grants = {person: 0.001 * (person + 1) for person in range(300)}
+    rounded = eps.count([1] * 300, eps.Roster(grants, grants), mechanism="exponential").guarantee
+    exact = eps.count([1] * 100, eps.Roster(range(100), grants), mechanism="exponential").guarantee
     rung = max(e for e in rounded.epsilons if e <= 0.077)
     for both in (rounded.compose(exact), exact.compose(rounded)):
         assert both.epsilons[0.077] == pytest.approx(0.077 + rounded.epsilons[rung])

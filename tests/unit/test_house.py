@@ -39,6 +39,7 @@ NAMES = [
     "Preferences",
     "ProtocolError",
     "Release",
+    "Roster",
     "count",
     "histogram",
     "individually",
@@ -269,6 +270,17 @@ def test_randomness_comes_from_the_noise_room() -> None:
 )
 def test_planted_randomness_is_seen(planted: str) -> None:
     assert foreign_randomness(planted)
+
+
+#: flint keeps one precision for the whole process. `working_precision` holds the lock; nothing else may set it.
+PRECISION = re.compile(r"flint\.ctx|from flint import.*\bctx\b|\bwork(?:prec|dps)\b")
+
+
+def test_the_precision_that_all_threads_share_is_set_in_one_place() -> None:
+    found = [str(file.relative_to(SOURCE)) for file in FILES if PRECISION.search(file.read_text())]
+    assert found == ["noise/entropy.py"]
+    for planted in ("from flint import arb, ctx", "with ctx.workprec(64):", "flint.ctx.prec = 64"):
+        assert PRECISION.search(planted)
 
 
 def test_an_optional_part_is_imported_in_its_own_room_only() -> None:

@@ -8,6 +8,7 @@ import math
 import sys
 import types
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas
@@ -16,12 +17,14 @@ import pyarrow
 import pytest
 
 import epsilons as eps
+from epsilons.arrays import algorithms
 from epsilons.arrays.algorithms import read_algorithm
 from epsilons.arrays.personalize import Sampling
 from epsilons.guarantee import NANO, SEEDED
 from epsilons.noise.entropy import ALWAYS
 from epsilons.preferences import roster_of
 from epsilons.testing import seeded
+from support import planted
 
 
 def told(data: Any, epsilon: float) -> tuple[Any, float]:
@@ -144,18 +147,44 @@ def test_rows_are_capped_and_the_algorithm_gets_its_share() -> None:
     assert sorted(np.bincount([("ann", "bob", "cy").index(owners[row]) for row in data]).tolist()) == [1, 3, 3]
 
 
-def test_a_person_with_several_preferences_has_the_strictest() -> None:
-    release = eps.personalize(told, [1, 2, 3], [0.5, 0.1, 0.7], person=["a", "a", "b"], rows_per_person=2)
-    assert release.charges == {0.1: 0.1, 0.7: 0.7}
-    assert release.value[1] == 0.35
+@pytest.mark.parametrize(
+    "epsilons", [[0.5, 0.1, 0.7], eps.Preferences([0.5, 0.1]), eps.Preferences({"a": 0.5}, default=0.1), "0.5", None]
+)
+def test_rows_never_tell_who_was_asked(epsilons: Any) -> None:
+    """By row, by place, or by a default for whoever else has rows: who has rows would decide everybody's threshold."""
+    with pytest.raises(eps.PreferenceError, match="epsilons go by id"):
+        eps.personalize(told, [1, 2, 3], epsilons, person=["a", "a", "b"], rows_per_person=2)
+
+
+@pytest.mark.parametrize("neighbors", ["absent", "replace"])
+@pytest.mark.parametrize("threshold", [None, "max", "mean", 1.0])
+@pytest.mark.parametrize("gone", ["open", "strict", "none at all"])
+def test_who_has_no_rows_changes_nothing_for_others(gone: str, threshold: Any, neighbors: str) -> None:
+    """Without the rows of one person everybody's threshold, chance and charge are the same."""
+    asked = {"open": 8.0, "strict": 0.01} | {f"p{i}": 1.0 for i in range(20)}
+    ways = [asked, eps.Preferences(asked), eps.Roster(asked, asked), eps.Roster(asked, eps.Preferences(asked)), 1.0]
+    owners = [person for person in asked for _ in range(2)]
+    left = [owner for owner in owners if owner != gone]
+    for way in ways:
+        told_of = []
+        for rows in (owners, left):
+            made = eps.personalize(
+                told, rows, way, person=rows, rows_per_person=2, threshold=threshold, neighbors=neighbors,
+                entropy=seeded(1),
+            )  # fmt: skip
+            told_of.append((made.value[1], made.charges, made.guarantee, made.details, made.why))
+        assert told_of[0] == told_of[1]
+    one = [eps.personalize(told, rows, 1.0, person=rows, entropy=seeded(1)) for rows in ([], ["a"])]
+    assert one[0].guarantee == one[1].guarantee
 
 
 def test_a_person_is_kept_or_left_out_as_a_whole() -> None:
     owners = np.repeat(np.arange(400), 3)
     for seed in range(3):
         release = eps.personalize(
-            told, owners, [0.1] * 1197 + [1.0] * 3, person=owners, rows_per_person=3, entropy=seeded(seed)
-        )
+            told, owners, dict.fromkeys(range(399), 0.1) | {399: 1.0}, person=owners, rows_per_person=3,
+            entropy=seeded(seed),
+        )  # fmt: skip
         assert set(np.bincount(release.value[0], minlength=400).tolist()) == {0, 3}
 
 
@@ -258,13 +287,109 @@ def test_results_survive_json_where_they_can() -> None:
         eps.personalize(lambda data, epsilon: object(), [1], 0.5).to_dict()
 
 
-def test_epsilon_may_go_by_name_alone() -> None:
-    def named(data: Any, *, epsilon: float) -> float:
-        return epsilon
+# Which argument is epsilon -------------------------------------------------------------------------------------------
 
-    assert eps.personalize(named, [1, 2], 0.5).value == 0.5
-    assert eps.personalize(lambda *arguments: len(arguments), [1, 2], 0.5).value == 2
-    assert eps.personalize(functools.partial(told), [1, 2], 0.5).value == ([1, 2], 0.5)
+
+def with_bins(data: Any, bins: int = 3, epsilon: float = 1.0) -> tuple[int, float]:
+    return bins, epsilon
+
+
+def reversed_order(epsilon: float, data: Any) -> tuple[int, float]:
+    assert len(data) >= 0
+    return 3, epsilon
+
+
+class Tool:
+    """Called, by a method, and by a method of the class."""
+
+    def __call__(self, data: Any, bins: int = 3, epsilon: float = 1.0) -> tuple[int, float]:
+        return bins, epsilon
+
+    def fit(self, data: Any, bins: int = 3, *, epsilon: float = 1.0) -> tuple[int, float]:
+        return bins, epsilon
+
+    @classmethod
+    def made(cls, data: Any, bins: int = 3, epsilon: float = 1.0) -> tuple[int, float]:
+        return bins, epsilon
+
+    @staticmethod
+    def plain(data: Any, bins: int = 3, epsilon: float = 1.0, **more: Any) -> tuple[int, float]:
+        return bins, epsilon
+
+
+@functools.wraps(with_bins)
+def wrapped(*given: Any, **named: Any) -> tuple[int, float]:
+    return with_bins(*given, **named)
+
+
+CLEAR: dict[str, Any] = {
+    "by name behind another argument": with_bins,
+    "by name before the data": reversed_order,
+    "by name alone": lambda data, *, epsilon: (3, epsilon),
+    "data by name as well": lambda *, data, epsilon: (3, epsilon),
+    "data with a default": lambda data=None, epsilon=1.0: (3, epsilon),
+    "any further names": lambda data, epsilon=1.0, **more: (3, epsilon),
+    "any further places": lambda data, *more, epsilon=1.0: (3, epsilon) if not more else None,
+    "two by place": lambda data, e: (3, e),
+    "two by place, others with defaults": lambda data, e, bins=3, **more: (bins, e),
+    "two by place only": eval("lambda data, epsilon, /: (3, epsilon)"),
+    "partial": functools.partial(with_bins, bins=3),
+    "partial with an epsilon of its own": functools.partial(with_bins, epsilon=7.0),
+    "partial of a partial": functools.partial(functools.partial(with_bins, bins=9), bins=3),
+    "partial of the first place": functools.partial(lambda bins, data, epsilon: (bins, epsilon), 3),
+    "object": Tool(),
+    "bound method": Tool().fit,
+    "method of a class": Tool.made,
+    "plain method of a class": Tool.plain,
+    "wrapped": wrapped,
+}
+UNCLEAR: dict[str, Any] = {
+    "one argument too many by place": lambda data, bins=3, e=1.0: None,
+    "a default by place": lambda data, e=1.0: None,
+    "something else by place": lambda data, bins=3: None,
+    "two arguments and data": lambda data, bins, e: None,
+    "more than data is needed": lambda data, bins, epsilon=1.0: None,
+    "more than data is needed by name": lambda data, *, bins, epsilon=1.0: None,
+    "any places": lambda *given: None,
+    "any names": lambda **given: None,
+    "anything": lambda *given, **named: None,
+    "data and any names": lambda data, **named: None,
+    "data and any places": lambda data, *more: None,
+    "any data": lambda *data, epsilon: None,
+    "epsilon by place only, first": eval("lambda epsilon, data, /: None"),
+    "epsilon by place only, third": eval("lambda data, bins, epsilon=1.0, /: None"),
+    "epsilon by place only, behind a default": eval("lambda data, bins=3, epsilon=1.0, /: None"),
+    "names called epsilon": lambda data, **epsilon: None,
+    "nothing": lambda: None,
+    "nothing needed": lambda data=None: None,
+    "partial that took the data": functools.partial(lambda data, bins=3, e=1.0: None, [1]),
+    "built in, without a signature": max,
+    "of C": dict.fromkeys,
+}
+
+
+@pytest.mark.parametrize("name", CLEAR)
+def test_epsilon_lands_where_it_belongs(name: str) -> None:
+    """A function that has an epsilon of its own by default runs at the one that was promised."""
+    release = eps.personalize(CLEAR[name], [1, 2, 3], 0.1)
+    assert release.value == (3, 0.1)
+    assert release.charges == {0.1: 0.1}
+
+
+@pytest.mark.parametrize("name", UNCLEAR)
+def test_a_signature_that_leaves_a_doubt_is_refused(name: str) -> None:
+    with pytest.raises(eps.PlanError, match=r"It is not clear which arguments of .* are data and epsilon") as refused:
+        eps.personalize(UNCLEAR[name], [1, 2, 3], 0.1)
+    assert "lambda data, epsilon: ..." in str(refused.value)
+
+
+def test_the_planted_call_by_place_runs_at_an_epsilon_of_its_own() -> None:
+    """The bug: both by place, whatever they are called. It ran at 1.0 under a promise of .1."""
+    with patch.object(algorithms, "_read_signature", planted.call_by_place):
+        assert eps.personalize(with_bins, [1, 2, 3], 0.1).value == (0.1, 1.0)
+        for name in ("by name behind another argument", "by name before the data", "partial", "object"):
+            with pytest.raises((AssertionError, eps.DataError)):
+                test_epsilon_lands_where_it_belongs(name)
 
 
 def test_what_is_not_known_to_be_private_is_refused() -> None:

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from epsilons.mechanisms.base import create, list_mechanisms
+from epsilons.mechanisms.base import _REGISTRY, create, list_mechanisms
 from epsilons.preferences import roster_of
 from epsilons.statistics import order
 from epsilons.statistics.base import Question, Statistic
@@ -104,6 +104,42 @@ def test_the_front_page_names_its_papers_and_no_package_index() -> None:
     for author in ("Jorgensen", "Cormode", "Alaggan", "Kermarrec", "Ferrando", "Kulesza"):
         assert author in text
     assert "://" not in text
+
+
+def test_every_mechanism_says_who_had_it_first() -> None:
+    """In the table, by a short name that docs/references.md explains, and in its own docstring."""
+    known = build.references()
+    assert len(set(known)) == len(known) > 25
+    kinds = {name: kind for kind in ("personalized", "individual") for name in list_mechanisms(kind)}
+    assert set(build.SOURCES) == set(kinds)
+    for name, sources in build.SOURCES.items():
+        assert sources, name
+        assert set(sources) <= set(known), f"docs/references.md does not explain who had {name} first"
+        for kind in _REGISTRY[name]:
+            said = build.cited(str(kind.__doc__))
+            lacking = [source for source in sources if (source.split()[0], source[-4:]) not in said]
+            assert not lacking, f"the docstring of {kind.__name__} does not name {lacking}"
+    for table in (table for page in build.pages() for table in build.tables(page)):
+        rows = [line.strip("|").split(" | ") for line in table.splitlines()[2:]]
+        assert {row[0].strip(" `"): tuple(row[1].split(", ")) for row in rows} == {
+            name: build.SOURCES[name] for name in list_mechanisms()
+        }
+
+
+def test_nothing_is_claimed_that_others_had_first() -> None:
+    claimed = re.compile(r"(weighted|robust)[^.|]*\b(this project|our own)\b")
+    pages = (*build.pages(), ROOT / "CHANGELOG.md")
+    assert [page.name for page in pages if claimed.search(page.read_text(encoding="utf-8"))] == []
+    assert claimed.search("`weighted` and `robust`: this project.")
+
+
+def test_every_paper_that_is_cited_stands_among_the_references() -> None:
+    files = [*build.pages(), ROOT / "CHANGELOG.md", *sorted((ROOT / "src").rglob("*.py"))]
+    texts = {file: file.read_text(encoding="utf-8") for file in files}
+    assert sum(len(build.cited(text)) for text in texts.values()) > 60
+    assert {str(file): build.unexplained(text) for file, text in texts.items() if build.unexplained(text)} == {}
+    planted = "of March 1988, by Nobody, Noone\n    # and Neither 1999, and Jorgensen et\n al. 2015"
+    assert build.unexplained(planted) == ["Nobody, Noone and Neither 1999"]
 
 
 def test_the_drawing_of_the_rooms_names_all_of_them_and_files_that_exist() -> None:

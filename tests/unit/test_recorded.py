@@ -1,8 +1,10 @@
 """What the package answers, charges and refuses is what was recorded; how it does so may change.
 
+The short form looks at about half of the cases, the long one (soak) and `make recorded` at all of them.
 A difference that is meant is recorded with the name of its finding: `make recorded ARGS='--renew FINDING PATTERN'`.
 """
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,11 +15,32 @@ from recorded.outcomes import Outcome
 LINES = recorded.lines()
 
 
-@pytest.mark.parametrize("front", recorded.fronts())
-def test_everything_is_as_it_was_recorded(front: str) -> None:
-    found = recorded.differences(LINES, recorded.outcomes(front))
+def _check(front: str, chosen: list[str] | None) -> None:
+    found = recorded.differences(LINES, recorded.outcomes(front, chosen))
     listed = "\n".join(f"{name} {words}" for name, words in found.items())
     assert not found, f"{len(found)} cases of {front} are not as recorded:\n{listed}"
+
+
+@pytest.mark.usefixtures("remembered_widths")
+@pytest.mark.parametrize("front", recorded.fronts())
+def test_chosen_cases_are_as_they_were_recorded(front: str) -> None:
+    _check(front, recorded.choose(front))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("front", recorded.fronts())
+def test_everything_is_as_it_was_recorded(front: str) -> None:
+    _check(front, None)
+
+
+def test_the_chosen_cases_have_every_word_and_whole_stories() -> None:
+    for front in recorded.fronts():
+        every = [name for name in LINES if name.startswith(f"{front}/") and name not in recorded.LEANING]
+        chosen = recorded.choose(front)
+        assert set(chosen) <= set(every)
+        all_words, words = ({word for name in names for word in re.split("[/ ]+", name)} for names in (every, chosen))
+        assert words == all_words
+        assert front not in ("stories", "commands") or chosen == every
 
 
 def test_there_are_many_lines_and_each_belongs_to_a_case() -> None:
@@ -76,7 +99,7 @@ def test_the_code_that_answers_otherwise_is_caught(monkeypatch: pytest.MonkeyPat
         return replace(release, value=release.value + 1)
 
     monkeypatch.setattr(eps, "individually", off_by_one)
-    found = recorded.differences(LINES, recorded.outcomes("individual"))
+    found = recorded.differences(LINES, recorded.outcomes("individual", recorded.choose("individual")))
     assert found
     assert all(name.startswith("individual/function/") for name in found)
 

@@ -72,7 +72,7 @@ def test_a_type_checker_knows_every_option_and_refuses_others(tmp_path: Path) ->
     program = tmp_path / "asking.py"
     program.write_text("\n".join(lines) + "\n")
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--no-pretty", str(program)],
+        [sys.executable, "-m", "mypy", "--strict", "--no-pretty", str(program)],
         cwd=ROOT,
         env={**os.environ, "MYPYPATH": str(ROOT / "src")},
         capture_output=True,

@@ -4,14 +4,12 @@ All of it follows from public facts: what fraction of each person's contribution
 place of the rest, and what is publicly known of a contribution (`Facts`).
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -79,16 +77,15 @@ class Effect:
     rest: Rest
 
     @classmethod
-    def of(cls, question: Question, levels: Levels, weighting: Weighting | Weightings) -> Effect:
+    def of(cls, question: Question, levels: Levels, weighting: Weighting | Weightings) -> Self:
         """Of a weighting, or of several at once."""
         people, sizes, one = levels.size, np.array(levels.sizes, float), weighting.one
         facts = facts_of(question, people)
         rate: Any = float(weighting.rate) if isinstance(weighting.rate, Fraction) else weighting.rate
         inverses = np.array([share * rate / (NANO * reach * one) for _, reach, share in facts.parts])
         fractions, sampled, steps = weighting.fractions, weighting.sampled, equivalent_scale(inverses)
-        factor: Any = 1.0 + 0.0 * rate
-        if weighting.rest in facts.made_up:
-            factor = people / np.maximum(fractions @ sizes, 1e-300)
+        made_up = weighting.rest in facts.made_up
+        factor: Any = people / np.maximum(fractions @ sizes, 1e-300) if made_up else 1.0 + 0.0 * rate
         scales = [factor / facts.divisor * step / one for step in steps]
         laplace = [part[0] * scale for part, scale in zip(facts.parts, scales, strict=True)]
         noise = tuple(laplace), tuple(scales)
@@ -127,11 +124,6 @@ class Effect:
         gaps = (self.multipliers - 1) * self.sizes
         up, down = float(gaps[gaps > 0].sum()), float(gaps[gaps < 0].sum()) - self.left_out
         return max(abs(up * high + down * low), abs(up * low + down * high)) / self.facts.divisor
-
-    def unbias(self) -> tuple[float, float]:
-        """(slope, shift) such that answer*slope + shift has no bias if preferences and values are unrelated."""
-        reached = float(self.multipliers @ self.sizes) / self.people
-        return (1.0, 0.0) if abs(reached - 1) < 1e-9 else (1 / reached, self.facts.origin * (1 - 1 / reached))
 
 
 class Accuracy(ABC):
@@ -251,7 +243,9 @@ def _error_model(question: Question, effect: Effect, moments: Moments) -> ErrorM
     if effect.rest is Rest.CENTRED or question.assume == "nothing":
         coins = math.sqrt(effect.worst_coins())
         return ErrorModel(effect.laplace, coins, population, effect.worst_bias(), grid=grid)
-    slope, shift = effect.unbias()
+    # answer*slope + shift has no bias if preferences and values are unrelated.
+    reached = float(effect.multipliers @ effect.sizes) / effect.people
+    slope, shift = (1.0, 0.0) if abs(reached - 1) < 1e-9 else (1 / reached, effect.facts.origin * (1 - 1 / reached))
     gaps = slope * effect.multipliers - 1
     luck = moments.variance * float(gaps**2 @ effect.sizes + effect.left_out) / divisor**2
     normal = math.sqrt(luck + slope**2 * effect.coins(moments))

@@ -3,8 +3,6 @@
 The stand-in has a fraction `density` of ones, alike at every level.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

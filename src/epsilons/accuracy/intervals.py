@@ -1,7 +1,5 @@
 """Error bars from public facts: how an answer errs, and the interval that follows."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -166,3 +164,19 @@ def bisect(inside: float, outside: float, holds: Callable[[float], bool], halvin
         middle = (inside + outside) / 2
         inside, outside = (middle, outside) if holds(middle) else (inside, middle)
     return inside, outside
+
+
+def secant(height: Callable[[float], float], here: float, there: float) -> float:
+    """About where a smooth height passes 0, from two places near it; not a number where the height is none."""
+    low, high = height(here), height(there)
+    for _ in range(8):
+        if abs(there - here) < 1e-12 or low == high:
+            break
+        here, there, low = there, there - high * (there - here) / (high - low), high
+        high = height(there)
+    return there
+
+
+def logistic(odds: float) -> float:
+    """The chance whose odds have this logarithm."""
+    return 1 / (1 + math.exp(min(-odds, 700.0)))

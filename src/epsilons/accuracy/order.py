@@ -4,8 +4,6 @@ The stand-in has everybody's values spread as publicly guessed, alike at every l
 of the bounds (or the guessed location) with standard deviation `spread`.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import cast

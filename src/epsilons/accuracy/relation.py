@@ -1,7 +1,5 @@
 """Do people's preferences look related to their values? Asked of noisy answers per level, at no charge."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any

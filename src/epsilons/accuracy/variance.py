@@ -6,8 +6,6 @@ answer is cut off. So the answer itself is computed at evenly spread noises, aro
 values.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cache

@@ -59,11 +59,10 @@ def read_algorithm(given: Any, private_under: str | None, rows: int, neighbors: 
     if not callable(given):
         rule = "A function of data and epsilon, an OpenDP measurement, or a model or tool of diffprivlib."
         raise PlanError("This is not an algorithm.", rule=rule, suggest=_CALL)
-    places, by_name = _parameters(given)
-    if places == 1 and not by_name:
+    call = _read_signature(given, name)
+    if call is None:
         return _opendp(name, _maker(given, rows, neighbors), neighbors)
     claim = f"The promise rests on the caller's claim that {name!r} is private at the epsilon it is called with."
-    call = (lambda sample, epsilon: given(sample, epsilon=epsilon)) if by_name else given
     return Algorithm(name, claim, private_under or "absent", call)
 
 
@@ -81,11 +80,8 @@ def run_algorithm(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
     except (Exception, SystemExit, GeneratorExit) as error:
         leaks = isinstance(error, _leak_warnings())
     if leaks:
-        what, rule = (
-            "The algorithm says of itself that it would read public facts from the data.",
-            "That would leak it.",
-        )
-        raise PlanError(what, rule=rule, suggest="give it all its bounds")
+        what = "The algorithm says of itself that it would read public facts from the data."
+        raise PlanError(what, rule="That would leak it.", suggest="give it all its bounds")
     rule = "What it raised is not shown: it may be data."
     raise DataError("The algorithm failed.", rule=rule, suggest="run it by itself on made-up data of the same kind")
 
@@ -137,11 +133,8 @@ def measured_loss(measurement: Any, rows: int, neighbors: str) -> Fraction:
         what, rule = f"The measurement is private in the sense of {measure}.", "Personalized privacy here has no delta."
         raise _RefusalError(what, rule=rule, suggest="max divergence")
     if "size=" in str(measurement.input_domain):
-        what, rule = (
-            "The measurement's domain fixes how many records there are.",
-            "Their number in a sample is private.",
-        )
-        raise _RefusalError(what, rule=rule, suggest="a domain without size")
+        what = "The measurement's domain fixes how many records there are."
+        raise _RefusalError(what, rule="Their number in a sample is private.", suggest="a domain without size")
     try:
         return Fraction(float(measurement.map(rows if neighbors == "absent" else 2 * rows)))
     except Exception:  # OpenDP's own errors, and a loss without end
@@ -190,13 +183,30 @@ def _origin(given: Any) -> tuple[str, str]:
     return str(module).partition(".")[0], str(getattr(given, "__name__", type(given).__name__))
 
 
-def _parameters(given: Callable[..., Any]) -> tuple[int, bool]:
-    """(how many arguments by place, at most 2; whether epsilon goes by name alone)."""
+def _read_signature(given: Callable[..., Any], name: str) -> Callable[[Any, float], Any] | None:
+    """How a function takes data and epsilon: epsilon by name, or both as two arguments. None: it takes epsilon alone.
+
+    Everything else has a default. A signature that leaves a doubt is refused: epsilon must not land in another argument
+    while the function runs at an epsilon of its own.
+    """
     try:
-        parameters = inspect.signature(given).parameters
-    except (TypeError, ValueError):
-        return 2, False
-    kinds = [p.kind for p in parameters.values()]
-    places = sum(kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds)
-    by_name = "epsilon" in parameters and parameters["epsilon"].kind == inspect.Parameter.KEYWORD_ONLY
-    return 2 if inspect.Parameter.VAR_POSITIONAL in kinds else min(places, 2), by_name
+        listed = list(inspect.signature(given).parameters.values())
+    except (TypeError, ValueError):  # functions of C that do not say
+        listed = []
+    places = [one for one in listed if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    single = [one for one in listed if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    needed = [one for one in single if one.default is one.empty]
+    epsilon = next((one for one in single if one.name == "epsilon"), None)
+    if len(listed) == len(places) == 1 and (epsilon or needed):
+        return None
+    if epsilon is not None and epsilon.kind is not epsilon.POSITIONAL_ONLY:
+        data = [one for one in needed if one is not epsilon] or [one for one in places if one is not epsilon][:1]
+        if len(data) == 1 and data[0] in places[:1]:
+            return lambda sample, at: given(sample, epsilon=at)
+        if len(data) == 1:
+            return lambda sample, at: given(**{data[0].name: sample, "epsilon": at})
+    elif len(needed) == 2 and needed == places[:2] and epsilon in (None, needed[1]):
+        return given
+    what = f"It is not clear which arguments of {name!r} are data and epsilon."
+    rule = "Epsilon goes by its name, or is the second of two arguments; all others have defaults."
+    raise PlanError(what, rule=rule, suggest=_CALL)

@@ -12,7 +12,7 @@ from epsilons.arguments.reading import AskOptions, both_given, read_call, read_p
 from epsilons.calls import name_statistic
 from epsilons.errors import Argument, PlanError, PreferenceError
 from epsilons.guarantee import to_epsilon
-from epsilons.mechanisms.base import Account, Settings, take_named
+from epsilons.mechanisms.base import Account, Settings, charges_of, take_named
 from epsilons.noise.entropy import system
 from epsilons.planner.choose import PlanRow, choose
 from epsilons.planner.plan import Plan, nobody_left, scale_question
@@ -34,7 +34,8 @@ def make_function(entry: Entry) -> Callable[..., Release]:
         groups, granted = _groups(call.options, call.data["epsilons"])
         values, own = _values(entry, call.data, call.own)
         asked = _question(entry, own, call.options, groups)
-        return _answer(asked, values, aligned_roster(granted, values), call.options)
+        roster = aligned_roster(granted, values)
+        return _answer(asked, values, roster, call.options).about(roster.covered)
 
     name_statistic(entry, ARRAYS, ask, "", Release)
     return ask
@@ -73,7 +74,8 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
         if isinstance(one, Regression) and isinstance(other, Regression) and len(one.bounds) != len(other.bounds):
             what = f"This plan is for {len(other.bounds)} features, and there are {len(one.bounds)}."
             raise PlanError(what, suggest=("plan with ", Argument("features", ["age", "schooling"])))
-        return _answer(asked, values, roster, replace(row.pin_options(options, mechanism), share=row.share))
+        pinned = replace(row.pin_options(options, mechanism), share=row.share)
+        return _answer(asked, values, roster, pinned).about(roster.covered)
 
     assert options.share is not None
     settings = Settings(**options.settings)
@@ -97,7 +99,7 @@ def _answer(question: Question, values: Any, roster: Roster, options: AskOptions
     levels, name = people.levels, options.mechanism
     # A mechanism that is asked for by name needs no planner.
     chosen, why = (choose if name == "auto" else take_named)(name, question, levels, Settings(**options.settings))
-    account = Account.of(levels, chosen.charge(question, levels))
+    account = Account.of(levels, charges_of(chosen, question, levels))
     account = account if share == 1 else account.at_share(granted, share)
     return make_release(chosen, question, people, source, why, account=account)
 

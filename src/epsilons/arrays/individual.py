@@ -50,12 +50,15 @@ def individually(
     grid = exact(check_unbounded_step(step))
     roster = aligned_roster(epsilons, values)
     array = check_values(values, len(roster))
+    if isinstance(array, np.ma.MaskedArray):  # the function sees None, and nothing warns
+        array = np.array(array.tolist(), dtype=object)
     # Copies, so that a function that sorts in place moves neither the caller's values nor whose sensitivity is whose.
     answer = _number(lambda: function(array.copy()))
     reach = _numbers(lambda: sensitivity(array.copy()) if callable(sensitivity) else sensitivity, len(array))
     place, rate = round(Fraction(answer) / grid), _rate(reach, roster.codes, roster.levels, grid)
     value = float((place if rate is None else place + discrete_laplace(source, rate)) * grid)
-    return individual_release("function of everybody's values", value, roster.levels, source.private, (WHOSE_WORD,))
+    what = "function of everybody's values"
+    return individual_release(what, value, roster.levels, source.private, (WHOSE_WORD,)).about(roster.covered)
 
 
 def _rate(reach: Any, codes: Any, levels: Levels, grid: Fraction) -> Fraction | None:

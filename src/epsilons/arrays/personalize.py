@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from epsilons.mechanisms.threshold import resolve_threshold
 from epsilons.noise.coins import keep_people
 from epsilons.noise.entropy import ALWAYS, Entropy, system
 from epsilons.noise.weighing import keep_chance
-from epsilons.preferences import Levels, Preferences, Roster, aligned_roster, roster_of
+from epsilons.preferences import Levels, Preferences, Roster, aligned_roster, read_ids, roster_of
 from epsilons.release import Release, algorithm_release
 
 
@@ -36,12 +37,14 @@ def personalize(
 ) -> Release:
     """Run an epsilon-private algorithm on a random sample of people, so that everyone keeps their own epsilon.
 
-    `algorithm` is a function (data, epsilon) -> result, an OpenDP measurement or a function of epsilon that makes one,
-    or a model or tool of diffprivlib. `data` has one entry per person: a list, an array, a frame, or a tuple of these
-    side by side (features and target). `threshold` is "max" (default), "mean" or a number: the epsilon that the
-    algorithm runs at. `private_under` says under which neighbours the algorithm is private: "absent" (a record added or
-    removed; what a plain function is taken to claim) or "both". With several rows per person, `person` has an id per
-    row, at most `rows_per_person` rows of each are used, and the algorithm runs at a share of the threshold.
+    `algorithm` is a function of data and epsilon (by that name, or as the second of two arguments), an OpenDP
+    measurement or a function of epsilon that makes one, or a model or tool of diffprivlib. `data` has one entry per
+    person: a list, an array, a frame, or a tuple of these side by side (features and target). `threshold` is "max"
+    (default), "mean" or a number: the epsilon that the algorithm runs at. `private_under` says under which neighbours
+    it is private: "absent" (a record added or removed; what a plain function is taken to claim) or "both". With several
+    rows per person, `person` has an id per row, at most `rows_per_person` rows of each are used, and the algorithm runs
+    at a share of the threshold. Epsilons then go by id ({id: epsilon}, or an `eps.Roster` of everyone who was asked,
+    with or without rows), or are a number.
 
     The algorithm's claim covers all it does with any sample, an empty one included, and when it fails: that is an
     answer too, if only the text that it failed.
@@ -73,7 +76,8 @@ def personalize(
     chosen = kept if owners is None else _cap(owners, kept, rows, source)
     value = run_algorithm(recipe, _pick(data, chosen), sampling.epsilon)
     private = source.private and not recipe.seeded
-    return algorithm_release(recipe.name, value, levels, sampling.threshold, neighbors, recipe.claim, private)
+    made = algorithm_release(recipe.name, value, levels, sampling.threshold, neighbors, recipe.claim, private)
+    return made if person is not None and roster.people is None else made.about(roster.covered)
 
 
 @dataclass(frozen=True)
@@ -115,48 +119,47 @@ class Sampling:
 
 
 def _people(data: Any, epsilons: Any, person: Any) -> tuple[NDArray[np.int64] | None, Roster]:
-    """(the place of each row's owner on the roster, the roster); None where row i is person i."""
-    length, owners = _length(data), None
+    """(the place of each row's owner on the roster, the roster); None where row i is person i.
+
+    Who has rows is private, so it never decides who is on the roster.
+    """
+    length = _length(data)
     if person is None:
         roster = aligned_roster(epsilons, range(length))
         if len(roster) != length:
             raise DataError(f"{length} entries and {len(roster)} epsilons.", rule="One epsilon per person.")
+        owners = None
     else:
-        ids = list(person)
+        ids = read_ids(person)
         if len(ids) != length:
             raise DataError(f"{length} rows and {len(ids)} ids.", rule="One id per row.")
-        try:
-            # With a mapping, people who were asked are on the roster, with or without rows.
-            asked = epsilons if isinstance(epsilons, Mapping) else dict.fromkeys(ids)
-            places = {owner: place for place, owner in enumerate(asked)}
-            roster = roster_of(list(epsilons.values())) if asked is epsilons else _strictest(epsilons, ids, places)
-            owners = np.array([places[owner] for owner in ids], np.int64)
-        except TypeError:
-            raise DataError("An id cannot be looked up.", suggest="ids that are text or numbers") from None
-        except KeyError:
+        roster = _named_roster(epsilons)
+        if roster.people is None:  # one epsilon for whoever has rows
+            everyone = dict.fromkeys(ids)
+            roster = Roster.of(roster.levels, np.zeros(len(everyone), np.uint8))
+        else:
+            everyone = dict.fromkeys(roster.people)
+        places = {owner: place for place, owner in enumerate(everyone)}
+        if not everyone.keys() >= set(ids):
             rule = "Everyone who has rows must be on the roster."
-            raise PreferenceError("A row's owner has no preference.", rule=rule, suggest="an epsilon per id") from None
-    if len(roster) == 0:
+            raise PreferenceError("A row's owner has no preference.", rule=rule, suggest="an epsilon per id")
+        owners = np.array([places[owner] for owner in ids], np.int64)
+    if not roster.levels.grants:
         raise DataError("There are no people.", rule="One entry and one epsilon per person.")
     return owners, roster
 
 
-def _strictest(epsilons: Any, ids: list[Any], places: Mapping[Any, int]) -> Roster:
-    """By id, or by row: then a person with several preferences has the strictest of them."""
-    if isinstance(epsilons, Preferences):
-        return epsilons.assign(list(places))
-    rule = "One epsilon per row, or one per id."
-    try:
-        given = np.asarray(epsilons, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise PreferenceError("Epsilons are not numbers.", rule=rule) from None
-    if given.ndim == 0:
-        return roster_of(given, people=len(places))
-    if given.shape != (len(ids),):
-        raise DataError(f"{len(ids)} rows and {given.size} epsilons.", rule=rule)
-    strictest = np.full(len(places), math.inf)
-    np.minimum.at(strictest, [places[owner] for owner in ids], given)
-    return roster_of(strictest)
+def _named_roster(epsilons: Any) -> Roster:
+    """Everyone who was asked, by id; nobody is named where one epsilon stands for all."""
+    named = epsilons.by_person if isinstance(epsilons, Preferences) and epsilons.default is None else epsilons
+    if isinstance(named, Roster) and named.people is not None:
+        return named
+    if isinstance(named, Mapping):
+        return Roster(named, epsilons)
+    if isinstance(named, Real):
+        return roster_of([named])
+    rule = "Who has rows is private, so rows cannot tell who was asked."
+    raise PreferenceError("With ids, epsilons go by id.", rule=rule, suggest="eps.Roster(everyone, epsilons)")
 
 
 def _cap(owners: NDArray[np.int64], kept: NDArray[np.bool_], rows: int, entropy: Entropy) -> NDArray[np.bool_]:

@@ -10,6 +10,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from io import StringIO
 from typing import Any
 
 import click
@@ -79,7 +80,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (EpsilonsError, click.ClickException) as error:
         if isinstance(error, EpsilonsError):
             error = Refusal(error, parameters_of(load("statistics").values()))
-        error.show()
+        shown = StringIO()  # click breaks no lines
+        error.show(shown)
+        note(shown.getvalue().rstrip())
         return error.exit_code
     except OSError as error:
         # A reader that went away is no fault; a full disk is.

@@ -16,7 +16,6 @@ from typing import IO, Any
 
 import click
 
-from epsilons.cli.output import note
 from epsilons.display import toml_key, toml_value
 from epsilons.errors import Argument, EpsilonsError
 
@@ -38,7 +37,7 @@ class Refusal(click.ClickException):
         self.exit_code = STATUS.get(error.code, 1)  # type: ignore[misc]
 
     def show(self, file: IO[Any] | None = None) -> None:
-        note(f"epsilons: {self.message}")
+        click.echo(f"epsilons: {self.message}", file, err=True)
 
 
 @contextmanager

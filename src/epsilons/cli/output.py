@@ -6,6 +6,7 @@ An answer is a number, its interval and its condition on a line; then follow the
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from collections import Counter
@@ -18,6 +19,7 @@ import click
 
 from epsilons.arguments.checks import ASSUMPTIONS
 from epsilons.display import show, show_key, show_span, text_table
+from epsilons.errors import printable
 from epsilons.guarantee import PERSONALIZED, compose_all, to_epsilon
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ def width() -> int:
 
 def write(text: str, style: str | None = None, stderr: bool = False) -> None:
     """Results on stdout, broken between words to fit the terminal; in colour on a terminal only."""
-    console = _console(stderr)
+    console, text = _console(stderr), printable(text, keep="\n")
     if not stderr or console.is_terminal:
         text = "\n".join(_break(line, console.width) for line in text.split("\n"))
     console.print(text, style=style, markup=False, soft_wrap=True)
@@ -94,8 +96,10 @@ def progress() -> Progress:
 
 def print_json(document: Any) -> None:
     """One strict JSON document on stdout."""
-    json.dump(document, sys.stdout, indent=2, allow_nan=False, ensure_ascii=False)
-    sys.stdout.write("\n")
+    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
+    strange = (one for one in set(text) - {"\n"} if not one.isprintable())
+    codes = {ord(one): one.encode("utf-16-be", "surrogatepass").hex() for one in strange}
+    sys.stdout.write(text.translate({one: re.sub("(....)", r"\\u\1", code) for one, code in codes.items()}) + "\n")
 
 
 # Answers ------------------------------------------------------------------------------------------------------------
@@ -111,15 +115,20 @@ def ask_once(people: Dataset, ask: Callable[[], _T]) -> tuple[_T, bool]:
     return answer, stored
 
 
-def print_answers(people: Dataset, answers: Answers | Release, stored: bool) -> None:
-    """One or several answers as JSON."""
+def under(where: str | None) -> str:
+    """The condition of a question, as a line of its own."""
+    return f"where {where}\n" if where else ""
+
+
+def print_answers(people: Dataset, answers: Answers | Release, stored: bool, where: str | None = None) -> None:
+    """One or several answers as JSON; a query in SQL shows its conditions itself."""
     left = people.remaining().epsilons
     if isinstance(answers, Mapping):
         charges = [(granted, spent) for granted, spent in answers.charges.items() if granted in left]
         shown = {"answers": {name: _document(one) for name, one in answers.items()}, "charges": charges}
     else:
         shown = _document(answers)
-    print_json({**shown, "left": list(left.items()), "stored": stored})
+    print_json({**shown, "where": where, "left": list(left.items()), "stored": stored})
 
 
 def _document(release: Release) -> dict[str, Any]:
@@ -148,13 +157,13 @@ def name_release(release: Release, entry: Entry, asked: Mapping[str, Any]) -> An
     return Answers({title: release}, keys)
 
 
-def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool) -> None:
+def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool, where: str | None = None) -> None:
     """A row for each group, each value with its interval; then charges and the promise."""
     head, rows = answers.table()
     keys = len(head) - 2 * len(answers)
-    holds = ", ".join(dict.fromkeys(_HOLDS[release.assumption] for release in answers.values()))
+    holds = ", ".join(dict.fromkeys(_HOLDS[one.assumption] for one in answers.values() if one.models))
     # A single row has room for the condition.
-    titles, cells = (["holds"], [holds]) if len(rows) == 1 else ([], [])
+    titles, cells = (["holds"], [holds]) if len(rows) == 1 and holds else ([], [])
     table = text_table([*map(show_key, head), *titles], [[*row, *cells] for row in rows], width())
     if len(answers) > 1 and (cells or len(table.splitlines()) > len(rows) + 2):
         # Cells would break; a line for each answer is easier to read.
@@ -164,7 +173,7 @@ def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool)
             for at, name in zip(range(keys, len(row), 2), answers, strict=True)
         ]
         table = text_table([*head[:keys], "", "answer", "95% interval", *titles], lines, width())
-    write(table if cells else f"{table}\nIntervals hold {holds}.")
+    write(under(where) + (table if cells or not holds else f"{table}\nIntervals hold {holds}."))
     write(f"\n{_charges(people, answers, stored)}\n")
     for name, release in answers.items():
         write((f"{show_key(name)}: " if len(answers) > 1 else "") + _explain(release, len(rows) > 1, verbose))
@@ -183,6 +192,7 @@ def _explain(release: Release, many: bool, verbose: bool) -> str:
     if release.error == 0:
         return release.why
     error = "" if release.error is None else f", error ± {show(release.error)}{' in a typical row' if many else ''}"
+    error += "" if release.models or not error else f" {_HOLDS[release.assumption]}"
     why = f" {release.why}" if verbose else ""
     none = f" No interval: {release.no_interval[:1].lower()}{release.no_interval[1:]}" if release.no_interval else ""
     return f"By {release.mechanism}{error}.{why}{none}"

@@ -14,8 +14,6 @@ Whatever the coordinator and the other aggregators do, an honest aggregator show
 noisy sum per level, of no fewer reports than the minimum. That is all that its part of the promise rests on.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +37,8 @@ from epsilons.noise import Entropy, discrete_laplace_many, system
 from epsilons.storage.base import reach
 
 CHALLENGE_BYTES = 32
+#: {(round, id): (digest, level)} of reports that are stored.
+Taken = dict[tuple[int, bytes], tuple[bytes, int]]
 _WORDS_AT_ONCE = 1 << 21
 _IDS_AT_ONCE = 500
 
@@ -304,10 +304,7 @@ def _check_closed(connection: Connection, entered: _Entered) -> None:
         raise OutOfOrderError("The collection is still open.", rule="Every round closes first.")
 
 
-def _find_taken(
-    connection: Connection, entered: _Entered, ids: Sequence[bytes]
-) -> dict[tuple[int, bytes], tuple[bytes, int]]:
-    """{(round, id): (digest, level)} of the reports with these ids that are stored."""
+def _find_taken(connection: Connection, entered: _Entered, ids: Sequence[bytes]) -> Taken:
     here = _at(reports, collection=entered.number) & reports.c.round.in_(entered.rounds)
     return {
         (row.round, row.id): (row.digest, row.level)
@@ -323,9 +320,7 @@ def _find_everywhere(connection: Connection, entered: _Entered, level: int) -> s
     return set.intersection(*({bytes(report) for report in ids} for ids in found))
 
 
-def _judge(
-    report: Report, share: bytes | None, digest: bytes, current: int, taken: dict[tuple[int, bytes], tuple[bytes, int]]
-) -> str:
+def _judge(report: Report, share: bytes | None, digest: bytes, current: int, taken: Taken) -> str:
     known = taken.get((report.round_number, report.id))
     if known is not None:
         return wire.STORED if known[0] == digest else wire.REPLAYED

@@ -5,8 +5,6 @@ aggregator gives it nothing beyond one noisy sum per level. Every step may be re
 interrupted starts again at the beginning and ends at the same publication.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -89,8 +87,7 @@ class Coordinator:
         collection = self.collection.id
         # Drawn by all aggregators when the rounds closed, so that no owner could know it.
         challenge = hashlib.sha256(b"".join((b"epsilons challenge 1", collection, bytes((level,)), *nonces))).digest()
-        joined = b"".join(ids)
-        shown = self._all(lambda a: a.check(collection, level, challenge, joined))
+        shown = self._all(lambda a: a.check(collection, level, challenge, b"".join(ids)))
         words = self._add(shown, len(ids), SHOWN * self.collection.rounds)
         good = np.ones(len(ids), bool)
         for number in range(1, self.collection.rounds + 1):

@@ -13,7 +13,7 @@ Sound:   otherwise f^2 - f - qZ is a polynomial other than 0, of degree at most 
 Secret:  f(t) = u L(t) + ... with L(t) != 0 unless t^N = 1, so f(t) is uniform for every answer; q(t) follows.
          Each aggregator speaks once, before it hears the others, so no aggregator can steer what another one shows.
 
-It is the proof system of Prio (Corrigan-Gibbs, Boneh 2017, section 4.2) in the form of Boneh, Boneh, Corrigan-Gibbs,
+It is the proof system of Prio (Corrigan-Gibbs, Boneh 2017, section 4.2) in the form of Boneh, Boyle, Corrigan-Gibbs,
 Gilboa, Ishai 2019, "Zero-Knowledge Proofs on Secret-Shared Data via Fully Linear PCPs", section 4. Owners who follow
 the protocol find f at the other points without any transform: there L_j is a rotation of L_0.
 

@@ -1,13 +1,11 @@
 """What aggregators publish together: sums per level, the estimate from them, and the promise that goes with them."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,7 +179,7 @@ class Publication(Shown):
         }
 
     @classmethod
-    def from_dict(cls, document: Any) -> Publication:
+    def from_dict(cls, document: Any) -> Self:
         """The inverse of `to_dict`; label, guarantee and caveats follow from the terms."""
         try:
             if document["format"] != _PUBLICATION_FORMAT:

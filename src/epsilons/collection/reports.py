@@ -9,8 +9,6 @@ A request carries reports one after the other: id (16 bytes), round, level, the 
 endian), the sealed share.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from collections.abc import Iterable, Sequence
@@ -119,10 +117,7 @@ class Report:
 
 
 def write_reports(reports: Iterable[Report]) -> bytes:
-    return b"".join(
-        _HEAD.pack(report.id, report.round_number, report.level, len(report.sealed)) + report.sealed
-        for report in reports
-    )
+    return b"".join(_HEAD.pack(one.id, one.round_number, one.level, len(one.sealed)) + one.sealed for one in reports)
 
 
 def read_reports(body: bytes) -> list[Report] | None:

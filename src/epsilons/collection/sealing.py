@@ -4,12 +4,10 @@ The aggregator that a share is for, the collection, the round, the level and the
 (HPKE's info): a share moved to another report, round or collection cannot be opened.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -17,6 +15,7 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from epsilons.errors import ProtocolError
 from epsilons.noise import system
+from epsilons.storage.files import write_private
 
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 KEY_BYTES = 32
@@ -38,7 +37,7 @@ class SealingKey:
         self._key = key
 
     @classmethod
-    def from_text(cls, text: Any) -> SealingKey:
+    def from_text(cls, text: Any) -> Self:
         try:
             return cls(X25519PublicKey.from_public_bytes(bytes.fromhex(text)))
         except (TypeError, ValueError):
@@ -59,11 +58,11 @@ class OpeningKey:
         self._key = key
 
     @classmethod
-    def fresh(cls) -> OpeningKey:
+    def fresh(cls) -> Self:
         return cls.from_bytes(system().bytes(KEY_BYTES))
 
     @classmethod
-    def from_bytes(cls, raw: bytes) -> OpeningKey:
+    def from_bytes(cls, raw: bytes) -> Self:
         return cls(X25519PrivateKey.from_private_bytes(raw))
 
     @property
@@ -81,11 +80,7 @@ class OpeningKey:
 def keep_secret(path: str | os.PathLike[str]) -> bytes:
     """The 32 secret bytes in a file that only its owner reads; made there if there is no such file."""
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="ascii") as file:
-            file.write(system().bytes(KEY_BYTES).hex() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        write_private(path, system().bytes(KEY_BYTES).hex() + "\n")
     except FileExistsError:
         pass
     except OSError as error:

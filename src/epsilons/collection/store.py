@@ -4,58 +4,41 @@ One writer at a time, also among several processes. Names and types of the table
 grows with any change to them.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy import CheckConstraint, Column, Index, LargeBinary, MetaData, Table, Text
 
 from epsilons.collection.reports import UnavailableError
 from epsilons.errors import ProtocolError
 from epsilons.storage import open_database
-from epsilons.storage.base import Owner
+from epsilons.storage.base import Owner, Whole, number, optional, required
 
 STORE_FORMAT = 1
 
 metadata = MetaData()
-_Whole = BigInteger().with_variant(Integer(), "sqlite")
 
-identity = Table(
-    "identity",
-    metadata,
-    Column("one", _Whole, CheckConstraint("one = 1"), primary_key=True, autoincrement=False),
-    Column("format", _Whole, nullable=False),
-    Column("key", Text, nullable=False),
-)
+identity = Table("identity", metadata, number("one", CheckConstraint("one = 1")), *required(format=Whole, key=Text))
 
 # `round` is the round that takes reports; beyond the last one the collection is closed.
 collections = Table(
     "collections",
     metadata,
-    Column("number", _Whole, primary_key=True, autoincrement=False),
+    number("number"),
     Column("id", LargeBinary, nullable=False, unique=True),
-    Column("terms", Text, nullable=False),
-    Column("round", _Whole, nullable=False),
+    *required(terms=Text, round=Whole),
 )
 
 # What each closing round drew: the challenge of its proofs is made of it, so owners could not know it before.
-closings = Table(
-    "closings",
-    metadata,
-    Column("collection", _Whole, primary_key=True, autoincrement=False),
-    Column("round", _Whole, primary_key=True, autoincrement=False),
-    Column("nonce", LargeBinary, nullable=False),
-)
+closings = Table("closings", metadata, number("collection"), number("round"), *required(nonce=LargeBinary))
 
 # `share` is erased once the batch is added up; the id stays, so that nothing can be sent again.
 reports = Table(
     "reports",
     metadata,
-    Column("collection", _Whole, primary_key=True, autoincrement=False),
-    Column("round", _Whole, primary_key=True, autoincrement=False),
+    number("collection"),
+    number("round"),
     Column("id", LargeBinary, primary_key=True),
-    Column("level", _Whole, nullable=False),
-    Column("digest", LargeBinary, nullable=False),
+    *required(level=Whole, digest=LargeBinary),
     Column("share", LargeBinary),
 )
 Index("reports_by_level", reports.c.collection, reports.c.round, reports.c.level)
@@ -64,12 +47,10 @@ Index("reports_by_level", reports.c.collection, reports.c.round, reports.c.level
 batches = Table(
     "batches",
     metadata,
-    Column("collection", _Whole, primary_key=True, autoincrement=False),
-    Column("level", _Whole, primary_key=True, autoincrement=False),
-    Column("challenge", LargeBinary, nullable=False),
-    Column("asked", LargeBinary, nullable=False),
-    Column("accepted", LargeBinary),
-    Column("sums", LargeBinary),
+    number("collection"),
+    number("level"),
+    *required(challenge=LargeBinary, asked=LargeBinary),
+    *optional(accepted=LargeBinary, sums=LargeBinary),
     CheckConstraint("(accepted IS NULL) = (sums IS NULL)", name="sums_belong_to_a_batch"),
 )
 
@@ -80,31 +61,30 @@ _REFUSED = partial(
     rule="A change is made as a whole or not at all.",
     suggest="the same request again",
 )
+_refusal = partial(partial, ProtocolError)
 OWNER = Owner(
     name="aggregator",
     schema="aggregator",
+    mark=identity.name,
     patience=60,
     # Erased shares are overwritten, not just forgotten.
     pragmas=("secure_delete = ON",),
     refused=_REFUSED,
     broken=_REFUSED,
-    no_address=partial(
-        ProtocolError,
+    no_address=_refusal(
         "There is no store at such an address.",
         rule="sqlite:///file, or postgresql://user:password@host/database, then perhaps ?schema= and a name.",
         suggest="sqlite:///one.store",
     ),
-    no_psycopg=partial(ProtocolError, "PostgreSQL needs psycopg.", suggest="pip install 'epsilons[postgres]'"),
-    no_log=partial(
-        ProtocolError, "This disk cannot hold a store.", rule="SQLite's write-ahead log does not work there."
-    ),
-    no_sync=partial(
-        ProtocolError,
+    no_psycopg=_refusal("PostgreSQL needs psycopg.", suggest="pip install 'epsilons[postgres]'"),
+    no_log=_refusal("This disk cannot hold a store.", rule="SQLite's write-ahead log does not work there."),
+    no_sync=_refusal(
         "This server does not wait for the disk.",
         rule="A report that was acknowledged must survive a crash of the server.",
         suggest="fsync = on in the server's settings",
     ),
-    forked=partial(ProtocolError, "A store in memory belongs to the process that opened it."),
+    forked=_refusal("A store in memory belongs to the process that opened it."),
+    foreign=_refusal("This file holds something else than a store.", suggest="a file of its own"),
 )
 
 

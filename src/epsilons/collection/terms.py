@@ -5,8 +5,6 @@ share is sealed for that id, so all parties see the same terms. What is collecte
 one round of the repaired protocol, whose sums carry noise; with Sampling Privacy Joy's two rounds, without noise.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -14,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from epsilons.arguments.checks import check_whole
@@ -55,7 +53,7 @@ class Collection:
     @classmethod
     def start(
         cls, survey: Survey, aggregators: Sequence[Place], *, neighbors: str = "absent", minimum: int = 100
-    ) -> Collection:
+    ) -> Self:
         return cls(survey, tuple(aggregators), neighbors, minimum, system().bytes(16).hex())
 
     def __post_init__(self) -> None:
@@ -126,7 +124,7 @@ class Collection:
         return {**head, "neighbors": self.neighbors, "minimum": self.minimum, "salt": self.salt}
 
     @classmethod
-    def from_dict(cls, document: Any) -> Collection:
+    def from_dict(cls, document: Any) -> Self:
         """The inverse of `to_dict`; checks terms that anyone may have written."""
         if not isinstance(document, Mapping) or document.get("format") != _TERMS_FORMAT or set(document) != _KEYS:
             rule = f"It says format = {_TERMS_FORMAT} and has {', '.join(sorted(_KEYS))}."
@@ -139,14 +137,13 @@ class Collection:
         usable = isinstance(places, list) and listed and isinstance(salt, str) and len(salt) <= 64
         if not usable or not all(isinstance(text, str) for place in listed for text in (place.url, place.key)):
             raise ProtocolError("The aggregators are not usable.", rule="A list of url and key, and a salt.")
-        survey = Survey.from_dict(document["survey"])
-        return cls(survey, listed, document["neighbors"], document["minimum"], salt)
+        return cls(Survey.from_dict(document["survey"]), listed, document["neighbors"], document["minimum"], salt)
 
     def save(self, path: str | Path) -> None:
         Path(path).write_text(json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
     @classmethod
-    def load(cls, path: str | Path) -> Collection:
+    def load(cls, path: str | Path) -> Self:
         return cls.from_dict(read_document(path, "collection", json_only=True))
 
 

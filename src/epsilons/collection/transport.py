@@ -5,8 +5,6 @@ Every request may be repeated without harm, so one that got no answer is sent ag
 `patience` seconds have passed: an aggregator that is killed and started again is just slow.
 """
 
-from __future__ import annotations
-
 import http.client
 import itertools
 import json
@@ -84,10 +82,8 @@ class OwnerClient:
         raw = self._entropy.bytes(wire.SEED_BYTES * (len(purposes) - 1))
         seeds = [raw[start : start + wire.SEED_BYTES] for start in range(0, len(raw), wire.SEED_BYTES)]
         pieces = wire.split_vector(vector, purposes, wire.explicit_place(report, len(purposes)), seeds)
-        return [
-            Report(report, round_number, level, key.seal(piece, what_for))
-            for key, piece, what_for in zip(self._keys, pieces, purposes, strict=True)
-        ]
+        each = zip(self._keys, pieces, purposes, strict=True)
+        return [Report(report, round_number, level, key.seal(piece, what_for)) for key, piece, what_for in each]
 
 
 class HttpAggregator:

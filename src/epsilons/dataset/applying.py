@@ -71,6 +71,10 @@ class ApplyAttempt(Attempt):
 
     asked: Applied
 
+    @property
+    def seeded(self) -> bool:
+        return super().seeded or self.asked.recipe.seeded
+
     def plan(self) -> Sketch:
         _, spendable = spendable_for(self.asked, self.cohorts, self.registry.names)
         if spendable.levels.all_public:

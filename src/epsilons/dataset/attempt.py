@@ -52,12 +52,17 @@ class Attempt:
         """Who stands where; read once, since a charge is refused when that has changed."""
         return self.registry.ledger.cohorts()
 
+    @property
+    def seeded(self) -> bool:
+        """Whether the randomness is the caller's own, of whatever kind."""
+        return self.asked.options.entropy is not None
+
     def release(self) -> Release:
         """The stored answer, or a new one. StalePlanError: plan again, nothing was charged."""
-        asked, epoch = self.asked, self.preparation.epoch
+        asked, epoch, seeded = self.asked, self.preparation.epoch, self.seeded
         key = question_key(self.facts, self.version, epoch, asked)
         individual = asked.options.privacy != "personalized"
-        request = Request(key, epoch, asked.kind, asked.describe(), individual, asked.options.analyst)
+        request = Request(key, epoch, asked.kind, asked.describe(), individual, asked.options.analyst, seeded)
         return pass_through(self.registry.ledger, request, self.plan, self.resume, self.read)
 
     def plan(self) -> Sketch:

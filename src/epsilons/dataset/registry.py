@@ -20,6 +20,7 @@ from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import ACTIVE, WITHDRAWN, Digests, Enrolment
 from epsilons.preferences import Preferences, name_grant
+from epsilons.storage import show_address
 
 
 class Registry:
@@ -33,9 +34,9 @@ class Registry:
         self.names = self._preferences.names
         self._own = not isinstance(ledger, Ledger)
         self._address = "in memory, gone with this object" if ledger is None else "open"
-        if isinstance(ledger, str):
-            self._address = ledger.split("@")[-1]
         self.ledger = ledger if isinstance(ledger, Ledger) else ledgers.open(ledger)
+        if isinstance(ledger, str):
+            self._address = show_address(ledger)
         if self._own:
             # A balance or an answer that was edited is found before anybody is charged by it.
             self.ledger.verify()

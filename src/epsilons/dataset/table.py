@@ -53,9 +53,9 @@ class Dataset(Questions):
     `source` is a path (Parquet, CSV, JSON lines, a DuckDB file with `table=`; globs and lists of paths too), or a frame
     of pandas, polars or Arrow, or a DuckDB relation, or a Spark DataFrame; with `engine="spark"` the name of a table
     or a path that Spark reads. `person` names the column of ids, `preferences` say who asked for what. `ledger` is an
-    address ("sqlite:///wages.ledger"), an open ledger, or None for one in memory. `types` declare
-    columns of CSV and JSON files, which are text otherwise. `bounds` are public bounds of columns, for questions that
-    give none. `complete` names columns in which nothing is missing.
+    address ("sqlite:///wages.ledger"), an open ledger, or None for one in memory. `types` declare the columns of a JSON
+    file, and those of a CSV file that are no text. `bounds` are public bounds of columns, for questions that give none.
+    `complete` names columns in which nothing is missing.
 
     >>> import epsilons as eps
     >>> import pyarrow as pa

@@ -1,7 +1,5 @@
 """`python -m epsilons.demo`: results on stdout, progress and notes on stderr, one report in a file."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import logging

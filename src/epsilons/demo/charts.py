@@ -1,7 +1,5 @@
 """The pictures of the report: each is (inline SVG that follows the page's colours, what it shows in words)."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable
@@ -30,9 +28,7 @@ ON_SHADES = ("#ffffff", "#ffffff", "#0b2a30")
 MOVED_TO = 0.5
 
 _STYLE: dict[Any, Any] = {
-    **dict.fromkeys(
-        ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color", "grid.color"), INK
-    ),
+    **{f"{part}color": INK for part in ("axes.edge", "axes.label", "text.", "xtick.", "ytick.", "grid.")},
     **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
     "svg.fonttype": "path",
     "svg.hashsalt": "epsilons",
@@ -103,9 +99,7 @@ def chart_mean(one: DemoResult) -> tuple[Axes, str]:
             edge, start, side = (1.0, 0.965, "right") if value > high else (0.0, 0.035, "left")
             across = axes.get_yaxis_transform()
             arrow = {"arrowstyle": "-|>", "color": color, "linewidth": 2}
-            axes.annotate(
-                "", (edge, place), xycoords=across, xytext=(start, place), textcoords=across, arrowprops=arrow
-            )
+            axes.annotate("", (edge, place), (start, place), across, across, arrowprops=arrow)
             text = f"answer: {show(value)}"
             axes.text(start, place - 0.14, text, transform=across, ha=side, va="bottom", fontsize=11)
     names = [f"{a.mechanism}\n{one.praise}" if a is one.best else a.mechanism for a in answers]
@@ -213,7 +207,6 @@ def chart_left(ledger: LedgerSummary) -> tuple[Axes, str]:
     axes.xaxis.set_major_formatter("{x:.0f}%")
     axes.set_xlabel("of what people granted, on average; right: more questions like the last one")
     axes.tick_params(axis="y", length=0)
-    listed = "; ".join(
-        f"{g.name}: {g.left:.3f} of {g.granted:.3f} left, {g.more} more like the last one" for g in groups
-    )
+    more = "{0.name}: {0.left:.3f} of {0.granted:.3f} left, {0.more} more like the last one"
+    listed = "; ".join(map(more.format, groups))
     return axes, f"Bars of what is left of people's grants after {len(ledger.spending)} answers. {listed}."

@@ -4,8 +4,6 @@ The owners are drawn with a seed, so that every demo has the same ones; shares, 
 system. It shows true numbers beside the estimates, which only a demo may.
 """
 
-from __future__ import annotations
-
 import math
 import signal
 import subprocess

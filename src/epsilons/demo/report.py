@@ -1,7 +1,5 @@
 """One self-contained page: no scripts, no fonts, no pictures from elsewhere. Its frame is `report.html`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """The answers as tables for a terminal, and the texts that the report shares."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from rich import box

@@ -1,5 +1,6 @@
 """Tables in DuckDB or Spark: run a query, hand back columns.
 
+readings.py    what is read of a container, by its type: of arrays, too
 base.py        what an engine is, its columns, which engine opens a source
 trees.py       what queries are built of
 conditions.py  text that a caller wrote, checked and put in normal form

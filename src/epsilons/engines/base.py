@@ -31,6 +31,7 @@ _REGISTRY: dict[str, type[Any]] = {}
 SOURCE = "source"
 
 NUMBER, TEXT, TRUTH, DATE, TIME, OTHER = "number", "text", "truth", "date", "time", "other"
+ASKABLE = "Questions are about numbers, text, truths, dates, and times without a zone."
 
 #: Types that cannot be asked about, by the names of Spark and DuckDB, and the nearest that can; text for all others.
 _PLAINER = {"TIMESTAMP": "TIMESTAMP_NTZ", "TIMESTAMP WITH TIME ZONE": "TIMESTAMP", "UHUGEINT": "DOUBLE"}
@@ -72,10 +73,14 @@ class Column:
 
 
 class Schema(Mapping[str, Column]):
-    """The columns of a table, in order."""
+    """The columns of a table, in order.
 
-    def __init__(self, columns: list[Column]) -> None:
-        self._columns = {column.name: column for column in columns}
+    The first line of a CSV file without a header is a person's row. So its names are not `known` to be names, and stay
+    out of messages, until the steward has given one of them.
+    """
+
+    def __init__(self, columns: list[Column], known: bool = True) -> None:
+        self._columns, self.known = {column.name: column for column in columns}, known
         check_names([column.name for column in columns])
 
     def __getitem__(self, name: str) -> Column:
@@ -96,7 +101,9 @@ class Schema(Mapping[str, Column]):
         found = next((c for c in known if c is not None and c.name.casefold() == name.casefold()), None)
         if found is None:
             names = ", ".join([*list(self)[:8], *["..."] * (len(self) > 8)]) or "a table with columns"
+            names = names if self.known else "a name that stands in the header, the first line of the file"
             raise DataError(f"There is no column {name!r}.", rule="Columns are named as in the table.", suggest=names)
+        self.known = True
         return found
 
     def askable(self, name: Any) -> Column:
@@ -141,9 +148,8 @@ def make_column(name: str, kind: str, plain: Mapping[str, str], other: str) -> C
 def unaskable(column: Column) -> DataError:
     """What to say about a column of a type that no question can be about."""
     what = f"Column {column.name!r}{f' of type {column.type}' if column.type else ''} cannot be asked about."
-    rule = "Questions are about numbers, text, truths, dates, and times without a zone."
     plain = _PLAINER.get(column.type.upper(), "STRING")
-    return DataError(what, rule=rule, suggest=f"CAST({column.name} AS {plain}) in the table that you open")
+    return DataError(what, rule=ASKABLE, suggest=f"CAST({column.name} AS {plain}) in the table that you open")
 
 
 class Engine(Protocol):

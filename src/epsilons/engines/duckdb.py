@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tempfile
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeVar
@@ -26,6 +24,7 @@ from epsilons.engines.base import SOURCE, Column, Schema, make_column, register
 from epsilons.engines.sources import Files, Frame, cast_text, locate
 from epsilons.engines.trees import column, table
 from epsilons.errors import Argument, DataError
+from epsilons.storage.files import claim_folder, release_folder
 
 _T = TypeVar("_T")
 
@@ -75,7 +74,7 @@ class DuckDB:
         self.files = located.paths if isinstance(located, Files) else ()
         # A user's relation lives on its own connection, where nothing of ours is known.
         self.joins = self._relation is None
-        self._spill = tempfile.mkdtemp(prefix="epsilons-")
+        self._spill = claim_folder()
         self._connection: Any = _hide_errors(lambda: self._open(located, threads, memory))
         self._closing = weakref.finalize(self, _close, self._connection, self._spill)
         self.schema: Schema = _hide_errors(lambda: self._view(located))
@@ -130,7 +129,8 @@ class DuckDB:
         query = exp.select(*columns).from_(origin)
         self._connection.execute(exp.Create(this=table(SOURCE), kind="VIEW", expression=query).sql("duckdb"))
         unusable = [Column(name, base.OTHER) for name in getattr(located, "unusable", ())]
-        return Schema([*self._columns(SOURCE).values(), *unusable])
+        named = not isinstance(located, Files) or located.kind != "csv" or len(types) > 0
+        return Schema([*self._columns(SOURCE).values(), *unusable], named)
 
     def _describe(self, query: exp.Query) -> list[tuple[str, str]]:
         rows = self._connection.execute(f"DESCRIBE {query.sql('duckdb')}").fetchall()
@@ -213,4 +213,4 @@ def _hide_errors(work: Callable[[], _T]) -> _T:
 
 def _close(connection: Any, spill: str) -> None:
     connection.close()
-    shutil.rmtree(spill, ignore_errors=True)
+    release_folder(spill)

@@ -1,20 +1,17 @@
 """Where tables come from: files, frames and databases, with types fixed by declaration and never by their contents.
 
-Columns of CSV and JSON files, and untyped columns of pandas, are text unless `types` declares them; a cell that does
-not parse is null, wherever it stands. Nothing is guessed from the first rows: a guess would depend on one person's
-value, and fail on another's.
+Columns of CSV files, and untyped columns of pandas, are text unless `types` declares them; those of JSON files are what
+`types` declares. A cell that does not parse is null, wherever it stands. Nothing is guessed from the first rows: a
+guess would depend on one person's value, and fail on another's.
 """
 
 from __future__ import annotations
 
 import csv
 import glob
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -22,6 +19,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from epsilons.engines.base import check_names
+from epsilons.engines.readings import as_arrow
 from epsilons.errors import Argument, DataError, Text
 
 #: What `types` may say, and the engine's type for it.
@@ -37,7 +35,7 @@ _FILES = "a .parquet, .csv, .ndjson or .duckdb file"
 #: Given in full, so that the reader looks at no row to find out.
 _READER_OPTIONS: dict[str, dict[str, bool | str]] = {
     "parquet": {"hive_partitioning": False},
-    "json": {"format": "newline_delimited"},
+    "json": {"format": "newline_delimited", "ignore_errors": True},
     "csv": {"auto_detect": False, "header": True, "delim": ",", "quote": '"', "escape": '"', "nullstr": ""},
 }
 
@@ -127,9 +125,13 @@ def _files(source: Any, declared: dict[str, str], table: str | None) -> Files:
             raise DataError("Parquet has its own types.", suggest=_leave_out("types"))
         _check_alike(paths)
         return Files(kind, paths)
+    if kind == "json" and not declared:
+        rule = "It has no header, and each row has keys of its own: its columns are those that are declared."
+        types = Argument("types", {"id": "int", "wage": "float", "region": "text"})
+        raise DataError("The columns of a JSON file are not known.", rule=rule, suggest=types)
     try:
-        listed = [_read_names(path, kind) for path in paths]
-    except (OSError, ValueError, csv.Error, RecursionError):
+        listed = [tuple(declared) if kind == "json" else _read_header(path) for path in paths]
+    except (OSError, ValueError, csv.Error):
         listed = [()]
     if not listed[0] or not all(listed[0]):
         raise DataError("A file does not begin with the names of its columns.", suggest="a header line, in UTF-8")
@@ -173,11 +175,9 @@ def _check_alike(paths: tuple[str, ...]) -> None:
     check_names(schemas[0].names)
 
 
-def _read_names(path: str, kind: str) -> tuple[str, ...]:
-    """The header of a CSV file; of a JSON file the keys of the first object, in the first line."""
-    with open(path, newline="" if kind == "csv" else None, encoding="utf-8-sig") as file:
-        first = next(csv.reader(file), ()) if kind == "csv" else json.loads(file.readline())
-    return tuple(first) if kind == "csv" or isinstance(first, dict) else ()
+def _read_header(path: str) -> tuple[str, ...]:
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        return tuple(next(csv.reader(file), ()))
 
 
 def _read_frame(source: Any, declared: dict[str, str]) -> Frame:
@@ -201,15 +201,12 @@ def _from_arrow(table: pa.Table, declared: dict[str, str], unusable: tuple[str, 
     check_names(table.column_names)
     columns, left_out = {}, list(unusable)
     for name, values in zip(table.column_names, table.columns, strict=True):
-        kind = values.type
-        if pa.types.is_dictionary(kind):
-            values = values.cast(kind.value_type)
-        elif pa.types.is_float16(kind):
-            values = values.cast(pa.float32())
-        elif pa.types.is_null(kind):
-            values = values.cast(pa.string())
-        kind = values.type
-        if pa.types.is_decimal256(kind) or isinstance(kind, pa.BaseExtensionType):
+        values = as_arrow(values)
+        kind = getattr(values, "type", None)
+        if kind in (pa.float16(), pa.null()):
+            values = values.cast(pa.string() if kind == pa.null() else pa.float32())
+            kind = values.type
+        if kind is None or pa.types.is_decimal256(kind) or isinstance(kind, pa.BaseExtensionType):
             left_out.append(name)
             continue
         if name in declared and not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
@@ -223,31 +220,10 @@ def _from_arrow(table: pa.Table, declared: dict[str, str], unusable: tuple[str, 
 
 
 def _from_pandas(frame: Any, declared: dict[str, str]) -> Frame:
-    """Untyped columns are text (`_write_cell`); complex numbers and intervals are left out, since Arrow has none."""
+    """Untyped columns are text (`write_entry`); complex numbers and intervals are left out, since Arrow has none."""
     if not all(isinstance(name, str) for name in frame.columns):
         raise DataError("A column's name is not text.", suggest="rename it")
     check_names(list(frame.columns))
-    arrays, unusable = {}, []
-    for name, values in frame.items():
-        try:
-            if values.dtype == object:
-                array = pa.array([_write_cell(value) for value in values], pa.large_string())
-            else:
-                array = pa.array(values, from_pandas=True)
-        except Exception:
-            unusable.append(name)
-            continue
-        arrays[name] = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    return _from_arrow(pa.table(arrays), declared, tuple(unusable))
-
-
-def _write_cell(value: Any) -> str | None:
-    """A cell of an untyped column: text as it is, plain numbers, truths and dates as written, all else missing."""
-    if type(value) is str:
-        return None if any("\ud800" <= c <= "\udfff" for c in value) else value
-    if type(value) in (int, float, bool, Decimal, date) and value == value:
-        try:
-            return str(value)
-        except ValueError:  # whole numbers of more digits than Python writes
-            return None
-    return None
+    found = {name: as_arrow(values) for name, values in frame.items()}
+    usable = {name: column for name, column in found.items() if column is not None}
+    return _from_arrow(pa.table(usable), declared, tuple(name for name in found if name not in usable))

@@ -14,8 +14,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-import shutil
-import tempfile
 import threading
 import weakref
 from collections.abc import Callable
@@ -29,6 +27,7 @@ from epsilons.engines.base import SOURCE, Schema, make_column, register
 from epsilons.engines.trees import table
 from epsilons.errors import Argument, DataError
 from epsilons.noise.entropy import system
+from epsilons.storage.files import claim_folder, release_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -289,7 +288,7 @@ def _home(session: SparkSession) -> str:
     shared = context.getCheckpointDir()
     if shared is None:
         if str(context.master).startswith("local"):
-            return _HERE + tempfile.mkdtemp(prefix="epsilons-")
+            return _HERE + claim_folder()
         raise DataError(
             "There is no directory for the prepared copy that every executor reaches.",
             rule="The copy is written to files, so that a lost executor changes nothing.",
@@ -319,7 +318,7 @@ def _remove(session: SparkSession, place: str) -> None:
 
 def _close(session: SparkSession, home: str, known: dict[str, str | None]) -> None:
     """Remove what is still there: the user may have stopped Spark before. The session's cluster is theirs."""
-    shutil.rmtree(home.removeprefix(_HERE), ignore_errors=True)
+    release_folder(home.removeprefix(_HERE))
     try:
         if session.sparkContext._jsc is not None:
             for name in known:

@@ -29,6 +29,7 @@ from sqlglot import exp
 
 from epsilons.arguments.checks import check_real
 from epsilons.engines.base import DATE, NUMBER, TEXT, TIME, TRUTH, Column
+from epsilons.engines.readings import as_date, as_time
 
 #: A value in the form in which a column's values are compared: units of an exact number, a double, a text, ...
 Canonical = int | float | str | bool | date | datetime
@@ -125,17 +126,16 @@ def split_like(pattern: str) -> tuple[bool, str, bool]:
 
 def canonical(value: Any, kind: Column) -> Canonical | None:
     """The value in the form of the column's own; None if the column's type cannot hold it. Raises `MismatchError`."""
-    if isinstance(value, np.generic):
-        value = value.item()
     if kind.family == TRUTH and isinstance(value, bool):
         return value
     if kind.family == TEXT and isinstance(value, str):
         return check_storable(value)
     if kind.family == NUMBER:
         return _number(value, kind)
-    if kind.family not in (DATE, TIME):
+    moment = {DATE: as_date, TIME: as_time}.get(kind.family, lambda _: None)(value)
+    if moment is None:
         raise MismatchError
-    return _date(value) if kind.family == DATE else _time(value)
+    return moment
 
 
 def literal(value: Canonical, kind: Column) -> exp.Expr:
@@ -197,30 +197,6 @@ def _number(value: Any, kind: Column) -> int | float | None:
     assert kind.low is not None
     assert kind.high is not None
     return int(units) if units.denominator == 1 and kind.low <= units <= kind.high else None
-
-
-def _date(value: Any) -> date:
-    if isinstance(value, str) and len(value) == 10 and value.isascii():
-        try:
-            return date.fromisoformat(value)
-        except ValueError:
-            raise MismatchError from None
-    if not isinstance(value, date) or isinstance(value, datetime):
-        raise MismatchError
-    return value
-
-
-def _time(value: Any) -> datetime:
-    if isinstance(value, str) and 10 <= len(value) <= 26 and value.isascii():
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            raise MismatchError from None
-    elif isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day)
-    if not isinstance(value, datetime) or value.tzinfo is not None:
-        raise MismatchError
-    return value
 
 
 class Predicate(ABC):

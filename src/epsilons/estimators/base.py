@@ -17,6 +17,7 @@ from epsilons.arguments.checks import check_entropy
 from epsilons.arguments.options import ARRAYS, options_of
 from epsilons.arguments.reading import check_call, check_known, take_places
 from epsilons.calls import make_signature
+from epsilons.engines.readings import is_list, quietly
 from epsilons.errors import Argument, PreferenceError
 from epsilons.noise.entropy import Entropy
 from epsilons.release import Release
@@ -111,8 +112,8 @@ class PersonalizedModel(BaseEstimator):  # type: ignore[misc]
         """One target per row; a single column is taken for a list, with scikit-learn's own warning."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        target = y if isinstance(y, list | tuple) or hasattr(y, "to_numpy") else np.asarray(y)
-        if not isinstance(target, list | tuple) and target.ndim == 2 and target.shape[1] == 1:
+        target = y if isinstance(y, list | tuple) or hasattr(y, "to_numpy") else np.asanyarray(y)
+        if getattr(target, "ndim", 1) == 2 and target.shape[1] == 1:  # lists and Arrow's columns have no such thing
             warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, 2)
             target = np.asarray(target).ravel()
         check_consistent_length(matrix, target)
@@ -132,5 +133,9 @@ def _numbers(X: Any) -> Any:
     """Entries as numbers, unless scikit-learn has something of its own to say about the container."""
     if hasattr(X, "toarray"):
         return X
-    array = np.array(X, dtype=object) if isinstance(X, list | tuple) else np.asanyarray(X)
-    return as_matrix(array) if array.ndim == 2 and array.size and array.dtype.kind != "c" else array
+    if hasattr(X, "columns"):
+        return as_matrix(X)
+    array = quietly(as_matrix, X) if is_list(X) else np.asanyarray(X)
+    array = np.zeros(len(X)) if array is None else array  # rows of no one length
+    # Its refusals show what they refuse: zeros.
+    return as_matrix(array) if array.ndim == 2 and array.size and array.dtype.kind != "c" else np.zeros_like(array)

@@ -3,8 +3,6 @@
 Messages never repeat what was given: a digest, a key or a description may tell something about people or questions.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

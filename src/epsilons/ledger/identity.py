@@ -91,8 +91,7 @@ def _read_texts(piece: Any) -> Iterable[bytes]:
 
 def _hash_all(contents: Iterable[bytes], salt: bytes, tag: bytes = b"") -> Digests:
     """Copying a hash that has taken in salt and tag is quicker than starting anew."""
-    start = hashlib.blake2b(tag, digest_size=DIGEST_BYTES, key=salt, person=PERSONALISATION)
-    copy = start.copy
+    copy = hashlib.blake2b(tag, digest_size=DIGEST_BYTES, key=salt, person=PERSONALISATION).copy
     done = bytearray()
     for content in contents:
         one = copy()

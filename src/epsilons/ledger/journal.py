@@ -25,6 +25,7 @@ from sqlalchemy import Connection, insert, select
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import tables
 from epsilons.storage.base import reach
+from epsilons.storage.files import make_folder, open_private
 
 Clock = Callable[[], datetime.datetime]
 
@@ -170,7 +171,7 @@ class Anchor:
 
     def _write(self, head: Head) -> None:
         beside = self._path.with_name(self._path.name + ".new")
-        with beside.open("w") as file:
+        with open(beside, "w", opener=open_private) as file:
             json.dump({"ledger": head.ledger, "seq": head.seq, "hash": head.digest}, file)
             file.flush()
             os.fsync(file.fileno())
@@ -188,8 +189,8 @@ class Anchor:
         import fcntl
 
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.with_name(self._path.name + ".lock").open("w") as lock:
+            make_folder(self._path.parent)
+            with open(self._path.with_name(self._path.name + ".lock"), "w", opener=open_private) as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 yield
         except OSError:

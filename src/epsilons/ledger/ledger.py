@@ -4,14 +4,13 @@ Order of a release: `reserve` (durable), `mark_read` (durable; from here on noth
 `store`; only what `store` returns may leave. A process that ends anywhere in between leaves the charge standing.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from fractions import Fraction
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -40,6 +39,8 @@ class Ledger:
         self.id = id
         #: The key of the digests of its people: see `identity`.
         self.salt = salt
+        #: The first release that was drawn with a seed: in memory only, and so for as long as the ledger lives.
+        self._seeded: int | None = None
 
     @property
     def lasting(self) -> bool:
@@ -209,10 +210,21 @@ class Ledger:
         _log.info("release %d: charged to %d cohorts", number, len(paid))
         return values.Reservation(number, values.RESERVED, epoch, paid, description)
 
-    def mark_read(self, number: int) -> values.Reservation:
+    def check_seeded(self) -> None:
+        """Refuse a draw from entropy of the caller's own, unless this ledger is gone with this process."""
+        if self.lasting:
+            rule = "Whoever knows the randomness can remove the noise; what is promised here is promised for good."
+            hint = ("leave ", Argument("entropy"), " out, or a ledger in memory, for a test")
+            raise LedgerError("A ledger that lasts takes no entropy of one's own.", rule=rule, suggest=hint)
+
+    def mark_read(self, number: int, seeded: bool = False) -> values.Reservation:
         """Say that data is about to be read. From here on the charge is spent, whatever happens."""
+        if seeded:
+            self.check_seeded()
         with self._writing("touching", "touched") as connection:
             held = statements.get_reservation(connection, number)
+            if seeded and held.state in (values.RESERVED, values.TOUCHED):
+                self._seeded = min(self._seeded or held.number, held.number)
             if held.state == values.REFUNDED:
                 raise LedgerError("This charge was given back.", rule="No charge, no data.", suggest="reserve again")
             if held.state == values.LOST:
@@ -220,8 +232,8 @@ class Ledger:
             if held.state == values.RESERVED:
                 statements.spend(connection, held.number)
                 journal.append(connection, "touch", write_time(self._clock), {"number": held.number})
-                return replace(held, state=values.TOUCHED)
-            return held
+                held = replace(held, state=values.TOUCHED)
+            return replace(held, not_dp_since=statements.find_mark(connection, self._seeded))
 
     def refund(self, number: int) -> None:
         """Give a charge back before any data was read for it; afterwards that is refused."""
@@ -269,20 +281,16 @@ class Ledger:
 
     def remaining(self) -> values.Remaining:
         """What is left: the least at every granted level, each cohort, and in questions like the last one."""
-        return self._read(statements.read_remaining)
+        return self._read(partial(statements.read_remaining, seeded=self._seeded))
 
     def history(self) -> values.History:
         """Every question that was ever charged, with the grants in force then."""
-        return self._read(statements.read_history)
+        return self._read(partial(statements.read_history, seeded=self._seeded))
 
     def statement(self, person: bytes) -> values.Statement:
         """One person's account."""
         digest = checks.check_digest(person)
-        return self._read(lambda connection: statements.read_statement(connection, digest))
-
-    def not_dp_since(self) -> int | None:
-        """The first release that promised individual privacy only, or None: the mark is permanent."""
-        return self._read(statements.find_first_individual)
+        return self._read(partial(statements.read_statement, digest=digest, seeded=self._seeded))
 
     def export(self) -> Iterator[dict[str, int | str]]:
         """The journal, line by line, as it is hashed: enough to recount every balance elsewhere."""

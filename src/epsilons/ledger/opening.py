@@ -43,6 +43,7 @@ def _refusal(what: str, **more: Text) -> Callable[[], LedgerError]:
 OWNER = Owner(
     name="ledger",
     schema="epsilons",
+    mark=tables.ledger.name,
     patience=120,
     refused=_refusal(
         "The ledger's database refused or could not be reached; nothing was changed.",
@@ -71,6 +72,11 @@ OWNER = Owner(
         rule="Two copies would each spend the whole budget.",
         suggest=("a file that processes can share: ", _FILE),
     ),
+    foreign=_refusal(
+        "This file holds something else than a ledger; nothing in it was changed.",
+        rule="A ledger has a file of its own.",
+        suggest=("the address that the ledger was created with, or a new file: ", _FILE),
+    ),
 )
 _no_ledger = _refusal("There is no ledger here.", suggest="the address it was created with")
 
@@ -82,7 +88,7 @@ def find_database(url: str | None, *, create: bool) -> Database:
 
         return Sqlite(None, OWNER)
     path = sqlite_path(url)
-    if path is not None and not create and not os.path.exists(path):
+    if path is not None and not create and not (os.path.exists(path) and os.path.getsize(path)):
         raise _no_ledger()
     return open_database(url, OWNER)
 
@@ -127,7 +133,7 @@ def _create(database: Database, at: str, anchor: Place) -> None:
         if _is_there(database, connection):
             return
         database.make_schema(connection)
-        tables.metadata.create_all(connection)
+        tables.metadata.create_all(connection, checkfirst=False)
         name, salt = uuid.uuid4().hex, entropy.system().bytes(SALT_BYTES)
         about = {"one": 1, "id": name, "format": tables.FORMAT, "epoch": 0, "salt": salt, "losses": 0}
         connection.execute(insert(tables.ledger), about)

@@ -3,8 +3,6 @@
 Nothing here is shared with the code that charges: balances are added up again from the journal's lines.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable
@@ -169,28 +167,24 @@ class Replay:
 def verify(connection: Connection) -> Recount:
     """Recount everything; raises LedgerError at the first difference."""
     try:
-        return _verify(connection)
+        replay, head, lines = Replay(), journal.START, 0
+        for row in connection.execute(select(tables.journal).order_by(tables.journal.c.seq)):
+            lines += 1
+            if row.seq != lines or journal.chain(head, row.seq, row.kind, row.at, row.body) != row.hash:
+                raise does_not_add_up(f"the chain breaks at line {lines}")
+            head = row.hash
+            replay.line(row.seq, row.kind, row.at, json.loads(row.body))
+        _compare(connection, tables.ledger, [replay.about])
+        _compare(connection, tables.quotas, replay.quotas.values())
+        _compare(connection, tables.cohorts, replay.cohorts.values())
+        charged = [{"number": n, "cohort": c, "nano": v, "carried": k} for (n, c), (v, k) in replay.charges.items()]
+        _compare(connection, tables.charges, charged)
+        _compare_reservations(connection, replay)
+        people = _compare_people(connection, replay)
+        final = tuple(Cohort(*(row[each.name] for each in fields(Cohort))) for row in replay.cohorts.values())
+        return Recount(entries=lines, releases=len(replay.reservations), people=people, head=head, cohorts=final)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise does_not_add_up("something in it cannot be read") from None
-
-
-def _verify(connection: Connection) -> Recount:
-    replay, head, lines = Replay(), journal.START, 0
-    for row in connection.execute(select(tables.journal).order_by(tables.journal.c.seq)):
-        lines += 1
-        if row.seq != lines or journal.chain(head, row.seq, row.kind, row.at, row.body) != row.hash:
-            raise does_not_add_up(f"the chain breaks at line {lines}")
-        head = row.hash
-        replay.line(row.seq, row.kind, row.at, json.loads(row.body))
-    _compare(connection, tables.ledger, [replay.about])
-    _compare(connection, tables.quotas, replay.quotas.values())
-    _compare(connection, tables.cohorts, replay.cohorts.values())
-    charged = [{"number": n, "cohort": c, "nano": v, "carried": k} for (n, c), (v, k) in replay.charges.items()]
-    _compare(connection, tables.charges, charged)
-    _compare_reservations(connection, replay)
-    people = _compare_people(connection, replay)
-    final = tuple(Cohort(*(row[each.name] for each in fields(Cohort))) for row in replay.cohorts.values())
-    return Recount(entries=lines, releases=len(replay.reservations), people=people, head=head, cohorts=final)
 
 
 def _compare(connection: Connection, table: Table, expected: Iterable[dict[str, Any]]) -> None:

@@ -4,14 +4,12 @@ A person who moves takes along what was spent and what is reserved; the cohort t
 is made if there is none. A cohort's grant never changes, so the history shows the grant that was in force.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +64,7 @@ class _Cohorts:
     lost: bool = False
 
     @classmethod
-    def of(cls, connection: Connection) -> _Cohorts:
+    def of(cls, connection: Connection) -> Self:
         rows = {row["id"]: dict(row) for row in connection.execute(select(tables.cohorts)).mappings()}
         charges, live = tables.charges, tables.reservations
         pending = select(charges.c.cohort, charges.c.number, charges.c.nano)

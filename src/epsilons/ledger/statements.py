@@ -9,11 +9,9 @@ whatever the quotas say. A question counts against a quota with the largest char
 given back it counts nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
@@ -66,10 +64,10 @@ def read_epoch(connection: Connection) -> int:
     return int(connection.execute(_LEDGER).one().epoch)
 
 
-def find_first_individual(connection: Connection) -> int | None:
-    """The first release whose promise was individual privacy only: a permanent mark once data was read for it."""
-    first: int | None = connection.execute(_FIRST_INDIVIDUAL).scalar_one()
-    return first
+def find_mark(connection: Connection, seeded: int | None) -> int | None:
+    """The first release, once data was read for it, that was not DP: individual privacy, or a seed. A mark for good."""
+    first = cast(int | None, connection.execute(_FIRST_INDIVIDUAL).scalar_one())
+    return min((one for one in (first, seeded) if one is not None), default=None)
 
 
 def fits(connection: Connection, paid: Mapping[int, int], epoch: int) -> bool:
@@ -98,31 +96,29 @@ def _resume(connection: Connection, row: Any) -> Reservation:
     return Reservation(row.number, row.state, row.epoch, charges, row.description, row.answer, resumed=True)
 
 
-def read_history(connection: Connection) -> History:
+def read_history(connection: Connection, seeded: int | None) -> History:
     paid: dict[int, list[tuple[int, int, int]]] = {}
     query = select(_paid.c.number, _paid.c.cohort, _groups.c.granted, _paid.c.nano)
     joined = query.join(_groups, _groups.c.id == _paid.c.cohort).where(_paid.c.carried == 0)
     for number, *charged in connection.execute(joined.order_by(_paid.c.number, _paid.c.cohort)):
         paid.setdefault(number, []).append(tuple(charged))
-    mark = find_first_individual(connection)
-    rows = connection.execute(select(_past).order_by(_past.c.number))
-    return History(_read_past(row, paid.get(row.number, []), mark) for row in rows)
-
-
-def _read_past(row: Any, paid: list[tuple[int, int, int]], mark: int | None) -> Past:
+    mark = find_mark(connection, seeded)
     same = ("number", "kind", "at", "state", "epoch", "description", "analyst")
-    return Past(
-        **{name: getattr(row, name) for name in same},
-        individual=bool(row.individual),
-        # In ascending order the largest charge at each grant comes last.
-        charges=dict(sorted((granted, nano) for _, granted, nano in paid)),
-        cohorts={cohort: nano for cohort, _, nano in paid},
-        not_dp_since=mark if mark is not None and mark <= row.number else None,
-        grants={cohort: granted for cohort, granted, _ in paid},
+    return History(
+        Past(
+            **{name: getattr(row, name) for name in same},
+            individual=bool(row.individual),
+            # In ascending order the largest charge at each grant comes last.
+            charges=dict(sorted((granted, nano) for _, granted, nano in paid.get(row.number, ()))),
+            cohorts={cohort: nano for cohort, _, nano in paid.get(row.number, ())},
+            not_dp_since=mark if mark is not None and mark <= row.number else None,
+            grants={cohort: granted for cohort, granted, _ in paid.get(row.number, ())},
+        )
+        for row in connection.execute(select(_past).order_by(_past.c.number))
     )
 
 
-def read_remaining(connection: Connection) -> values.Remaining:
+def read_remaining(connection: Connection, seeded: int | None) -> values.Remaining:
     here = read_cohorts(connection)
     least = values.least_left(here)
     charged = select(func.max(_past.c.number)).join(_paid, _paid.c.number == _past.c.number)
@@ -130,10 +126,10 @@ def read_remaining(connection: Connection) -> values.Remaining:
     query = select(_groups.c.granted, func.max(_paid.c.nano)).join(_paid, _paid.c.cohort == _groups.c.id)
     by_grant = query.where(_paid.c.number == last, _paid.c.carried == 0).group_by(_groups.c.granted)
     price = {granted: int(nano) for granted, nano in connection.execute(by_grant)} if last is not None else {}
-    return values.Remaining(least, here, values.questions_left(least, price), find_first_individual(connection))
+    return values.Remaining(least, here, values.questions_left(least, price), find_mark(connection, seeded))
 
 
-def read_statement(connection: Connection, digest: bytes) -> Statement:
+def read_statement(connection: Connection, digest: bytes, seeded: int | None) -> Statement:
     """One person's account, followed through every cohort they stood in."""
     people, moves = tables.people, tables.moves
     person = connection.execute(select(people).where(people.c.digest == digest)).one_or_none()
@@ -168,7 +164,7 @@ def read_statement(connection: Connection, digest: bytes) -> Statement:
         left=here.left,
         uses=tuple(uses),
         when_public=tuple(when_public),
-        not_dp_since=find_first_individual(connection),
+        not_dp_since=find_mark(connection, seeded),
         written_off=here.spent + here.reserved - sum(use.charge for use in uses),
     )
 

@@ -6,49 +6,34 @@ Nothing is ever deleted. `journal`, `moves` and `charges` only grow; `cohorts`, 
 present, which must be what the journal adds up to.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Index, Integer, LargeBinary, MetaData, Table, Text, text
+from sqlalchemy import CheckConstraint, Column, Index, LargeBinary, MetaData, Table, Text, text
+
+from epsilons.storage.base import Whole, number, optional, required
 
 FORMAT = 2
 
 metadata = MetaData()
-
-# SQLite's own integers have 64 bits, and its strict tables know no other name for them.
-Whole = BigInteger().with_variant(Integer(), "sqlite")
 
 
 def _table(name: str, *parts: Column[Any] | CheckConstraint, **options: Any) -> Table:
     return Table(name, metadata, *parts, sqlite_strict=True, **options)
 
 
-def _required(**types: Any) -> list[Column[Any]]:
-    return [Column(name, kind, nullable=False) for name, kind in types.items()]
-
-
-def _optional(**types: Any) -> list[Column[Any]]:
-    return [Column(name, kind) for name, kind in types.items()]
-
-
-def _number(name: str, *checks: CheckConstraint) -> Column[Any]:
-    return Column(name, Whole, *checks, primary_key=True, autoincrement=False)
-
-
 ledger = _table(
     "ledger",
-    _number("one", CheckConstraint("one = 1")),
-    *_required(id=Text, format=Whole, epoch=Whole),
-    *_optional(neighbors=Text, rows_per_person=Whole, allow_individual=Whole, salt=LargeBinary, losses=Whole),
+    number("one", CheckConstraint("one = 1")),
+    *required(id=Text, format=Whole, epoch=Whole),
+    *optional(neighbors=Text, rows_per_person=Whole, allow_individual=Whole, salt=LargeBinary, losses=Whole),
 )
-journal = _table("journal", _number("seq"), *_required(kind=Text, at=Text, body=Text, hash=Text))
+journal = _table("journal", number("seq"), *required(kind=Text, at=Text, body=Text, hash=Text))
 
 # `ceiling` is the larger of the grant and what was gone when the cohort was made: a grant tightened below what was
 # spent stands as it is, and nothing can ever be added to it.
 cohorts = _table(
     "cohorts",
-    _number("id"),
+    number("id"),
     Column("granted", Whole, CheckConstraint("granted >= 0")),
     Column("spent", Whole, CheckConstraint("spent >= 0"), nullable=False),
     Column("reserved", Whole, CheckConstraint("reserved >= 0"), nullable=False),
@@ -61,23 +46,22 @@ cohorts = _table(
 people = _table(
     "people",
     Column("digest", LargeBinary, primary_key=True),
-    *_required(cohort=Whole, joined=Whole),
+    *required(cohort=Whole, joined=Whole),
     sqlite_with_rowid=False,
 )
 moves = _table(
     "moves",
     Column("digest", LargeBinary, primary_key=True),
-    _number("seq"),
-    *_required(origin=Whole, target=Whole),
+    number("seq"),
+    *required(origin=Whole, target=Whole),
     sqlite_with_rowid=False,
 )
 reservations = _table(
     "reservations",
-    _number("number"),
-    *_required(
-        key=LargeBinary, state=Text, seq=Whole, kind=Text, individual=Whole, epoch=Whole, at=Text, description=Text
-    ),
-    *_optional(answer=LargeBinary, analyst=Text),
+    number("number"),
+    *required(key=LargeBinary, state=Text, seq=Whole, kind=Text),
+    *required(individual=Whole, epoch=Whole, at=Text, description=Text),
+    *optional(answer=LargeBinary, analyst=Text),
     CheckConstraint("(state = 'stored') = (answer IS NOT NULL)", name="stored_has_answer"),
 )
 
@@ -90,8 +74,8 @@ Index("individual", reservations.c.number, sqlite_where=_marking, postgresql_whe
 # `carried`: the charge came along with people who moved while the reservation was open.
 charges = _table(
     "charges",
-    _number("number"),
-    _number("cohort"),
+    number("number"),
+    number("cohort"),
     Column("nano", Whole, CheckConstraint("nano > 0"), nullable=False),
     Column("carried", Whole, nullable=False),
 )
@@ -100,6 +84,6 @@ charges = _table(
 quotas = _table(
     "quotas",
     Column("analyst", Text, primary_key=True),
-    *_optional(nano=Whole, questions=Whole),
-    *_required(used_nano=Whole, used_questions=Whole),
+    *optional(nano=Whole, questions=Whole),
+    *required(used_nano=Whole, used_questions=Whole),
 )

@@ -7,8 +7,6 @@ moves to another cohort and takes along what was spent. A *reservation* is a que
 release once an answer is stored.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -119,7 +117,10 @@ class Enrolment:
 
 @dataclass(frozen=True)
 class Reservation:
-    """A question that was charged, with the charges it was planned for; `answer` holds the stored bytes."""
+    """A question that was charged, with the charges it was planned for; `answer` holds the stored bytes.
+
+    `not_dp_since` is the first release, once this one may read data, that was not DP.
+    """
 
     number: int
     state: str
@@ -128,6 +129,7 @@ class Reservation:
     description: str
     answer: bytes | None = None
     resumed: bool = False
+    not_dp_since: int | None = None
 
 
 class _Marked:
@@ -194,9 +196,8 @@ class History(Shown, tuple[Past, ...]):
         rows = []
         for past in self:
             charged = show_span(list(past.epsilons.values())) if past.charges else "–"
-            rows.append(
-                [str(past.number), past.at[:16].replace("T", " "), show_key(past.description), charged, past.state]
-            )
+            at, question = past.at[:16].replace("T", " "), show_key(past.description)
+            rows.append([str(past.number), at, question, charged, past.state])
         return [Sheet("", ("release", "at (UTC)", "question", "charged", "state"), rows)]
 
 
@@ -259,9 +260,8 @@ class Statement(_Marked, Shown):
             left = f"Left: {to_epsilon(self.left):.6g}." if self.left else "Left: 0, so not used any more."
             parts[1] = "Public now: nothing is promised." if self.granted is None else left
         if self.when_public:
-            which = ", ".join(map(str, self.when_public))
-            plural = "s" if len(self.when_public) > 1 else ""
-            parts.append(f"Asked while public, with nothing promised: release{plural} {which}.")
+            which = f"release{'s' if len(self.when_public) > 1 else ''} {', '.join(map(str, self.when_public))}"
+            parts.append(f"Asked while public, with nothing promised: {which}.")
         if self.written_off:
             parts.append(f"Records were lost, so {to_epsilon(self.written_off):.6g} more counts as spent.")
         return (*parts, self.caveat) if self.caveat else tuple(parts)
@@ -271,9 +271,8 @@ class Statement(_Marked, Shown):
 
     def _tell_uses(self) -> str:
         told = f"Used in {len(self.uses)} question{'' if len(self.uses) == 1 else 's'}"
-        kinds = sorted(Counter(use.kind for use in self.uses).items())
-        if kinds:
-            told += f" ({', '.join(f'{times} × {kind}' for kind, times in kinds)})"
+        if kinds := sorted(Counter(use.kind for use in self.uses).items()):
+            told += f" ({', '.join(f'{times} × {show_key(kind)}' for kind, times in kinds)})"
         gone = self.spent + self.reserved - self.written_off
         told += f", at a loss of at most {to_epsilon(gone):.6g}"
         if self.state == WITHDRAWN or self.granted is None:

@@ -5,8 +5,6 @@ no owner counts twice. Other columns are ignored. Without a line of names the co
 then the level. A cell is an output's number or an option's label.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace

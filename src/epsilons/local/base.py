@@ -256,9 +256,8 @@ def _read_counts(counts: Any, outputs: int, number: int) -> NDArray[np.int64]:
         array = np.asarray(counts)
     except (TypeError, ValueError, OverflowError):
         raise refusal from None
-    if array.shape != (outputs,) or array.dtype.kind not in "iuf":
-        raise refusal
-    if not ((array >= 0) & (array < _MOST_OWNERS) & (np.floor(array) == array)).all():
+    shaped = array.shape == (outputs,) and array.dtype.kind in "iuf"
+    if not shaped or not ((array >= 0) & (array < _MOST_OWNERS) & (np.floor(array) == array)).all():
         raise refusal
     return array.astype(np.int64)
 

@@ -11,8 +11,6 @@ everything published. The difference alone is a function of that, so its delta i
 two become the same.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Callable
@@ -24,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import Argument, PlanError
-from epsilons.local.leakage import Pair
+from epsilons.local.estimate import Ends
+from epsilons.local.leakage import Floats, Pair
 
 #: Beyond so many standard deviations a binomial has less mass than a double can show beside 1.
 _INTERVAL_REACH = 12
@@ -37,7 +36,7 @@ _MOST_OUTCOMES = 30_000_000
 
 
 @lru_cache(maxsize=32)
-def pmf_window(n: int, chance: float, reach: int = _INTERVAL_REACH) -> tuple[int, NDArray[np.float64]]:
+def pmf_window(n: int, chance: float, reach: int = _INTERVAL_REACH) -> tuple[int, Floats]:
     """(k0, P(X = k0), P(X = k0 + 1), ...) of X ~ Bin(n, chance), where it is not negligible.
 
     Built from the mode outwards by the ratio of neighbours and then normalised, so that no large logarithm cancels.
@@ -89,9 +88,7 @@ def possible_sizes(seen: int, population: int, high: float, low: float, level: f
     return min(lower, population), max(0, upper - 1)
 
 
-def size_intervals(
-    seen: NDArray[np.int64], population: int, high: Any, low: Any, level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def size_intervals(seen: NDArray[np.int64], population: int, high: Any, low: Any, level: float) -> Ends:
     """The possible sizes of many groups: the lower ends and the upper ends."""
     keys = list(zip(*(one.tolist() for one in np.broadcast_arrays(seen, high, low)), strict=True))
     known = {(n, a, b): possible_sizes(n, population, a, b, level) for n, a, b in set(keys)}
@@ -181,12 +178,12 @@ def answers_pair(count: int, others: int, high: float, low: float) -> Pair:
     return np.convolve(rest, (1 - high, high)), np.convolve(rest, (1 - low, low))
 
 
-def _binomial(n: int, chance: float) -> tuple[int, NDArray[np.float64]]:
+def _binomial(n: int, chance: float) -> tuple[int, Floats]:
     _check_size(math.ceil(2 * _FAR_REACH * math.sqrt(n * chance * (1 - chance))))
     return pmf_window(n, chance, _FAR_REACH)
 
 
-def _full(n: int, chance: float) -> NDArray[np.float64]:
+def _full(n: int, chance: float) -> Floats:
     """All of 0..n; what lies beyond the window is too small for a double."""
     start, law = _binomial(n, chance)
     full = np.zeros(n + 1)

@@ -1,21 +1,19 @@
 """An estimate from collected answers: how many owners have each option, how sure that is, what it gave away."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epsilons.arguments.checks import ASSUMPTIONS, check_between, check_name
 from epsilons.display import Sheet, Shown, show
 from epsilons.errors import Argument, PlanError
-from epsilons.local.leakage import Leakage, leakage_sheet
+from epsilons.local.leakage import Floats, Leakage, leakage_sheet
 
-Bounds = Callable[[float], tuple[NDArray[np.float64], NDArray[np.float64]]]
+#: The lower ends of intervals, and the upper ones.
+Ends = tuple[Floats, Floats]
 
 _TALLEST_TABLE = 40
 
@@ -28,12 +26,12 @@ class Estimate(Shown):
     each option's true number with at least that probability, not all options at once.
     """
 
-    values: NDArray[np.float64]
-    errors: NDArray[np.float64]
+    values: Floats
+    errors: Floats
     respondents: int
     #: Worked out when asked for: a simulation of many estimates should not wait for it.
     leak: Callable[[], tuple[Leakage, ...]] = field(repr=False)
-    bounds: Bounds = field(repr=False)
+    bounds: Callable[[float], Ends] = field(repr=False)
     labels: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -61,13 +59,18 @@ class Estimate(Shown):
 
     def table(self, level: float = 0.95) -> str:
         """The estimate, then the paper's claim beside the true leakage."""
-        return "\n\n".join(map(str, self._sheets(level)))
+        return "\n\n".join(map(str, self.sheets(level)))
 
-    def _sheets(self, level: float) -> list[Sheet]:
+    def sheets(self, level: float = 0.95) -> list[Sheet]:
         hidden, leaks = len(self.values) - _TALLEST_TABLE, leakage_sheet(self.leakages)
         below = [f"... and {hidden:,} more options."] if hidden > 0 else []
         title = f"Estimated from {self.respondents:,} owners"
-        return [Sheet(title, *self._rows(level), below), replace(leaks, notes=[*leaks.notes, *self.notes])]
+        head, rows = ("option", "estimate", "error", f"{level:.4g} interval", ""), []
+        for one in self._options(level)[:_TALLEST_TABLE]:
+            numbers = (one["estimate"], one["error"], *one["interval"])
+            value, error, low, high = (show(round(float(number), 1)) for number in numbers)
+            rows.append((one["option"], value, error, f"{low} to {high}", ""))
+        return [Sheet(title, head, rows, below), replace(leaks, notes=[*leaks.notes, *self.notes])]
 
     def _options(self, level: float) -> list[dict[str, Any]]:
         low, high = self.bounds(check_level(level))
@@ -75,18 +78,8 @@ class Estimate(Shown):
         columns = zip(names, *(one.tolist() for one in (self.values, self.errors, low, high)), strict=True)
         return [{"option": str(n), "estimate": v, "error": e, "interval": [a, b]} for n, v, e, a, b in columns]
 
-    def _rows(self, level: float) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        rows: list[tuple[str, ...]] = []
-        for one in self._options(level)[:_TALLEST_TABLE]:
-            low, high = map(_show, one["interval"])
-            rows.append((one["option"], _show(one["estimate"]), _show(one["error"]), f"{low} to {high}", ""))
-        return ("option", "estimate", "error", f"{level:.4g} interval", ""), rows
-
-    def _shaped(self, numbers: NDArray[np.float64]) -> float | NDArray[np.float64]:
+    def _shaped(self, numbers: Floats) -> float | Floats:
         return float(numbers[0]) if len(numbers) == 1 else numbers.copy()
-
-    def sheets(self) -> list[Sheet]:
-        return self._sheets(0.95)
 
 
 def check_level(level: Any) -> float:
@@ -101,7 +94,7 @@ def check_combination(assume: str, density: Any) -> float:
     return check_between(density, 0, 1, refusal)
 
 
-def split_variance(sizes: NDArray[np.float64], weights: NDArray[np.float64], assume: str) -> float:
+def split_variance(sizes: Floats, weights: Floats, assume: str) -> float:
     """What the split of an option's n owners over levels adds to the variance, per n (N - n), if it is by chance.
 
     `weights` are per owner and add up to 1 over all N owners. Where nothing is assumed they are equal, and it is 0.
@@ -112,16 +105,10 @@ def split_variance(sizes: NDArray[np.float64], weights: NDArray[np.float64], ass
     return max(0.0, float(sizes @ weights**2) - 1 / people) * people / (people - 1)
 
 
-def solve_counts(
-    values: NDArray[np.float64], people: float, fixed: float, extra: float, split: float, z: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def solve_counts(values: Floats, people: float, fixed: float, extra: float, split: float, z: float) -> Ends:
     """The n with (value - n)^2 <= fixed + z^2 (extra n + split n (people - n)): between the roots of a quadratic."""
     a = 1 + z**2 * split
     b = -2 * values - z**2 * (extra + split * people)
     c = values**2 - fixed
     root = np.sqrt(np.maximum(0, b**2 - 4 * a * c))
     return np.clip((-b - root) / (2 * a), 0, people), np.clip((-b + root) / (2 * a), 0, people)
-
-
-def _show(number: float) -> str:
-    return show(round(float(number), 1))

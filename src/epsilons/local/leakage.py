@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.accuracy.intervals import bisect
 from epsilons.arguments.checks import check_between
 from epsilons.display import Sheet, Shown
 from epsilons.errors import Argument, PlanError
+from epsilons.plots import plot_leakage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +30,8 @@ SECOND_ROUND = "second-round"
 BOTH_ROUNDS = "both-rounds"
 COUNTS = "counts"
 
-Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
+Floats = NDArray[np.float64]
+Pair = tuple[Floats, Floats]
 
 _LARGEST_EPSILON = 700.0
 
@@ -66,15 +69,12 @@ class Leakage(Shown):
         check_between(delta, 0, 1, refusal, ends=True)
         if self.delta_at(0.0) <= delta:
             return 0.0
-        low, high = 0.0, min(self.pure, _LARGEST_EPSILON)
+        high = min(self.pure, _LARGEST_EPSILON)
         if self.delta_at(high) > delta:
             return math.inf
-        for _ in range(100):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.delta_at(middle) <= delta else (middle, high)
-        return high
+        return bisect(high, 0.0, lambda epsilon: self.delta_at(epsilon) <= delta, 100)[0]
 
-    def curve(self, epsilons: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+    def curve(self, epsilons: Sequence[float] | Floats) -> Floats:
         return np.array([self.delta_at(float(epsilon)) for epsilon in epsilons])
 
     def plot(self, axes: Axes | None = None) -> Axes:
@@ -93,8 +93,6 @@ class Leakage(Shown):
 
 def draw_leakages(leakages: Sequence[Leakage], axes: Axes | None = None) -> Axes:
     """Delta against epsilon, a curve for each view, and the paper's claim."""
-    from epsilons.plots import plot_leakage
-
     largest = max([4.0, *(2 * one.pure for one in leakages if math.isfinite(one.pure))])
     epsilons = np.linspace(0, largest, 201)
     curves = {one.sees + ("" if one.exact else " (upper bound)"): one.curve(epsilons) for one in leakages}
@@ -132,8 +130,7 @@ def smallest_delta(pairs: Sequence[Pair], epsilon: float) -> float:
     """max over the pairs and both orders of sum(max(0, P - e^epsilon Q))."""
     worst = 0.0
     for p, q in (order for one, two in pairs for order in ((one, two), (two, one))):
-        certain = epsilon > _LARGEST_EPSILON
-        over = np.where(q > 0, 0.0, p) if certain else np.maximum(0.0, p - math.exp(epsilon) * q)
+        over = np.where(q > 0, 0.0, p) if epsilon > _LARGEST_EPSILON else np.maximum(0.0, p - math.exp(epsilon) * q)
         worst = max(worst, math.fsum(over))
     return min(1.0, worst)
 

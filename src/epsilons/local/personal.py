@@ -13,8 +13,6 @@ One owner moves the estimated count by at most N u_j/p_j, by lying about anythin
 remains is capped: u_j <= cap p_j/N. No weights at all bring it below N/sum(n_j p_j); the default cap is twice that.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from functools import cached_property
@@ -28,8 +26,8 @@ from epsilons.display import text_table
 from epsilons.errors import Argument, DataError, PlanError, ProtocolError
 from epsilons.guarantee import PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, Guarantee, to_epsilon
 from epsilons.local.base import Outputs, check_outputs, read_options, read_truths
-from epsilons.local.estimate import Estimate, check_combination, solve_counts, split_variance
-from epsilons.local.leakage import SECOND_ROUND, Leakage
+from epsilons.local.estimate import Ends, Estimate, check_combination, solve_counts, split_variance
+from epsilons.local.leakage import SECOND_ROUND, Floats, Leakage
 from epsilons.local.randomized_response import RandomizedResponse, truth_chance
 from epsilons.noise import Entropy, system
 from epsilons.preferences import Levels, Roster, roster_of
@@ -66,7 +64,7 @@ class PersonalResponse:
         )
 
     @cached_property
-    def _chances(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _chances(self) -> tuple[Floats, Floats]:
         """(p_j, l_j): the chance of the truth, and that of any given output otherwise."""
         p = np.array([1.0 if protocol is None else float(protocol.truth) for protocol in self.protocols])
         return p, (1 - p) / self.outputs
@@ -94,9 +92,7 @@ class PersonalResponse:
         table = np.bincount(cells, minlength=len(self.levels.grants) * self.outputs)
         return table.reshape(-1, self.outputs).astype(np.int64)
 
-    def weights(
-        self, *, assume: str = "unrelated", density: float = 0.5, cap: float | None = None
-    ) -> NDArray[np.float64]:
+    def weights(self, *, assume: str = "unrelated", density: float = 0.5, cap: float | None = None) -> Floats:
         """What one owner's report counts for, per level; over all owners this adds up to 1. From public facts only."""
         sizes, (p, low) = np.array(self.levels.sizes, dtype=np.float64), self._chances
         people = sizes.sum()
@@ -120,8 +116,7 @@ class PersonalResponse:
         self, *, assume: str = "unrelated", density: float = 0.5, cap: float | None = None
     ) -> dict[float, float]:
         """{epsilon: the most by which one owner who claims it moves an estimated count, however they cheat}."""
-        weights = self.weights(assume=assume, density=density, cap=cap)
-        moves = weights * len(self.roster) / self._chances[0]
+        moves = self.weights(assume=assume, density=density, cap=cap) * len(self.roster) / self._chances[0]
         return dict(zip(map(to_epsilon, self.levels.grants), moves.tolist(), strict=True))
 
     def estimate(
@@ -147,7 +142,7 @@ class PersonalResponse:
         extra = people * float(weights**2 * sizes / p**2 @ (high * (1 - high) - low * (1 - low)))
         split = split_variance(sizes, weights, assume)
 
-        def bounds(level: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        def bounds(level: float) -> Ends:
             z = NormalDist().inv_cdf((1 + level) / 2)
             return solve_counts(values, people, z**2 * alike, extra, split, z)
 
@@ -184,21 +179,20 @@ class PersonalResponse:
     @property
     def guarantee(self) -> Guarantee:
         caveats = (ROSTER_IS_PUBLIC, *((PUBLIC_PEOPLE,) if None in self.levels.grants else ()))
-        losses, rounded = tuple((grant, grant) for grant in self.levels.grants), self.levels.rounding_loss > 0
-        return Guarantee(neighbors="replace", losses=losses, caveats=caveats, imputes=True, rounded=rounded)
+        losses = tuple((grant, grant) for grant in self.levels.grants)
+        return Guarantee("replace", losses, caveats=caveats, imputes=True, covers=self.roster.covered)
 
     def __str__(self) -> str:
         weights, p = self.weights() * len(self.roster), self._chances[0]
-        numbers = zip(self.levels.grants, self.levels.sizes, p, weights, strict=True)
         rows = [
             (self.levels.name(grant), f"{size:,}", f"{truth:.4g}", f"{u:.4g}", f"{u / truth:.4g}")
-            for grant, size, truth, u in numbers
+            for grant, size, truth, u in zip(self.levels.grants, self.levels.sizes, p, weights, strict=True)
         ]
         head = ("epsilon", "owners", "truth with", "weight", "moves a count by at most")
         return f"Randomized response at every owner's epsilon, {self.options} option(s)\n\n{text_table(head, rows)}"
 
 
-def _fill(base: NDArray[np.float64], most: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+def _fill(base: Floats, most: Floats, sizes: Floats) -> Floats:
     """min(scale*base, most) with sum(sizes*weights) = 1: the levels that meet their cap first are fixed first."""
     weights, free, room = most.copy(), np.ones(len(base), bool), 1.0
     for place in np.argsort(most / base):

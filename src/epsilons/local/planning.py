@@ -1,7 +1,5 @@
 """Before anyone is asked: how many respondents and which sampling rate, for a wanted error and leakage."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
@@ -23,6 +21,8 @@ from epsilons.local.sampling_privacy import SamplingPrivacy
 #: Sampling rates are given to so many digits, rounded down.
 _DIGITS = 10**6
 _MOST_PEOPLE = 10**9
+
+Planned = RandomizedResponse | SamplingPrivacy
 
 JUDGES = {
     "": "any observer",
@@ -50,7 +50,7 @@ class CollectionRow:
     Without a protocol the wanted leakage is out of reach.
     """
 
-    protocol: RandomizedResponse | SamplingPrivacy | None
+    protocol: Planned | None
     judge: str
     respondents: int | None = None
     error: float = math.inf
@@ -82,12 +82,12 @@ class CollectionPlan(Shown):
         return self._by_response(), claimed, self._by_counts(), shown
 
     def sheets(self) -> list[Sheet]:
-        return [Sheet(self._title(), _HEAD, self._cells(), self._notes())]
-
-    def _title(self) -> str:
-        size = f"{self.count:,} people" if self.count is not None else f"a share of {self.share:.4g} of them"
-        error = f"{self.error:.4g} people" if self.count is not None else f"{self.error:.4g} of the respondents"
-        return f"To count {size} with an error of {error}, at epsilon {self.epsilon:.4g} and delta {self.delta:.3g}"
+        size, unit = f"a share of {self.share or 0:.4g} of them", "of the respondents"
+        if self.count is not None:
+            size, unit = f"{self.count:,} people", "people"
+        leakage = f"epsilon {self.epsilon:.4g} and delta {self.delta:.3g}"
+        title = f"To count {size} with an error of {self.error:.4g} {unit}, at {leakage}"
+        return [Sheet(title, _HEAD, self._cells(), self._notes())]
 
     def _cells(self) -> list[tuple[str, ...]]:
         rows: list[tuple[str, ...]] = []
@@ -150,9 +150,7 @@ class CollectionPlan(Shown):
             CollectionRow(None, judge) if rate <= 0 else self._row(SamplingPrivacy(self.options, rate), judge, people)
         )
 
-    def _row(
-        self, protocol: RandomizedResponse | SamplingPrivacy, judge: str, people: int | None = None
-    ) -> CollectionRow:
+    def _row(self, protocol: Planned, judge: str, people: int | None = None) -> CollectionRow:
         if self.count is not None:
             alike, error = self.count, protocol.spread(self.count, people or self.count)
         else:

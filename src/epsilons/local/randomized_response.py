@@ -1,7 +1,5 @@
 """Randomized response: the truth with one coin, else what a second coin or die says (Warner 1965)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -120,10 +118,9 @@ class RandomizedResponse(ResponseProtocol):
         return one_round_estimate(seen, [self.high(v) for v in options], [self.low(v) for v in options], self)
 
     def spread(self, count: float, population: float) -> float:
-        return max(
-            deviation(count, population, float(self.high(v)), float(self.low(v)))
-            for v in {self.others.index(max(self.others[1:]), 1), self.others.index(min(self.others[1:]), 1)}
-        )
+        named = self.others[1:]
+        ends = {self.others.index(chance, 1) for chance in (max(named), min(named))}
+        return max(deviation(count, population, float(self.high(v)), float(self.low(v))) for v in ends)
 
     def _chances(self) -> dict[str, Any]:
         options = self.options if self.options > 1 else None

@@ -3,8 +3,6 @@
 Before it, Joy's toy constructions (section 3): why sampling alone cannot work, and what it takes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

@@ -15,8 +15,6 @@ With `mechanism = "personal-response"` the protocol has `levels`, a table of nam
 one. A table `places` says how the options are cells on a map (`epsilons.local.places`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tomllib
@@ -25,7 +23,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -128,7 +126,7 @@ class Survey:
         return {**head, "protocol": protocol, **({"places": dict(self.places)} if self.places else {})}
 
     @classmethod
-    def from_dict(cls, document: Any) -> Survey:
+    def from_dict(cls, document: Any) -> Self:
         """The inverse of `to_dict`, for a file that anyone may have written."""
         if not isinstance(document, dict) or document.get("format") != _SURVEY_FORMAT:
             rule, hint = f"It says format = {_SURVEY_FORMAT}.", "epsilons collect design writes one"
@@ -158,7 +156,7 @@ class Survey:
         Path(path).write_text(text, encoding="utf-8")
 
     @classmethod
-    def load(cls, path: str | Path) -> Survey:
+    def load(cls, path: str | Path) -> Self:
         return cls.from_dict(read_document(path, "protocol"))
 
     def to_json(self) -> str:

@@ -88,18 +88,14 @@ class Mechanism(ABC):
     #: Whether an absent person stands at a fixed public value, so that "replace" implies "absent".
     imputes: ClassVar[bool] = False
 
-    @classmethod
-    def serves(cls, statistic: Statistic) -> bool:
-        """Whether it can serve such a statistic at all."""
-        return statistic.family in cls.families and (cls.statistics is None or statistic.name in cls.statistics)
-
     def refuses(self, question: Question, levels: Levels) -> str | None:
         """Why this mechanism cannot serve the question, or None if it can."""
-        if self.privacy != _given_by(question.privacy):
-            return f"it gives {self.privacy} privacy, not {question.privacy} privacy"
-        if self.needs_public_count and question.statistic.private_count:
+        kinds, statistic = _lineage(type(self)), question.statistic
+        for privacy in (kind.privacy for kind in kinds if kind.privacy != _given_by(question.privacy)):
+            return f"it gives {privacy} privacy, not {question.privacy} privacy"
+        if any(kind.needs_public_count for kind in kinds) and statistic.private_count:
             return "it needs a public number of values: no condition, no groups, one row per person, no values left out"
-        return None if self.serves(question.statistic) else self.serves_only
+        return None if serves(type(self), statistic) else self.serves_only or f"it serves no {statistic.name}"
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         """What each level pays, in nano-epsilon, rounded up: all that it granted, unless a mechanism takes less."""
@@ -222,6 +218,65 @@ def judge_error(mechanism: Mechanism, question: Question, levels: Levels) -> flo
     return math.inf if error is None else error
 
 
+# What every mechanism is held to, whoever wrote it -------------------------------------------------------------------
+
+
+def _lineage(kind: type[Mechanism]) -> list[type[Mechanism]]:
+    """A class and those that it comes from: what one of them cannot do, no subclass can, whatever it says of itself."""
+    return [one for one in kind.__mro__ if issubclass(one, Mechanism) and one is not Mechanism]
+
+
+def serves(kind: type[Mechanism], statistic: Statistic) -> bool:
+    """Whether a class can serve such a statistic at all."""
+    return all(
+        statistic.family in one.families and (one.statistics is None or statistic.name in one.statistics)
+        for one in _lineage(kind)
+    )
+
+
+def why_refused(mechanism: Mechanism, question: Question, levels: Levels) -> str | None:
+    """Why a mechanism cannot serve a question, or None if it can: also where a subclass leaves a reason out."""
+    kinds: list[Any] = [Mechanism, *_lineage(type(mechanism))]
+    refusals = (kind.refuses(mechanism, question, levels) for kind in kinds if "refuses" in vars(kind))
+    return next(filter(None, refusals), None)
+
+
+def charges_of(mechanism: Mechanism, question: Question, levels: Levels) -> Charges:
+    """What each level pays, checked before any data is read. No other way leads to a charge: none passes a grant."""
+    found = _check_charges(mechanism, question, levels)
+    if isinstance(found, str):
+        rule = "A mechanism charges what people lose by it, and never more than they granted."
+        raise PlanError(f"{mechanism.name!r} cannot serve a {question.statistic.name}: {found}.", rule=rule)
+    return found
+
+
+def _check_charges(mechanism: Mechanism, question: Question, levels: Levels) -> Charges | str:
+    """What each level pays, or in words what is wrong with that."""
+
+    def check() -> Charges | str:
+        losses: Charges = (0,) * len(levels.grants)
+        if isinstance(mechanism, Weighing):
+            weighting = weighting_of(mechanism, question, levels)
+            if (misfit := weighting.misfit(levels) or question.statistic.misfit(weighting)) is not None:
+                return misfit
+            losses = weighting.charges(levels)
+        derived = type(mechanism).charge is Weighing.charge
+        charges = losses if derived else tuple(mechanism.charge(question, levels))
+        if len(charges) != len(levels.grants):
+            return f"it makes {len(charges)} charges for {len(levels.grants)} levels"
+        for grant, charge, loss in zip(levels.grants, charges, losses, strict=True):
+            if grant is None and charge is not None:
+                return "it charges people who chose public"
+            if grant is not None and (type(charge) is not int or charge < 0):
+                return f"a charge of {charge!r} is not an int of nano-epsilon from 0"
+            if grant is not None and charge is not None and not (loss or 0) <= charge <= grant:
+                lost = f" and {to_epsilon(loss):.10g} is lost" if loss else ""
+                return f"it charges {to_epsilon(charge):.10g} where {to_epsilon(grant):.10g} was granted{lost}"
+        return charges
+
+    return remember(levels, ("charges", mechanism, question), check)
+
+
 # What there is -----------------------------------------------------------------------------------------------------
 
 _REGISTRY: dict[str, list[type[Mechanism]]] = {}
@@ -259,7 +314,7 @@ def list_mechanisms(privacy: str = "personalized") -> dict[str, type[Mechanism]]
 
 def kind_for(name: str, statistic: Statistic) -> type[Mechanism]:
     """The class of that name which serves a statistic; where none does, the one that says so."""
-    return next((kind for kind in _REGISTRY[name] if kind.serves(statistic)), _REGISTRY[name][0])
+    return next((kind for kind in _REGISTRY[name] if serves(kind, statistic)), _REGISTRY[name][0])
 
 
 @dataclass(frozen=True)
@@ -294,22 +349,30 @@ def serving(question: Question, levels: Levels, settings: Settings) -> list[Mech
     """Every mechanism that can serve, with the options that it takes."""
     statistic, found = question.statistic, []
     for kind in (kind_for(name, statistic) for name in list_mechanisms(question.privacy)):
-        if kind.serves(statistic):
+        if serves(kind, statistic):
             options = {key: value for key, value in vars(settings).items() if key in option_names(kind)}
             found.append(create(kind.name, statistic, **options))
-    found = [mechanism for mechanism in found if mechanism.refuses(question, levels) is None]
+    found = [mechanism for mechanism in found if _may_serve(mechanism, question, levels)]
     if not found:
         raise PlanError(("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}."))
     return found
 
 
+def _may_serve(mechanism: Mechanism, question: Question, levels: Levels) -> bool:
+    """Whether it can be planned: a mechanism of one's own must keep its word, as tests see to it that ours do."""
+    ours = type(mechanism).__module__.startswith(f"{__package__}.")
+    refused = why_refused(mechanism, question, levels) is not None
+    return not refused and (ours or not isinstance(_check_charges(mechanism, question, levels), str))
+
+
 def take_named(name: str, question: Question, levels: Levels, settings: Settings) -> tuple[Mechanism, str]:
     """(the mechanism of that name, why it was taken), if it can serve the question."""
     mechanism = create(name, question.statistic, **vars(settings))
-    if (refusal := mechanism.refuses(question, levels)) is None:
+    if (refusal := why_refused(mechanism, question, levels)) is None:
+        charges_of(mechanism, question, levels)
         return mechanism, f"Asked for by name: {mechanism.explain(question, levels)}."
     others = [create(other, question.statistic) for other in list_mechanisms(question.privacy)]
-    able = sorted(other.name for other in others if other.refuses(question, levels) is None)
+    able = sorted(other.name for other in others if why_refused(other, question, levels) is None)
     alike = mechanism.privacy == _given_by(question.privacy)
     hint: Text = Argument("privacy", "personalized" if alike else mechanism.privacy)
     if able and alike:

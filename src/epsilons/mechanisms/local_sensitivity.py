@@ -44,6 +44,7 @@ class LocalSensitivity(Mechanism):
     """
 
     name: ClassVar[str] = "local-sensitivity"
+    families: ClassVar[tuple[str, ...]] = ("linear", "order", "unbounded")
     serves_only: ClassVar[str] = "it serves counts, histograms, sums, means and order statistics"
     needs_public_count: ClassVar[bool] = True
     gist: ClassVar[str] = "noise for the data as they are (individual DP, not DP)"

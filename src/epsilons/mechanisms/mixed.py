@@ -232,13 +232,13 @@ class MixedQuantile(Mixed):
         codes = cells.codes(0, cells.people)
         found: list[tuple[SegmentSampler | None, int]] = []
         for code, grant in enumerate(grants):
-            own = SortedCells(cells.keys[codes == code], cells.missing, cells.levels)
+            # Of one level, numbered 0: the other levels would only be zeros in every sum.
+            own = SortedCells(cells.keys[codes == code] - code, cells.missing[code : code + 1], 1)
             if grant is None:
                 rank = statistic.rank(own.people) if own.people else 0
                 found.append((None, int(own.cells(rank, rank + 1)[0]) if own.people else statistic.default_cell))
                 continue
-            weights = tuple(grant if level == code else 0 for level in range(len(grants)))
-            blocks = outward(statistic.points, own, WeightCost(weights, own.totals, statistic.q))
+            blocks = outward(statistic.points, own, WeightCost((grant,), own.totals, statistic.q))
             found.append((SegmentSampler(blocks, Fraction(1, 2 * NANO * statistic.q.denominator)), 0))
         return found
 

@@ -21,7 +21,8 @@ class Robust(Weighing):
 
     Definition: w_i = min(1, b*eps_i), answer sum w_i x_i + c * sum(1 - w_i) + noise of scale b*r; b minimises the worst
                 bias squared plus the noise's variance.
-    Theorem:    w_i <= b*eps_i with noise of scale b*r is eps_i-PDP for everyone (docs/theory.md).
+    Theorem:    w_i <= b*eps_i with noise of scale b*r is eps_i-PDP for everyone (docs/theory.md). Chaudhuri and
+                Courtade 2024, where preferences and values may be related; the term with c is ours.
     Guarantee:  eps_i-PDP, one person absent or replaced, as asked.
     Cost:       min(eps_i, 1/b) charged to each person.
     Error:      predicted at the publicly guessed density or spread; the worst case assumes nothing at all.

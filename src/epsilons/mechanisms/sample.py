@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import Charges, register
+from epsilons.mechanisms.base import register
 from epsilons.mechanisms.threshold import Thresholded
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Coins, Floats, Question, Weighting, Weightings, expected_to_stay
@@ -42,10 +42,6 @@ class Sample(Thresholded):
     def weigh_many(self, levels: Levels, thresholds: Floats) -> Weightings:
         staying = expected_to_stay(levels.grants, thresholds[:, None] / NANO)
         return Weightings(staying, thresholds, 1, self.rest, sampled=True)
-
-    def charge(self, question: Question, levels: Levels) -> Charges:
-        t = self.at(question, levels)
-        return tuple(None if g is None else min(g, t) for g in levels.grants)
 
     def explain(self, question: Question, levels: Levels) -> str:
         return f"a random sample, likelier the more was granted, at {to_epsilon(self.at(question, levels)):.4g}"

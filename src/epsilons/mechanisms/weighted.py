@@ -28,7 +28,8 @@ class Weighted(Weighing):
                 public). Quantiles: density prop. to exp(-score/2), score(r) = max(W(<r) - qW, qW - W(<=r), 0),
                 right side 8/(q(1-q)).
     Theorem:    one weighted sum with w_i <= s*eps_i and noise of scale s*r is eps_i-PDP for everyone; the weights
-                minimise sigma^2 sum w_i^2 + 2 (r max w_i/eps_i)^2 (docs/theory.md).
+                minimise sigma^2 sum w_i^2 + 2 (r max w_i/eps_i)^2 (docs/theory.md). The affine estimator of Fallah et
+                al. 2022, Cummings et al. 2022, Chaudhuri and Courtade 2023; public people and quantiles are ours.
     Guarantee:  eps_i-PDP, one person absent or replaced, as asked.
     Cost:       min(eps_i, tau) charged to each person: those above the cap really get the cap's privacy.
     Error:      sigma^2 (sum w_i^2 - 1/n) against the roster's own mean, and the noise; assumes that preferences say

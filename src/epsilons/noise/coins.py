@@ -157,8 +157,7 @@ class Die:
         self._bits = 8 if len(chances) <= _SIDES_FOR_A_BYTE else 16
         self._dtype: type[np.unsignedinteger[Any]] = np.uint8 if self._bits == 8 else np.uint32
         self._open = int(np.iinfo(self._dtype).max)
-        floors = [cut.numerator * (1 << _WORD) // cut.denominator for cut in self._cuts]
-        self._floors = np.array(floors, dtype=np.uint64)
+        self._floors = np.array([cut * (1 << _WORD) // 1 for cut in self._cuts], dtype=np.uint64)
         self._table = self._decide_prefixes()
 
     def roll(self, entropy: Entropy, size: int) -> Sides:
@@ -167,31 +166,27 @@ class Die:
         for start in range(0, size, _CHUNK):
             part = rolled[start : start + _CHUNK]
             raw = entropy.bytes(len(part) * self._bits // 8)
+            prefixes = np.frombuffer(raw, np.uint8 if self._bits == 8 else "<u2")
             if self._bits == 8:
                 part[:] = np.frombuffer(raw.translate(self._table.tobytes()), np.uint8)
             else:
-                part[:] = self._table[np.frombuffer(raw, "<u2")]
+                part[:] = self._table[prefixes]
             undecided = np.flatnonzero(part == self._open)
             if len(undecided):
-                prefixes = np.frombuffer(raw, np.uint8 if self._bits == 8 else "<u2")[undecided]
-                part[undecided] = self._refine(entropy, prefixes.astype(np.uint64))
+                part[undecided] = self._refine(entropy, prefixes[undecided].astype(np.uint64))
         return rolled
 
     def _decide_prefixes(self) -> Sides:
         """For each value of the first bits the side, or `_open` where a cut lies strictly inside its interval."""
         size = 1 << self._bits
-        table = np.zeros(size, self._dtype)
         scaled = [cut * size for cut in self._cuts]
-        starts = np.array([-(-cut.numerator // cut.denominator) for cut in scaled], dtype=np.int64)
-        table[:] = np.searchsorted(starts, np.arange(size), side="right")
-        for cut in scaled:
-            if cut.denominator != 1:
-                table[int(cut)] = self._open
+        starts = np.array([-(-cut // 1) for cut in scaled], dtype=np.int64)
+        table = np.searchsorted(starts, np.arange(size), side="right").astype(self._dtype)
+        table[[int(cut) for cut in scaled if cut.denominator != 1]] = self._open
         return table
 
     def _refine(self, entropy: Entropy, prefixes: NDArray[np.uint64]) -> NDArray[np.int64]:
-        rest = _WORD - self._bits
-        words = prefixes << np.uint64(rest) | entropy.words(len(prefixes)) >> np.uint64(self._bits)
+        words = prefixes << np.uint64(_WORD - self._bits) | entropy.words(len(prefixes)) >> np.uint64(self._bits)
         sides = np.searchsorted(self._floors, words, side="right")
         for place in np.flatnonzero(np.searchsorted(self._floors, words, side="left") != sides):
             sides[place] = self._break_tie(entropy, int(words[place]))

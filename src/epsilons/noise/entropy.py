@@ -88,11 +88,9 @@ def uniform(entropy: Entropy, bound: int) -> int:
     Every value is equally likely in each attempt, so also in the accepted one; an attempt is accepted with probability
     above 1/2, independently of the value accepted.
     """
-    width = (bound - 1).bit_length()
-    while True:
-        value = entropy.bits(width)
-        if value < bound:
-            return value
+    while (value := entropy.bits((bound - 1).bit_length())) >= bound:
+        pass
+    return value
 
 
 def uniform_many(entropy: Entropy, bounds: NDArray[np.int64]) -> NDArray[np.int64]:

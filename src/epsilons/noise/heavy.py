@@ -159,10 +159,8 @@ def draw_many_on_grid(
     cells = np.full(size, centre, dtype=np.int64)
     if scale == 0:
         return cells
-    words = entropy.words(size)
-    known = (words & np.uint64(_LAST)).astype(np.int64)
-    right = words > np.uint64(_LAST)
-    tails = _Tails(scale, gamma)
+    words, tails = entropy.words(size), _Tails(scale, gamma)
+    known, right = (words & np.uint64(_LAST)).astype(np.int64), words > np.uint64(_LAST)
     cells[right] += tails.find_many(entropy, known[right], points - 1 - centre)
     cells[~right] -= tails.find_many(entropy, known[~right], centre)
     return cells

@@ -125,10 +125,8 @@ def geometrics(entropy: Entropy, plan: Digits, size: int) -> list[int]:
     """A few independent geometric integers, for the price of one call."""
     words = entropy.words((plan.count + 1) * size).reshape(plan.count + 1, size)
     ones = _compare(entropy, plan, words[:-1])
-    return [
-        _as_int(digits) + (plan.beyond(entropy, int(word)) << plan.count)
-        for digits, word in zip(ones.T, words[-1], strict=True)
-    ]
+    drawn = zip(ones.T, words[-1], strict=True)
+    return [_as_int(digits) + (plan.beyond(entropy, int(word)) << plan.count) for digits, word in drawn]
 
 
 def geometric_many(entropy: Entropy, plan: Digits, size: int) -> Whole:
@@ -205,8 +203,10 @@ def _compare(entropy: Entropy, plan: Digits, words: NDArray[np.uint64]) -> NDArr
     """words[i, j] against digit i's chance: True where the j-th integer has digit i. Ties are broken exactly."""
     thresholds = plan.thresholds[: len(words), None]
     ones = words < thresholds
-    for position, index in np.argwhere(words == thresholds):
-        ones[position, index] = break_tie(entropy, plan.chance(int(position)))
+    ties = words == thresholds
+    if ties.any():
+        for position, index in np.argwhere(ties):
+            ones[position, index] = break_tie(entropy, plan.chance(int(position)))
     return ones
 
 
@@ -216,7 +216,7 @@ def _as_int(ones: NDArray[np.bool_]) -> int:
 
 def _as_integers(ones: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Digits by row, lowest first, into one integer per column; at most 63 rows."""
-    values = np.zeros(ones.shape[1], dtype=np.int64)
-    for position, row in enumerate(ones):
-        values |= row.astype(np.int64) << position
-    return values
+    octets = np.packbits(ones, axis=0, bitorder="little")
+    values = np.zeros((ones.shape[1], 8), dtype=np.uint8)
+    values[:, : len(octets)] = octets.T
+    return values.view("<i8")[:, 0].astype(np.int64, copy=False)

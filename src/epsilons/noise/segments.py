@@ -23,6 +23,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -72,18 +73,15 @@ class SegmentSampler:
     def __init__(self, blocks: Iterable[Block], unit: Fraction) -> None:
         if unit <= 0:
             raise ValueError("a unit of cost is positive")
-        self._unit = unit
-        self._blocks = iter(blocks)
+        self._unit, self._blocks = unit, iter(blocks)
         self._runs: tuple[list[int], ...] = ([], [], [], [], [])
         self._first, self._direction, self._count, self._cost, self._slope = self._runs
-        self._left_over = -1
-        self._floor = 0
+        self._left_over, self._floor = -1, 0
         self._tables: dict[int, _Table] = {}
-        self._columns: _Columns | None = None
+        self._columns: tuple[list[NDArray[Any]], list[int]] | None = None
         self._pull()
         self._reference = min(self._cost)
         self._outcomes = sum(self._count) + self._left_over
-        self._table(_WORD)
 
     def draw(self, entropy: Entropy) -> int:
         """One outcome."""
@@ -122,32 +120,32 @@ class SegmentSampler:
         return self._first[run] + self._direction[run] * index
 
     def _inside_many(self, entropy: Entropy, runs: NDArray[np.int64]) -> NDArray[np.int64]:
-        columns = self._column_arrays()
-        index = np.zeros(len(runs), dtype=np.int64)
-        groups = columns.group[runs]
+        (first, direction, count, group), slopes = self._column_arrays()
+        index, groups = np.zeros(len(runs), dtype=np.int64), group[runs]
         order = np.argsort(groups, kind="stable")
-        edges = np.searchsorted(groups[order], np.arange(len(columns.slopes) + 1))
-        for slope, (start, stop) in zip(columns.slopes, pairwise(edges), strict=True):
+        edges = np.searchsorted(groups[order], np.arange(len(slopes) + 1))
+        for slope, (start, stop) in zip(slopes, pairwise(edges), strict=True):
             if start == stop:
                 continue
             chosen = order[start:stop]
-            counts = columns.count[runs[chosen]]
+            counts = count[runs[chosen]]
             if slope == 0:
                 index[chosen] = uniform_many(entropy, counts)
             else:
                 index[chosen] = truncated_geometric_many(entropy, digits_of(slope * self._unit), counts)
-        return columns.first[runs] + columns.direction[runs] * index
+        found: NDArray[np.int64] = first[runs] + direction[runs] * index
+        return found
 
-    def _column_arrays(self) -> _Columns:
-        if self._columns is None or len(self._columns.first) < len(self._first):
+    def _column_arrays(self) -> tuple[list[NDArray[Any]], list[int]]:
+        """The listed runs' first, direction, count and number of their slope; and the distinct slopes."""
+        if self._columns is None or len(self._columns[0][0]) < len(self._first):
             effective = [slope if count > 1 else 0 for slope, count in zip(self._slope, self._count, strict=True)]
             slopes = sorted(set(effective))
             number = {slope: i for i, slope in enumerate(slopes)}
             # 16 bits, the usual case, sort in linear time.
             narrow: type[np.integer[Any]] = np.uint16 if len(slopes) < 1 << 16 else np.int64
             group = np.array([number[slope] for slope in effective], narrow)
-            first, direction, count = (np.array(column, np.int64) for column in self._runs[:3])
-            self._columns = _Columns(first, direction, count, group, slopes)
+            self._columns = [*(np.array(column, np.int64) for column in self._runs[:3]), group], slopes
         return self._columns
 
     def _table(self, bits: int) -> _Table:
@@ -190,24 +188,21 @@ class SegmentSampler:
         self._left_over, self._floor = block.left_over, block.floor
 
 
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """The listed runs as arrays, with the number of each run's slope among the distinct ones."""
-
-    first: NDArray[np.int64]
-    direction: NDArray[np.int64]
-    count: NDArray[np.int64]
-    group: NDArray[np.integer[Any]]
-    slopes: list[int]
-
-
 class _Table:
     """Integers around each x_j = 2^p * C_j/T: before_j <= x_j < after_j + 1."""
 
     def __init__(self, before: list[int], after: list[int]) -> None:
-        self._before = before
-        self._after = after
-        self._words: tuple[NDArray[np.uint64], NDArray[np.uint64]] | None = None
+        self._before, self._after = before, after
+
+    @cached_property
+    def _words(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Both for p = 64.
+
+        2^64 does not fit a word: as a `before`, which only the last run can have, it is left out (nothing reaches past
+        it anyway); as an `after` it becomes the last word, which no word exceeds either.
+        """
+        after = [0] + [min(a, _LAST_WORD) for a in self._after[:-1]]
+        return np.array(self._before[:-1], dtype=np.uint64), np.array(after, dtype=np.uint64)
 
     def find(self, known: int) -> int | None:
         """The run proved to hold U from its p known bits, or None."""
@@ -218,12 +213,6 @@ class _Table:
 
     def find_many(self, words: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """`find` for p = 64: the runs, and the positions of the words that prove none."""
-        if self._words is None:
-            # 2^64 does not fit a word: as a `before`, which only the last run can have, it is left out (nothing reaches
-            # past it anyway); as an `after` it becomes the last word, which no word exceeds either.
-            before = np.array(self._before[:-1], dtype=np.uint64)
-            after = np.array([0] + [min(a, _LAST_WORD) for a in self._after[:-1]], dtype=np.uint64)
-            self._words = before, after
         before, after = self._words
         runs = np.searchsorted(before, words, side="right").astype(np.int64, copy=False)
         undecided = (words <= after[runs]) & (runs > 0)

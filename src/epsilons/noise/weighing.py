@@ -26,9 +26,7 @@ class Scales:
     """Weighs runs relative to an outcome of cost `reference`, whose weight is 2^fraction_bits."""
 
     def __init__(self, unit: Fraction, reference: int, fraction_bits: int) -> None:
-        self._unit = unit
-        self._reference = reference
-        self._bits = fraction_bits
+        self._unit, self._reference, self._bits = unit, reference, fraction_bits
         # Equal costs share one exponential: between tied values a whole stretch of cells costs the same.
         self._weights: dict[int, int] = {}
         self._steps: dict[int, arb] = {}
@@ -43,7 +41,7 @@ class Scales:
         lows, slacks = [], []
         known, falling, weigh = self._weights, self._falling, self._weigh
         with working_precision(self._bits + _GUARD_BITS):
-            rate, one = self._rate(), self._one()
+            rate, one = self._units()
             for cost, count, slope in zip(costs, counts, slopes, strict=True):
                 if slope and count > 1:
                     lows.append(falling(rate, one, cost, count, slope))
@@ -60,20 +58,18 @@ class Scales:
     def upper(self, cost: int) -> int:
         """No less than the scaled weight of an outcome of this cost."""
         with working_precision(self._bits + _GUARD_BITS):
-            return self._weigh(self._rate(), self._one(), cost) + 1
+            return self._weigh(*self._units(), cost) + 1
 
-    def _rate(self) -> arb:
-        return as_ball(-self._unit)
-
-    def _one(self) -> arb:
+    def _units(self) -> tuple[arb, arb]:
+        """The logarithm of a weight per cost, and the weight of the reference, at the current precision."""
         from flint import arb
 
-        return arb((1, self._bits))
+        return as_ball(-self._unit), arb((1, self._bits))
 
     def _weigh(self, rate: arb, one: arb, cost: int) -> int:
         excess = cost - self._reference
         low = certain_floor((rate * excess).exp() * one)
-        return floor_dyadic(lambda: (self._rate() * excess).exp(), self._bits) if low is None else low
+        return floor_dyadic(lambda: (as_ball(-self._unit) * excess).exp(), self._bits) if low is None else low
 
     def _falling(self, rate: arb, one: arb, cost: int, count: int, slope: int) -> int:
         excess = cost - self._reference
@@ -84,7 +80,7 @@ class Scales:
         return floor_dyadic(lambda: self._mass(excess, count, slope), self._bits) if low is None else low
 
     def _mass(self, excess: int, count: int, slope: int) -> arb:
-        rate = self._rate()
+        rate = as_ball(-self._unit)
         return (rate * excess).exp() * (rate * (slope * count)).expm1() / (rate * slope).expm1()
 
 

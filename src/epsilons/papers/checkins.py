@@ -7,8 +7,6 @@ Every user's last check-in becomes a cell; users answer by Sampling Privacy and 
 stand beside the truth, which only an example may show.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator, Sequence

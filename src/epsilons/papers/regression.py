@@ -7,8 +7,6 @@ cross-validation. Errors are root mean squares on [-1, 1], as in the paper.
     python -m epsilons.papers.regression --runs 100 --figure figure3.png
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -1,7 +1,5 @@
 """Which mechanism: the least predicted error under the stated assumption, and why; one row of a plan for each."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -113,7 +111,7 @@ def rank_mechanisms(question: Question, levels: Levels, settings: Settings = DEF
             error=find_error(mechanism, question, levels),
             worst_error=find_error(mechanism, question, levels, worst=True),
             used=mechanism.used(question, levels),
-            account=Account.of(levels, mechanism.charge(question, levels)),
+            account=Account.of(levels, base.charges_of(mechanism, question, levels)),
             assumption=ASSUMPTIONS[mechanism.assumption],
             reason=mechanism.explain(question, levels),
             options=mechanism.options(question, levels),

@@ -115,20 +115,24 @@ class Plan(Shown):
     def what_if(self, move: Mapping[str | float, tuple[str | float, float]]) -> Plan:
         """What consent is worth: the plan if a fraction of one level's people moved to another level.
 
-        `move={"strict": ("standard", .2)}` moves a fifth of the strict; levels by name or by epsilon.
+        `move={"strict": ("standard", .2)}` moves a fifth of the strict; levels by name or by epsilon, each once.
         """
         before = dict(zip(self.levels.grants, self.levels.sizes, strict=True))
-        sizes = dict(before)
+        sizes, moved = dict(before), set()
         for source, target, fraction in _moves(move):
             origin, people = self._grant(source), round(before[self._grant(source)] * fraction)
+            if origin in moved:
+                rule = "By name and by epsilon it is the same people, who move once."
+                raise PlanError(f"The level {self.levels.name(origin)} is moved twice.", rule=rule, suggest=_MOVE)
+            moved.add(origin)
             sizes[origin] -= people
             sizes[self._grant(target)] += people
         kept = [(grant, size) for grant, size in sizes.items() if size > 0]
         if all(grant is None for grant, _ in kept):
             rule = "With everyone public answers are exact."
             raise PlanError("There would be nothing to plan.", rule=rule, suggest="leave people at a finite level")
-        moved = replace(self.levels, grants=tuple(g for g, _ in kept), sizes=tuple(n for _, n in kept))
-        return Plan.make(self.question, moved, self.share, self.settings)
+        levels = replace(self.levels, grants=tuple(g for g, _ in kept), sizes=tuple(n for _, n in kept))
+        return Plan.make(self.question, levels, self.share, self.settings)
 
     def _grant(self, level: str | float) -> int | None:
         for grant in self.levels.grants:

@@ -11,6 +11,7 @@ from epsilons.preferences.roster import (
     aligned_roster,
     count_codes,
     name_grant,
+    read_ids,
     roster_of,
     to_nano,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "aligned_roster",
     "count_codes",
     "name_grant",
+    "read_ids",
     "roster_of",
     "to_nano",
 ]

@@ -146,7 +146,7 @@ class Preferences(Shown):
         roster = roster_of(asked, self.default)
         present = {to_epsilon(grant) for grant in roster.levels.grants}
         names = {epsilon: name for epsilon, name in self.names.items() if epsilon in present}
-        return Roster(replace(roster.levels, names=names), roster.codes)
+        return Roster.of(replace(roster.levels, names=names), roster.codes)
 
 
 def _check_levels(levels: Any) -> dict[str, int | None]:

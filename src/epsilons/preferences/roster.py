@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument, DataError, PreferenceError
-from epsilons.guarantee import NANO, to_epsilon
+from epsilons.guarantee import NANO, Covered, to_epsilon
 
 #: The preference of a person who asks for no privacy at all.
 PUBLIC = math.inf
@@ -173,15 +173,51 @@ def to_nano(epsilon: float) -> int | None:
 _CHUNK = 1 << 18
 
 
-@dataclass(frozen=True, eq=False)
 class Roster(Shown):
-    """Everyone who was asked, in the caller's order: `codes[i]` is the level of person i."""
+    """Everyone who was asked, in the caller's order: `codes[i]` is the level of person i, called `people[i]`.
+
+    Made once and used in many calls, it tells that all of them are about the same people, so that their promises add up
+    person by person. Epsilons are one for each id, {id: epsilon}, one for all, or preferences.
+
+    >>> from epsilons import Roster
+    >>> Roster(["ann", "bob", "cy"], {"bob": 1, "ann": .1, "cy": .1}).levels.sizes
+    (2, 1)
+    """
 
     levels: Levels
     codes: NDArray[np.uint8]
+    #: None where people are known by their place alone.
+    people: tuple[Hashable, ...] | None
+
+    def __init__(self, ids: Iterable[Hashable], epsilons: Any, default: float | None = None):
+        people = read_ids(ids)
+        if len(set(people)) < len(people):
+            rule = "Everyone is on a roster once."
+            raise PreferenceError("An id stands twice.", rule=rule, suggest="one id and one epsilon per person")
+        if isinstance(epsilons, Mapping):
+            made = roster_of([epsilons.get(person, math.nan) for person in people], default)
+        elif hasattr(epsilons, "assign"):
+            made = epsilons.assign(people)
+        else:
+            made = roster_of(epsilons, default, len(people))
+        if len(made) != len(people):
+            raise PreferenceError(f"{len(people)} ids and {len(made)} epsilons.", rule="One epsilon per person.")
+        self.levels, self.codes, self.people = made.levels, made.codes, people
+
+    @classmethod
+    def of(cls, levels: Levels, codes: NDArray[np.uint8]) -> Roster:
+        """People who are known by their place alone."""
+        made = object.__new__(cls)
+        made.levels, made.codes, made.people = levels, codes, None
+        return made
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def covered(self) -> Covered:
+        """Who a promise to these people is about."""
+        return Covered("", self.levels.grants, self.codes, self.people)
 
     def sheets(self) -> list[Sheet]:
         pairs = zip(self.levels.grants, self.levels.sizes, strict=True)
@@ -195,7 +231,7 @@ class Roster(Shown):
         parts = (None if grant is None else math.floor(grant * share) for grant in self.levels.grants)
         codes = np.array([places.get(part, -1) for part in parts], np.int16)[self.codes]
         used = codes >= 0
-        return Roster(levels, codes[used].astype(np.uint8)), used
+        return Roster.of(levels, codes[used].astype(np.uint8)), used
 
 
 def roster_of(epsilons: Any, default: float | None = None, people: int | None = None) -> Roster:
@@ -220,11 +256,21 @@ def roster_of(epsilons: Any, default: float | None = None, people: int | None = 
     if default is not None:
         array = np.where(np.isnan(array), float(default), array)
     if len(array) == 0:
-        return Roster(Levels((), ()), np.empty(0, np.uint8))
+        return Roster.of(Levels((), ()), np.empty(0, np.uint8))
     distinct, codes = _encode(array)
     if codes is None:
         return _on_ladder(array)
     return _merge_levels([to_nano(float(e)) for e in distinct], codes)
+
+
+def read_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """People's ids as plain values, which look themselves up the same whatever held them."""
+    try:
+        people = tuple(ids.tolist() if isinstance(ids, np.ndarray) else ids)
+        hash(people)
+    except TypeError:
+        raise DataError("An id cannot be looked up.", suggest="ids that are text or numbers") from None
+    return people
 
 
 def aligned_roster(epsilons: Any, values: Any) -> Roster:
@@ -318,7 +364,7 @@ def _merge_levels(nanos: list[int | None], codes: NDArray[np.uint8]) -> Roster:
     if len(grants) < len(nanos):
         codes = np.array([grants.index(nano) for nano in nanos], np.uint8)[codes]
     sizes = tuple(int(count) for count in count_codes(codes, len(grants)))
-    return Roster(Levels(grants, sizes), codes)
+    return Roster.of(Levels(grants, sizes), codes)
 
 
 def _on_ladder(array: NDArray[np.float64]) -> Roster:
@@ -341,7 +387,7 @@ def _on_ladder(array: NDArray[np.float64]) -> Roster:
     compact = np.zeros(len(rungs), np.uint8)
     compact[used] = np.arange(len(used), dtype=np.uint8)
     sizes = tuple(int(counts[code]) for code in used)
-    return Roster(Levels(grants, sizes, {}, lost / finite if finite else 0.0), compact[codes])
+    return Roster.of(Levels(grants, sizes, {}, lost / finite if finite else 0.0), compact[codes])
 
 
 def count_codes(codes: NDArray[np.uint8], levels: int) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -17,9 +17,9 @@ from epsilons.accuracy.count import CountBar
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, RatioBar
 from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
 from epsilons.display import Sheet, Shown, show, show_key
-from epsilons.errors import PlanError
-from epsilons.guarantee import PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Guarantee, to_epsilon
-from epsilons.mechanisms.base import Account, Mechanism, find_error
+from epsilons.errors import PlanError, printable
+from epsilons.guarantee import PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Covered, Guarantee, to_epsilon
+from epsilons.mechanisms.base import Account, Mechanism, charges_of, find_error
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
@@ -66,6 +66,10 @@ class Release(Shown):
     def private(self) -> bool:
         """False when the randomness was seeded: such an answer protects nobody."""
         return SEEDED not in self.guarantee.caveats
+
+    def about(self, covered: Covered) -> Release:
+        """This release with the people it is about, so that its promise adds up with others person by person."""
+        return replace(self, guarantee=replace(self.guarantee, covers=covered))
 
     def interval(self, confidence: float = 0.95, target: str = "roster") -> Any:
         """Where the statistic of the people on the roster lies; `target="population"` adds who happened to be asked.
@@ -153,7 +157,7 @@ class Release(Shown):
             shown = show(self.value)
         error = "" if self.error is None else f" ± {show(self.error)}"
         warning = "" if self.private else " [NOT PRIVATE: seeded]"
-        return f"{self.statistic}: {shown}{error} ({self.mechanism}, {self.guarantee.kind}){warning}"
+        return printable(f"{self.statistic}: {shown}{error} ({self.mechanism}, {self.guarantee.kind}){warning}")
 
     def sheets(self) -> list[Sheet]:
         intervals, rows = None if self.models is None else self.interval(), []
@@ -183,13 +187,14 @@ def make_release(
     `account` is what people are charged where that is not simply what the mechanism takes of their grants.
     """
     levels, by_worst = people.levels, question.assume == "nothing"
+    account = account or Account.of(levels, charges_of(mechanism, question, levels))
     answer = mechanism.draw(question, people, entropy)
     stated = None if by_worst else mechanism.stated_error(question, levels, answer)
     models = mechanism.error_bars(question, levels, answer)
     groups = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
     grouped = (f"In this release alone, bounds for groups by their size: {groups}.",) if groups else ()
     return _build(
-        account or Account.of(levels, mechanism.charge(question, levels)),
+        account,
         levels,
         question.neighbors,
         _caveats(levels, entropy.private, (*mechanism.caveats, *grouped), notes),
@@ -285,7 +290,7 @@ def _build(
     **parts: Any,
 ) -> Release:
     """A release whose promise and price are those of an account."""
-    promise = Guarantee(neighbors, account.losses, kind, caveats, imputes, levels.rounding_loss > 0)
+    promise = Guarantee(neighbors, account.losses, kind, caveats, imputes)
     return Release(guarantee=promise, charges=account.charges, levels=account.called, **parts)
 
 

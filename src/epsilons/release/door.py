@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.guarantee import to_epsilon
+from epsilons.guarantee import Covered, to_epsilon
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import ACTIVE, Allowance, Cohort, list_active, mark_text
-from epsilons.mechanisms.base import Account, Mechanism, create
+from epsilons.mechanisms.base import Account, Mechanism, charges_of, create
 from epsilons.preferences import LADDER, MAX_LEVELS, Levels, name_grant
 from epsilons.release.answer import EXACT, Release
 from epsilons.statistics.base import Question
@@ -148,7 +148,7 @@ class Sketch:
             return tuple(None if grant is None else min(grant, self.threshold) for grant in grants)
         if self.mechanism is None:
             return (None,) * len(grants)
-        return self.mechanism.charge(self.question, self.spendable.levels)
+        return charges_of(self.mechanism, self.question, self.spendable.levels)
 
     def to_text(self, asked: str) -> str:
         """For the ledger: the question as text, and the draw."""
@@ -202,6 +202,8 @@ class Request:
     asked: str
     individual: bool = False
     analyst: str | None = None
+    #: Whether the randomness is the caller's own, so that the noise can be removed.
+    seeded: bool = False
 
 
 def pass_through(
@@ -215,6 +217,8 @@ def pass_through(
 
     StalePlanError: others were charged meanwhile, or the roster changed; nothing was charged, plan again.
     """
+    if request.seeded:
+        ledger.check_seeded()
     held = ledger.find(request.key)
     if held is None:
         made = plan()
@@ -231,12 +235,14 @@ def pass_through(
         return Release.from_dict(json.loads(held.answer))
     # Also what was just planned is taken from the ledger: a resumed question walks the same path as a fresh one.
     sketch = resume(held.description)
-    ledger.mark_read(held.number)
-    release, since = read(sketch), ledger.not_dp_since()
-    if since is None and request.individual:
-        since = held.number
+    if sketch.spendable.paid(sketch.charges) != held.charges:  # its mechanism is not what it was
+        raise cannot_resume()
+    since = ledger.mark_read(held.number, request.seeded).not_dp_since
+    release = read(sketch)
     if since is not None:  # all releases together are not DP since that one
         caveats = (mark_text(since), *release.guarantee.caveats)
         release = replace(release, guarantee=replace(release.guarantee, caveats=caveats))
+    # Until somebody joins, leaves or changes their mind, everyone has the grant that they have now.
+    release = release.about(Covered(f"ledger {ledger.id}, epoch {held.epoch}"))
     content = json.dumps(release.to_dict(), separators=(",", ":"), allow_nan=False).encode()
     return Release.from_dict(json.loads(ledger.store(held.number, content)))

@@ -14,8 +14,6 @@ Those with * want the coordinator's token. A refused request leaves nothing behi
 Errors have one shape: RFC 9457, application/problem+json.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import json
@@ -41,11 +39,7 @@ Handle = Callable[["AggregatorApp", list[Any], bytes], Awaitable["Reply"]]
 MOST_REPORT_BYTES = 16 << 20
 MOST_BYTES = 256 << 20
 #: Any other error of ours is the sender's: 422.
-_STATUS: dict[type[EpsilonsError], int] = {
-    wire.UnknownCollectionError: 404,
-    wire.OutOfOrderError: 409,
-    wire.UnavailableError: 503,
-}
+_STATUS: dict[type, int] = {wire.UnknownCollectionError: 404, wire.OutOfOrderError: 409, wire.UnavailableError: 503}
 #: The most reports that one transaction takes up.
 _MOST_AT_ONCE = 4_000
 _Waiting = tuple[bytes, Sequence[wire.Report], "asyncio.Future[list[str]]"]
@@ -247,12 +241,8 @@ async def _take(app: AggregatorApp, parts: list[Any], body: bytes) -> Reply:
     if not reports:
         rule = f"At most {wire.MOST_REPORTS:,} reports one after the other, each with its head and length."
         return _problem(400, "This is not a list of reports.", rule)
-    outcomes = await app.intake.take(parts[0], reports)
-    refused = [
-        {"id": report.id.hex(), "reason": outcome}
-        for report, outcome in zip(reports, outcomes, strict=True)
-        if outcome != wire.STORED
-    ]
+    outcomes = zip(reports, await app.intake.take(parts[0], reports), strict=True)
+    refused = [{"id": report.id.hex(), "reason": why} for report, why in outcomes if why != wire.STORED]
     if len(refused) == len(reports):
         return _problem(409, "No report was taken.", wire.REASONS[refused[0]["reason"]], stored=0, refused=refused)
     return _json({"stored": len(reports) - len(refused), "refused": refused})

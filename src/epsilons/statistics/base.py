@@ -178,6 +178,10 @@ class Statistic(ABC):
     def check_people(self, levels: Levels) -> None:  # noqa: B027 most statistics can be asked of any number
         """Refuse what so many people cannot give."""
 
+    def misfit(self, weighting: Weighting) -> str | None:
+        """Why it cannot be drawn privately by these weights, or None if it can."""
+        return None
+
 
 class Rest(Enum):
     """What becomes of the weight that people's own weights leave out.
@@ -238,10 +242,21 @@ class Weighting:
         return tuple(Fraction(w, self.one) * self.rate for w in self.weights)
 
     def charges(self, levels: Levels) -> tuple[int | None, ...]:
-        """The losses rounded up, in whole numbers: fractions would take longer than the draw."""
+        """The losses rounded up, in whole numbers: fractions would outlast the draw. With coins at most the grant."""
         up, down = self.rate.numerator, self.one * self.rate.denominator
-        pairs = zip(levels.grants, self.weights, strict=True)
-        return tuple(None if grant is None else -(-weight * up // down) for grant, weight in pairs)
+        paid = [-(-weight * up // down) for weight in self.weights]
+        pairs = zip(levels.grants, paid, strict=True)
+        return tuple(None if g is None else p if self.coins is None else min(g, p) for g, p in pairs)
+
+    def misfit(self, levels: Levels) -> str | None:
+        """Why nothing can be drawn by them, or None if it can."""
+        if len(self.weights) != len(levels.grants):
+            return f"it has {len(self.weights)} weights for {len(levels.grants)} levels"
+        if self.one < 1 or self.rate <= 0 or not all(type(weight) is int and weight >= 0 for weight in self.weights):
+            return "its weights are not ints from 0, of a unit and at a rate above 0"
+        if self.coins is not None and (self.coins.grants != levels.grants or max(self.losses()) > self.coins.t):
+            return "its coins are not for these people, or not for this rate"
+        return None
 
     def total(self, levels: Levels) -> Fraction:
         """How many people's worth of weight there is, or is expected where there are coins."""

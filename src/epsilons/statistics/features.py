@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from epsilons.arguments.checks import check_real
+from epsilons.engines.readings import read_entry
 from epsilons.errors import Argument, PlanError
 
 BOUNDS_RULE = "Bounds are public facts; reading them from the data would leak it."
@@ -59,8 +60,8 @@ def check_names(names: Any, features: int) -> tuple[str, ...]:
 def check_classes(classes: Any) -> tuple[Any, Any]:
     """Two public labels, which are never read from the data: that would show who is there."""
     try:
-        first, second = (c.item() if isinstance(c, np.generic) else c for c in classes)
-        plain = all(isinstance(c, str | int | float) for c in (first, second))
+        first, second = map(read_entry, classes)
+        plain = all(isinstance(c, str | int | float) and c == c for c in (first, second))
         fine = plain and not isinstance(classes, str) and first != second
     except (TypeError, ValueError):  # ValueError: not two of them
         fine = False

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
+from datetime import date
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from epsilons.arguments.checks import check_name, check_real
 from epsilons.arguments.options import Parameter
+from epsilons.engines.readings import read_entry
 from epsilons.errors import Argument, PlanError
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spell, whole_or_float
 from epsilons.statistics.base import Scope
@@ -70,14 +69,13 @@ class Histogram(Counting):
         return self.scope is None or self.scope.rows == 1
 
     def _check_categories(self, given: tuple[Hashable, ...]) -> None:
-        categories = tuple(c.item() if isinstance(c, np.generic) else c for c in given)
-        if not all(_is_plain(category) for category in categories):
+        categories = tuple(map(_plain, given))
+        if None in categories:
             what = "A category is neither a word, a number, a date nor a tuple of them."
-            raise PlanError(what, rule="Releases survive JSON, keys included.", suggest=_NAMES)
+            rule = "What is missing is not counted. Releases survive JSON, keys included."
+            raise PlanError(what, rule=rule, suggest=_NAMES)
         if not 0 < len(categories) == len(set(categories)):
             raise PlanError("Categories are empty or repeat.", rule="Everyone is in one category.", suggest=_NAMES)
-        if any(c != c for c in categories):
-            raise PlanError("NaN cannot be a category.", rule="What is missing is not counted.", suggest=_NAMES)
         object.__setattr__(self, "categories", categories)
 
     def _check_edges(self, given: Any) -> None:
@@ -133,10 +131,13 @@ class Histogram(Counting):
         return f"histogram of {self.cells} bins"
 
 
-def _is_plain(category: Any) -> bool:
-    if isinstance(category, tuple):
-        return all(_is_plain(part) for part in category)
-    return category is None or isinstance(category, (str, bool, int, float, datetime.date))
+def _plain(category: Any) -> Any:
+    """A category as plain Python has it; None for what is missing, or cannot be one."""
+    plain = read_entry(category)
+    if isinstance(plain, tuple):
+        parts = tuple(map(_plain, plain))
+        return None if None in parts else parts
+    return plain if isinstance(plain, str | int | float | date) and plain == plain else None
 
 
 def _list(given: Any, what: str, hint: Argument) -> tuple[Any, ...] | None:

@@ -131,6 +131,11 @@ class Order(Statistic):
             what = ("There is no ", Argument("k", k), f" among {levels.size} people.")
             raise PlanError(what, suggest=("a smaller ", Argument("k")))
 
+    def misfit(self, weighting: Weighting) -> str | None:
+        """A rank counts people, so that those who are used must weigh the same; a quantile weighs them."""
+        unequal = self.q is None and len(set(weighting.weights) - {0}) > 1
+        return f"a {self.label} needs the same weight for everyone who is used" if unequal else None
+
     def noise_to_spread(self, question: Question) -> float:
         """8/(q(1-q)): one indicator per person, drawn by the exponential mechanism."""
         return float(8 / (self.q_asked * (1 - self.q_asked)))
@@ -145,7 +150,8 @@ class Order(Statistic):
         if weighting.chances is not None:
             return np.array([self.draw(question, weighting, people, entropy).value for _ in range(size)], float)
         drawn = self.sampler(question, weighting, people.grouped_cells(self)[0]).draw_many(entropy, size)
-        return cast(Floats, np.array([self.value(cell) for cell in range(self.points)], float)[drawn])
+        cells, place = np.unique(drawn, return_inverse=True)
+        return cast(Floats, np.array([self.value(cell) for cell in cells.tolist()], float)[place])
 
     def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
         if weighting.chances is None:
@@ -173,8 +179,8 @@ class Order(Statistic):
         half = Fraction(1, 2 * NANO)
         if self.q is not None:
             return WeightCost(tuple(losses), cells.totals, self.q), half / self.q.denominator
-        # Ranks counted from an end, over the people who are used, all at one epsilon: one person who joins, leaves
-        # or moves changes the number of people to change by at most one.
+        # Ranks counted from an end, over the people who are used, all at one epsilon (`misfit`): one person who joins,
+        # leaves or moves changes the number of people to change by at most one.
         totals = np.where(np.array(losses) > 0, cells.totals, 0)
         return RankCost((max(losses),) * len(losses), totals, self.rank(max(int(totals.sum()), 1))), half
 

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -85,14 +86,15 @@ class WeightCost(Cost):
     totals: Counts
     q: Fraction
 
+    @cached_property
     def _whole(self) -> int:
         return sum(int(n) * w for n, w in zip(self.totals, self.weights, strict=True))
 
     def start(self, cells: SortedCells) -> int:
-        return cells.position_of_weight(list(self.weights), self.q * self._whole())
+        return cells.position_of_weight(list(self.weights), self.q * self._whole)
 
     def at(self, left: Counts, upto: Counts) -> tuple[Costs, NDArray[np.bool_]]:
-        whole, bottom = self._whole(), self.q.denominator
+        whole, bottom = self._whole, self.q.denominator
         # Also for nobody at all: how many have a value, or were sampled, must not decide whether this fits.
         small = max(whole, *self.weights) * bottom < _INT64_SAFE
         prices = np.array([w * bottom for w in self.weights], np.int64 if small else object)

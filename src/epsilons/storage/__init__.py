@@ -21,6 +21,17 @@ def sqlite_path(url: object) -> str | None:
     return None
 
 
+def show_address(url: str) -> str:
+    """An address that was opened, for people: without names, passwords and options of the connection."""
+    if sqlite_path(url) is not None:
+        return url
+    from sqlalchemy.engine import URL, make_url
+
+    parsed = make_url(url)
+    shown = {name: value for name, value in parsed.query.items() if name == "schema"}
+    return str(URL.create("postgresql", host=parsed.host, port=parsed.port, database=parsed.database, query=shown))
+
+
 def open_database(url: str, owner: Owner) -> Database:
     """The database at "sqlite:///file" or "postgresql://host/database?schema=name"."""
     if isinstance(url, str) and url.startswith(_POSTGRES):

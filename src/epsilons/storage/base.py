@@ -8,22 +8,36 @@ the database, which may quote what was stored.
 from __future__ import annotations
 
 import os
-import signal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sqlalchemy import Column, Connection, Engine, Table
+from sqlalchemy import BigInteger, CheckConstraint, Column, Connection, Engine, Integer, Table
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from epsilons.errors import EpsilonsError
 
-#: The environment variable that names the place where a test ends the process.
-FAULT = "EPSILONS_FAULT"
-
 Refusal = Callable[[], EpsilonsError]
+#: Told of every place that `reach` names. Tests end the process there; no setting from outside comes in here.
+watchers: list[Callable[[str], None]] = []
+
+# SQLite's own integers have 64 bits, and its strict tables know no other name for them.
+Whole = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def required(**types: Any) -> list[Column[Any]]:
+    return [Column(name, kind, nullable=False) for name, kind in types.items()]
+
+
+def optional(**types: Any) -> list[Column[Any]]:
+    return [Column(name, kind) for name, kind in types.items()]
+
+
+def number(name: str, *checks: CheckConstraint) -> Column[Any]:
+    """A whole number that is the primary key, or part of it."""
+    return Column(name, Whole, *checks, primary_key=True, autoincrement=False)
 
 
 @dataclass(frozen=True)
@@ -33,11 +47,13 @@ class Owner:
     `name` is part of the lock by which writers of PostgreSQL take turns, `schema` is where the tables are unless the
     address names another, `patience` is how many seconds a writer of SQLite waits for its turn. The refusals make an
     error each: the database refuses, the connection broke, the address is none, psycopg is missing, the disk has no
-    write-ahead log, the server does not wait for its disk, a database in memory was taken along by a fork.
+    write-ahead log, the server does not wait for its disk, a database in memory was taken along by a fork, a file holds
+    tables but not the one called `mark`.
     """
 
     name: str
     schema: str
+    mark: str
     patience: int
     refused: Refusal
     broken: Refusal
@@ -46,6 +62,7 @@ class Owner:
     no_log: Refusal
     no_sync: Refusal
     forked: Refusal
+    foreign: Refusal
     pragmas: tuple[str, ...] = ()
 
 
@@ -147,10 +164,6 @@ class Database(ABC):
 
 
 def reach(place: str) -> None:
-    """Stop here if a test asked for it: nothing happens unless the environment names this place.
-
-    A process that reaches the place named by `EPSILONS_FAULT` stops (SIGSTOP); the test that started it sees that and
-    sends SIGKILL: a real kill -9 at a known place.
-    """
-    if os.environ.get(FAULT) == place:
-        os.kill(os.getpid(), signal.SIGSTOP)
+    """A named place between two steps of a change, where a crash must do no harm."""
+    for told in watchers:
+        told(place)

@@ -54,14 +54,8 @@ class Postgres(Database):
             import psycopg  # noqa: F401
         except ImportError:
             raise self._owner.no_psycopg() from None
-        engine = create_engine(
-            self._url,
-            hide_parameters=True,
-            pool_size=CONNECTIONS,
-            max_overflow=CONNECTIONS,
-            pool_timeout=TURN_SECONDS,
-            pool_pre_ping=True,
-        )
+        pool: dict[str, Any] = {"pool_size": CONNECTIONS, "max_overflow": CONNECTIONS, "pool_timeout": TURN_SECONDS}
+        engine = create_engine(self._url, hide_parameters=True, pool_pre_ping=True, **pool)
         return engine.execution_options(schema_translate_map={None: self.schema})
 
     @contextmanager

@@ -12,15 +12,28 @@ import threading
 import time
 from collections.abc import Iterable
 from contextlib import closing, nullcontext
+from functools import cache
 from typing import Any
+from urllib.parse import quote
 
-from sqlalchemy import Column, Connection, Engine, StaticPool, Table, create_engine, event
+from sqlalchemy import Column, Connection, Dialect, Engine, Pool, QueuePool, StaticPool, Table, create_engine, event
 from sqlalchemy.engine import URL
+from sqlalchemy.util import LRUCache
 
 from epsilons.storage.base import Database, Owner
+from epsilons.storage.files import write_private
 
 # Short, so that readers are not kept waiting: the next checkpoint overwrites what this one could not.
 _SECONDS_TO_FORGET = 2
+
+
+@cache
+def _share_dialect() -> tuple[Dialect, LRUCache[Any, Any]]:
+    """For all databases of this process, so that each statement is compiled once and not for every one of them."""
+    engine = create_engine("sqlite://")
+    engine.connect().close()  # The dialect asks SQLite what it can do.
+    engine.dispose()
+    return engine.dialect, LRUCache(500)
 
 
 class Sqlite(Database):
@@ -31,6 +44,8 @@ class Sqlite(Database):
     def __init__(self, path: str | None, owner: Owner) -> None:
         self.lasting = path is not None
         self._path = None if path is None else os.path.abspath(path)
+        if self._path is not None:
+            _take_file(self._path, owner)
         super().__init__(owner)
 
     def _connect(self) -> None:
@@ -40,13 +55,18 @@ class Sqlite(Database):
         self._turns = (turn, nullcontext() if self.lasting else turn)
 
     def _start(self) -> Engine:
-        if self._path is None:
-            options: dict[str, Any] = {"poolclass": StaticPool, "connect_args": {"check_same_thread": False}}
-        else:
-            options = {"pool_size": 4, "max_overflow": 60, "connect_args": {"timeout": self._owner.patience}}
-        engine = create_engine(URL.create("sqlite", database=self._path), hide_parameters=True, **options)
-        event.listen(engine, "connect", self._prepare)
-        return engine
+        dialect, compiled = _share_dialect()
+
+        def connect() -> Any:
+            path = ":memory:" if self._path is None else self._path
+            return sqlite3.connect(path, timeout=self._owner.patience, check_same_thread=False)
+
+        pool: Pool = StaticPool(connect, dialect=dialect)
+        if self.lasting:
+            pool = QueuePool(connect, pool_size=4, max_overflow=60, dialect=dialect)
+        event.listen(pool, "connect", self._prepare)
+        engine = Engine(pool, dialect, URL.create("sqlite", database=self._path), hide_parameters=True)
+        return engine.execution_options(compiled_cache=compiled)
 
     def _prepare(self, connection: Any, _record: Any) -> None:
         # The driver must not begin transactions by itself: `write` and `read` say which kind.
@@ -98,3 +118,22 @@ class Sqlite(Database):
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             cursor.execute(f"PRAGMA busy_timeout = {self._owner.patience * 1000}")
             cursor.close()
+
+
+def _take_file(path: str, owner: Owner) -> None:
+    """Make the file for its owner alone (its log gets the same mode), or look, and no more than look, what it holds."""
+    try:
+        write_private(path, "")
+        return
+    except FileExistsError:
+        pass
+    except OSError:
+        raise owner.refused() from None
+    try:
+        with closing(sqlite3.connect(f"file:{quote(path)}?mode=ro", uri=True, timeout=owner.patience)) as connection:
+            tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    except sqlite3.Error as error:
+        other = error.sqlite_errorcode == sqlite3.SQLITE_NOTADB
+        raise (owner.foreign() if other else owner.refused()) from None
+    if tables and owner.mark not in tables:
+        raise owner.foreign()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments.checks import NUMBERS
+from epsilons.engines.base import DATE, TEXT, TIME
+from epsilons.engines.readings import as_float, declares_nothing, find_places, is_list, read_values
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.noise.coins import keep_people
 from epsilons.noise.entropy import ALWAYS, Entropy
@@ -101,7 +102,7 @@ class ArrayPeople:
 
     def _keep(self, kept: NDArray[np.bool_]) -> ArrayPeople:
         """Some of the people, on a roster with the same public facts."""
-        return ArrayPeople(self.values[kept], Roster(self.levels, self.roster.codes[kept]))
+        return ArrayPeople(self.values[kept], Roster.of(self.levels, self.roster.codes[kept]))
 
 
 def array_people(people: People) -> ArrayPeople:
@@ -237,8 +238,7 @@ ROW_STEPS: dict[str, Callable[[RowValues], Floats]] = {
 def _bin_of(statistic: Histogram, chunk: NDArray[Any]) -> Integers:
     """Each person's bin, -1 for none."""
     if statistic.edges is None:
-        index = {key: place for place, key in enumerate(statistic.bin_keys)}
-        return np.fromiter((_lookup(index, v) for v in chunk.tolist()), np.int64, len(chunk))
+        return find_places(chunk, statistic.bin_keys)
     edges, numbers = np.array(statistic.edges), as_doubles(as_numbers(chunk))
     missing = np.isnan(numbers)
     if statistic.outside == "clip":
@@ -247,14 +247,6 @@ def _bin_of(statistic: Histogram, chunk: NDArray[Any]) -> Integers:
     cell[numbers == edges[-1]] = statistic.cells - 1
     cell[(cell >= statistic.cells) | missing] = -1
     return cell
-
-
-def _lookup(index: dict[Hashable, int], value: Any) -> int:
-    """A category's place; what cannot be a key, for whatever reason, is in no category."""
-    try:
-        return index.get(value, -1)
-    except Exception:  # an object's own message would carry its value
-        return -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,13 +274,13 @@ class Rows:
 
 
 def check_values(values: Any, people: int) -> NDArray[Any]:
-    """One value per person. The type of an array is a public fact; a plain list has none of its own: one that numpy
-    does not take for numbers becomes an untyped array, so that no value decides whether the question is refused."""
-    array = _as_array(values)
-    if array.ndim != 1:
-        raise DataError(f"Values come in {array.ndim} dimensions.", rule="One value per person.", suggest=_FLAT)
+    """One value per person, read by container and type (`readings`); only shapes are looked at here."""
+    plain = type(values) is np.ndarray and values.dtype.kind in _NUMBER_KINDS
+    array = values if plain or hasattr(values, "columns") else read_values(values)
+    if len(array.shape) != 1:
+        raise DataError(f"Values come in {len(array.shape)} dimensions.", rule="One value per person.", suggest=_FLAT)
     _check_length(len(array), people)
-    return array
+    return cast(NDArray[Any], array)
 
 
 def _check_length(values: int, people: int) -> None:
@@ -302,72 +294,36 @@ def _check_length(values: int, people: int) -> None:
         raise DataError(f"{values} values and {people} epsilons.", rule=rule, suggest=hint)
 
 
-def _as_array(values: Any) -> NDArray[Any]:
-    if isinstance(values, np.ma.MaskedArray):
-        return _unmask(values)
-    plain = isinstance(values, (list, tuple))
-    # A missing entry must not turn everybody else's whole numbers into floats: what others have stays as it is.
-    if hasattr(values, "to_pylist"):  # Arrow
-        plain = bool(values.null_count)
-        values = values.to_pylist() if plain else values
-    elif hasattr(values, "to_numpy") and not isinstance(getattr(values, "dtype", None), np.dtype):  # pandas, polars
-        values, plain = list(values), True
-    try:
-        array = np.asarray(values)
-        whole = array.ndim == 1 and array.dtype.kind in "biu"
-        if not plain or whole or all(type(value) is float for value in values):
-            return array
-    except (TypeError, ValueError, OverflowError):
-        if not plain:
-            raise DataError("Values are not a list or array.", rule="One value per person.", suggest=_FLAT) from None
-    return np.fromiter(values, dtype=object, count=len(values))
-
-
-def _unmask(masked: np.ma.MaskedArray[Any, Any]) -> NDArray[Any]:
-    untyped = np.array(masked.data, dtype=object)
-    untyped[np.ma.getmaskarray(masked)] = None
-    return untyped
-
-
-def as_matrix(table: Any) -> NDArray[Any]:
+def as_matrix(table: Any) -> NDArray[np.float64]:
     """A table of numbers, one row per person, from an array, a frame or lists: what is no number is missing."""
-    if isinstance(table, np.ma.MaskedArray):
-        table = _unmask(table)
-    try:
-        matrix = np.array(table, dtype=object) if isinstance(table, (list, tuple)) else np.asarray(table)
-    except (TypeError, ValueError):
-        raise DataError("X is not a table.", rule=_SHAPE, suggest="rows of one length") from None
+    columns: Any = None
+    if hasattr(table, "columns"):
+        arrow = table.columns if hasattr(table, "itercolumns") else list(table)
+        columns = [column for _, column in table.items()] if hasattr(table, "iloc") else arrow
+    elif is_list(table):  # how long rows are is public; what stands in place of a row is one of which all is missing
+        rows = [row if is_list(row) or isinstance(row, np.ndarray) else () for row in table]
+        columns = itertools.zip_longest(*rows) if len({*map(len, rows)} - {0}) == 1 else ()
+    if columns is None:
+        matrix = as_doubles(as_numbers(read_values(table), "X holds"))
+    else:
+        read = [as_doubles(as_numbers(read_values(column), "X holds")) for column in columns]
+        matrix = np.stack(read, axis=1) if read else np.empty(0)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise DataError(f"X comes in {matrix.ndim} dimensions, or empty.", rule=_SHAPE, suggest="X.reshape(-1, 1)")
-    if matrix.dtype.kind == "O":
-        return as_numbers(matrix.reshape(-1)).reshape(matrix.shape)
-    if matrix.dtype.kind not in _NUMBER_KINDS:
-        raise DataError(f"X is of type {matrix.dtype}, not numbers.", rule=_SHAPE, suggest="numbers for words")
-    return as_doubles(as_numbers(matrix))
+    return matrix
 
 
-def as_numbers(values: NDArray[Any]) -> NDArray[Any]:
-    """Numbers as they are. In an untyped (object) array what is not a number is missing; other types are refused."""
+def as_numbers(values: NDArray[Any], what: str = "Values hold") -> NDArray[Any]:
+    """Numbers as they are. What declares no type is missing where it is no number; other types are refused."""
     if values.dtype.kind in _NUMBER_KINDS:
-        if values.dtype.itemsize > 8:  # long doubles: what no double can hold is infinite, and that is no news
-            with np.errstate(over="ignore", under="ignore"):
-                return values.astype(np.float64)
-        return values
-    if values.dtype.kind == "O":
-        return np.array([_as_float(value) for value in values], dtype=np.float64)
+        # Of long doubles what no double can hold is infinite.
+        plain = values.dtype.itemsize <= 8 and not isinstance(values, np.ma.MaskedArray)
+        return values if plain else np.ma.filled(as_doubles(values), math.nan)
+    if declares_nothing(values):
+        return np.fromiter(map(as_float, values.flat), np.float64, values.size).reshape(values.shape)
+    family = {"M8[D]": DATE, "M8[us]": TIME}.get(values.dtype.str[1:], TEXT)
     hint = ("for words a histogram with ", Argument("categories", ["north", "south"]))
-    raise DataError(f"Values are of type {values.dtype}, not numbers.", suggest=hint)
-
-
-def _as_float(value: Any) -> float:
-    if not isinstance(value, NUMBERS) or isinstance(value, np.timedelta64) or value is np.ma.masked:
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-    except (TypeError, ValueError):
-        return math.nan
+    raise DataError(f"{what} {family}, not numbers.", suggest=hint)
 
 
 def as_doubles(numbers: NDArray[Any]) -> NDArray[np.float64]:

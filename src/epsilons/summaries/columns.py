@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.engines.base import TEXT, Column, Schema
+from epsilons.engines.readings import read_entry
 from epsilons.engines.trees import MismatchError, bit, canonical, cast, column, double, literal, whole
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.summaries.arrays import STEPS, Pair
@@ -34,6 +35,7 @@ _EXACT_DIGITS = 18
 #: Fewer bins than this are found fastest by halving.
 _FEW_BINS = 6
 MOST_GROUPS = 100_000
+_PLAIN = (str, int, float, bool)
 _KEYS_RULE = "Keys come from the caller; reading them from the table would show who is in it."
 _KEYS_HINT = Argument("by", {"region": ["north", "south"]})
 #: A bound, and what stands for whatever lies beyond it.
@@ -219,7 +221,7 @@ class Keys:
             raise PlanError("Groups are not columns with keys.", rule=_KEYS_RULE, suggest=_KEYS_HINT)
         if any(isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") for values in by.values()):
             raise PlanError("Keys are not a list.", rule=_KEYS_RULE, suggest=_KEYS_HINT)
-        given = tuple(tuple(v.item() if isinstance(v, np.generic) else v for v in values) for values in by.values())
+        given = tuple(tuple(v if type(v) in _PLAIN else read_entry(v) for v in values) for values in by.values())
         return cls(tuple(schema.askable(name) for name in by), given)
 
     @property

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.engines.readings import find_places
 from epsilons.summaries.arrays import SUMMARIES, Codes, Floats, Integers, Pair, Rows, as_doubles, as_numbers
 
 if TYPE_CHECKING:
@@ -63,19 +64,11 @@ def model_scale(bounds: tuple[Pair, ...]) -> tuple[Floats, Floats]:
 
 
 def _equal(target: NDArray[Any], label: Any) -> NDArray[np.bool_]:
-    """Who has a label; an entry that cannot be compared has none."""
-    if target.dtype.kind != "O":
-        with np.errstate(all="ignore"):
-            same = np.asarray(target == label)
-        return same if same.shape == target.shape else np.zeros(target.shape, bool)
-    return np.fromiter((_is(entry, label) for entry in target), bool, len(target))
-
-
-def _is(entry: Any, label: Any) -> bool:
-    try:
-        return bool(entry == label)
-    except Exception:  # an object's own message would carry its value
-        return False
+    """Who has a label. Large numbers one by one, since numpy compares whole ones with floats after rounding."""
+    if target.dtype.kind not in "biuf" or isinstance(label, str) or abs(label) >= 1 << 53:
+        return np.equal(find_places(target, (label,)), 0)
+    with np.errstate(all="ignore"):
+        return cast(NDArray[np.bool_], np.ma.filled(target == label, False))
 
 
 def _products(statistic: Regression, rows: Rows, codes: Codes, levels: int, place: Place) -> list[Integers]:

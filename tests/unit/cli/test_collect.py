@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -19,9 +21,24 @@ from epsilons.local import Survey
 
 
 def run(folder: Path, line: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """One command in a folder of its own, as a user types it."""
+    """One command in a folder of its own, with what is typed into it; in this process, which is faster."""
+    words, out, notes = shlex.split(line), io.StringIO(), io.StringIO()
+    with contextlib.chdir(folder), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(notes):
+            status = app.main(words)
+    return subprocess.CompletedProcess(words, status, out.getvalue(), notes.getvalue())
+
+
+def test_a_process_of_its_own_says_the_same(tmp_path: Path) -> None:
+    """As a user types it, with warnings that would be errors."""
+    line = 'collect design exam.toml --question "Ever cheated?" --none no --option yes --sampling 0.45'
+    here = run(tmp_path, line)
+    assert here.returncode == 0, here.stderr
+    (tmp_path / "exam.toml").unlink()
     command = [sys.executable, "-W", "error", "-m", "epsilons.cli.app", *shlex.split(line)]
-    return subprocess.run(command, cwd=folder, input=stdin, capture_output=True, text=True, check=False, timeout=60)
+    there = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+    assert (there.returncode, there.stdout, there.stderr) == (0, here.stdout, here.stderr)
 
 
 def ours(

@@ -16,6 +16,8 @@ import pytest
 from pyarrow import parquet
 from sqlglot import exp
 
+import epsilons as eps
+from epsilons.cli.app import main
 from epsilons.engines.base import SOURCE, Column, Schema
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError
@@ -161,6 +163,62 @@ def test_json_lines_likewise(tmp_path: Path) -> None:
     engine = DuckDB(path, types={"age": "int", "id": "int"})
     found = engine.run(exp.select("age").from_(SOURCE).where("id >= 44999").order_by("id")).to_pylist()
     assert [row["age"] for row in found] == [44_999 % 90, None, None, None]
+
+
+@pytest.mark.parametrize("first", [{"id": 1, "age": 30}, {"id": 1, "age": 30, "hiv": "yes"}, {"id": 1}, {}, "ann", []])
+def test_the_columns_of_json_lines_depend_on_nobodys_row(tmp_path: Path, first: Any) -> None:
+    path = tmp_path / "people.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in [first, {"age": 40, "id": 2}]) + "{not JSON\n")
+    engine = DuckDB(path, types={"id": "int", "age": "int", "region": "text"})
+    assert repr(engine.schema) == "Schema(id: number, age: number, region: text)"
+    assert {"id": 2, "age": 40, "region": None} in read(engine)
+    with pytest.raises(DataError, match=r"its columns are those that are declared") as refused:
+        DuckDB(path)
+    assert "hiv" not in str(refused.value)
+
+
+HEADLESS = "17,Ann Other,52000\n18,Ben Else,31000\n"
+
+
+def test_the_first_row_of_a_file_without_a_header_is_in_no_message(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(HEADLESS)
+    asked: list[dict[str, Any]] = [
+        {"person": "id", "preferences": 1.0},
+        {"person": "id", "preferences": 1.0, "bounds": {"wage": (0, 9)}},
+        {"person": "id", "preferences": 1.0, "complete": ["wage"]},
+        {"person": "id", "preferences": 1.0, "types": {"id": "int"}},
+        {"person": 17, "preferences": 1.0},
+    ]
+    for given in asked:
+        with pytest.raises(DataError, match="There is no column") as refused:
+            eps.Dataset(path, **given)
+        assert not any(name in str(refused.value) for name in ("Ann", "52000"))
+    table = pa.table({"id": [17, 18]})
+    with pytest.raises(DataError, match="There is no column") as refused:
+        eps.Dataset(table, person="id", preferences=eps.Preferences.from_file(path, person="id", column="epsilon"))
+    assert "Ann" not in str(refused.value)
+
+
+def test_commands_do_not_print_it_either(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(HEADLESS)
+    for more in ([], ["--person", "id"], ["--person", "id", "--preferences", "privacy"], ["--type", "id=int"]):
+        assert main(["init", str(path), "--out", str(tmp_path / "people.toml"), *more]) == 4
+    shown = "".join(capsys.readouterr())
+    assert not any(name in shown for name in ("Ann", "52000", "17"))
+
+
+def test_a_name_that_is_there_shows_that_there_is_a_header(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("id,wage\n1,2\n")
+    schema = DuckDB(path).schema
+    with pytest.raises(DataError, match="first line of the file"):
+        schema.find("wages")
+    schema.find("ID")
+    for one in (schema, DuckDB(path, types={"wage": "float"}).schema):
+        with pytest.raises(DataError, match="Try: id, wage"):
+            one.find("wages")
 
 
 def test_an_untyped_column_of_pandas_is_text_wherever_the_odd_value_stands() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas
+import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -100,6 +101,30 @@ def test_frames_bring_names_and_are_held_to_them() -> None:
     assert model.feature_names_in_.tolist() == ["age", "schooling"]
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[["schooling", "age"]])
+
+
+def test_arrow_columns_fit_like_arrays() -> None:
+    """A column as it comes out of a table, in one piece or several, with a missing entry or of words."""
+    X, y, epsilons = people(60)
+    table = pa.table({"a": X[:, 0], "b": X[:, 1]})
+    words = np.where(y > 18, "high", "low").tolist()
+    classes = PersonalizedLogisticRegression(bounds_X=(0, 10), classes=("low", "high"))
+    targets: list[tuple[Any, Any, list[Any]]] = [
+        (linear(), y, [pa.array(y), pa.chunked_array([y[:7], y[7:]])]),
+        (linear(), [None, *y[1:]], [pa.array([None, *y[1:]]), pa.chunked_array([[None], y[1:]], pa.float64())]),
+        (classes, words, [pa.array(words), pa.chunked_array([words]), pa.array(words).dictionary_encode()]),
+    ]
+    for model, plain, columns in targets:
+        expected = clone(model).fit(X, plain, epsilons=epsilons, entropy=seeded(3))
+        for features in (X, table, table.to_batches()[0]):
+            for target in columns:
+                fitted = clone(model).fit(features, target, epsilons=epsilons, entropy=seeded(3))
+                assert [*fitted.release_.value.values()] == [*expected.release_.value.values()]
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        linear().fit(table, pa.array(y[1:]), epsilons=epsilons)
+    scored = linear().fit(table, pa.array(y), epsilons=epsilons, entropy=seeded(3))
+    assert scored.score(table, pa.array(y)) == scored.score(table, y)
+    assert scored.feature_names_in_.tolist() == ["a", "b"]
 
 
 @pytest.mark.usefixtures("routing")

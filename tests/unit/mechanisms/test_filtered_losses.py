@@ -121,18 +121,23 @@ CROWD: list[tuple[Rows, ...]] = [
 Law = NDArray[np.float64]
 
 
-def joint_law(mechanism: Weighing, question: Question, people: RowPeople) -> Law:
-    """The logarithm of every combination of answers, one for each group: what an onlooker sees."""
+def joint_law(mechanism: Weighing, question: Question, people: RowPeople, known: dict[bytes, Law]) -> Law:
+    """The logarithm of every combination of answers, one for each group: what an onlooker sees.
+
+    Many data sets and samples have the same rows in a group: `known` keeps the law of each.
+    """
     statistic, weighting = question.statistic, weighting_of(mechanism, question, people.levels)
     assert isinstance(statistic, Order)
 
     def of(kept: RowPeople) -> Law:
         laws = []
         for cells in kept.grouped_cells(statistic):
-            law = np.zeros(statistic.points)
-            place, chance = statistic.sampler(question, weighting, cells).probabilities()
-            law[place] = chance
-            laws.append(law)
+            content = cells.keys.tobytes()
+            if content not in known:
+                known[content] = np.zeros(statistic.points)
+                place, chance = statistic.sampler(question, weighting, cells).probabilities()
+                known[content][place] = chance
+            laws.append(known[content])
         return reduce(np.multiply.outer, laws)
 
     with np.errstate(divide="ignore"):
@@ -161,9 +166,9 @@ def worst_ratio(
     charge = to_epsilon(mechanism.charge(question, roster.levels)[int(roster.codes[0])])
     values = (0.0, 1.0, 3.0) if statistic.scope.rows < 3 else (0.0, 3.0)
     mine = all_rows(statistic.scope.rows, statistic.scope.cells, values)
-    worst = 0.0
+    worst, known = 0.0, dict[bytes, Law]()
     for others in contexts:
-        laws = np.array([joint_law(mechanism, question, RowPeople((rows, *others), roster)) for rows in mine])
+        laws = np.array([joint_law(mechanism, question, RowPeople((rows, *others), roster), known) for rows in mine])
         laws = laws.reshape(len(mine), -1)
         first = laws[:1] if question.neighbors == "absent" else laws  # the first has nothing at all
         gap = np.abs(first[:, None] - laws[None])

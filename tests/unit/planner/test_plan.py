@@ -184,6 +184,8 @@ def test_a_share_is_kept_when_people_move() -> None:
         ({"strict": 0.5}, "Nobody can be moved this way."),
         ([("strict", "open", 0.5)], "Nobody can be moved this way."),
         ("strict", "Nobody can be moved this way."),
+        ({"strict": ("standard", 0.8), 0.05: ("open", 0.5)}, "The level strict is moved twice. By name and by epsilon"),
+        ({0.05: ("open", 0), 0.0500000001: ("open", 1)}, "The level strict is moved twice."),
     ],
 )
 def test_moves_that_cannot_be_are_refused(move: Any, text: str) -> None:

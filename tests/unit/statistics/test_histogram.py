@@ -1,9 +1,11 @@
 """Bins and categories against a loop over people."""
 
 import math
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from epsilons.errors import PlanError
@@ -13,6 +15,12 @@ from epsilons.summaries.arrays import CHUNK, check_values
 from unit.statistics.naive import HOSTILE, number
 
 rng = np.random.default_rng(12)
+
+
+class Word(str):
+    """A word that cannot be a key, were it not for the plain word that it is."""
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 def counted(values: Any, **bins: Any) -> list[int]:
@@ -57,8 +65,8 @@ def test_every_type_of_number_falls_into_bins(kind: type) -> None:
 
 def test_categories_of_mixed_types_and_values_that_cannot_be_keys() -> None:
     values = ["a", 1, 1.0, True, None, ("x", 2), [1], {"b": 1}, "A", math.nan, b"a", np.str_("a"), np.int64(1)]
-    categories = ["a", 1, None, ("x", 2), "nobody"]
-    assert counted(values, categories=categories) == [2, 4, 1, 1, 0]
+    categories = ["a", 1, ("x", 2), "nobody"]
+    assert counted(values, categories=categories) == [2, 4, 1, 0]
     for strange in (b"a", 1j, frozenset("a"), ("x", b"y")):
         with pytest.raises(PlanError, match="neither a word, a number, a date nor a tuple"):
             Histogram.of(None, ["a", strange], "drop")
@@ -69,7 +77,30 @@ def test_categories_of_typed_arrays() -> None:
     assert counted(np.array([1, 2, 2, 3], np.uint8), categories=[2, 3, 4]) == [2, 1, 0]
     assert counted(np.array([1.5, math.nan, 2.0]), categories=np.array([1.5, 2.0])) == [1, 1]
     days = np.array(["2024-01-01", "2024-01-02", "NaT"], "datetime64[D]")
-    assert counted(days, categories=days[:2]) == [1, 1]
+    for unit in ("D", "s", "us", "ns"):
+        assert counted(days.astype(f"M8[{unit}]"), categories=days[:2]) == [1, 1]
+        assert counted(days, categories=days[:2].astype(f"M8[{unit}]")) == ([1, 1] if unit == "D" else [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("unit", "moment", "category"),
+    [
+        ("Y", "2020", date(2020, 1, 1)), ("M", "2020-02", "2020-02-01"), ("W", "2020-02-06", date(2020, 2, 6)),
+        ("h", "2020-02-01T05", "2020-02-01 05:00"), ("25s", "1970-01-01T00:00:50", datetime(1970, 1, 1, 0, 0, 50)),
+        ("ps", "1970-01-01T00:00:07.000002", datetime(1970, 1, 1, 0, 0, 7, 2)), ("as", "1970-01-01", "1970-01-01"),
+        ("ns", "1969-12-31T23:59:59.999999600", datetime(1970, 1, 1)),
+    ],
+)  # fmt: skip
+def test_times_of_every_unit_are_read_to_the_microsecond(unit: str, moment: str, category: Any) -> None:
+    given = np.array([moment, "NaT"], f"M8[{unit}]")
+    far = np.array([2**63 - 1, -(2**63) + 1], np.int64).view(given.dtype)
+    assert counted(np.concatenate([given, far]), categories=[category]) == [1]
+
+
+def test_a_category_of_a_subclass_is_the_plain_one() -> None:
+    histogram = Histogram.of(None, [Word("a"), np.int64(3), pd.Timestamp("2020-01-01")], "drop")
+    assert [type(key) for key in histogram.bin_keys] == [str, int, datetime]
+    assert counted(["a", 3, "a"], categories=[Word("a"), np.int64(3)]) == [2, 1]
 
 
 def test_levels_are_kept_apart_over_chunks() -> None:
@@ -114,7 +145,21 @@ def test_keys_are_the_caller_s() -> None:
         ({"categories": ["a", "a"]}, "Categories are empty or repeat."),
         ({"categories": [1, True]}, "Categories are empty or repeat."),
         ({"categories": [[1], [2]]}, "A category is neither a word"),
-        ({"categories": [math.nan]}, "NaN cannot be a category. What is missing is not counted."),
+        (
+            {"categories": [math.nan]},
+            "A category is neither a word, a number, a date nor a tuple of them. What is missing",
+        ),
+        ({"categories": ["a", None]}, "nor a tuple of them. What is missing is not counted."),
+        ({"categories": [np.float32("nan")]}, "What is missing is not counted."),
+        ({"categories": [np.datetime64("NaT")]}, "A category is neither a word"),
+        ({"categories": [pd.NaT]}, "A category is neither a word"),
+        ({"categories": [pd.NA]}, "A category is neither a word"),
+        ({"categories": [np.ma.masked]}, "A category is neither a word"),
+        ({"categories": [("a", None)]}, "A category is neither a word"),
+        ({"categories": [("a", math.nan)]}, "A category is neither a word"),
+        ({"categories": [np.timedelta64(1, "ns")]}, "A category is neither a word"),
+        ({"categories": [datetime(2020, 1, 1, tzinfo=UTC)]}, "A category is neither a word"),
+        ({"categories": [Word("a"), "a"]}, "Categories are empty or repeat."),
         ({"categories": 5}, "Categories are not a list."),
         ({"categories": "abc"}, "Categories are not a list."),
         ({"categories": ["a"], "outside": "clip"}, "Categories have no ends to clip to."),

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -164,11 +165,12 @@ def test_a_level_of_a_sum_has_the_reach_of_its_farthest_person() -> None:
 @pytest.mark.parametrize("people", [1, 2, 3])
 def test_replacing_the_records_of_a_group_in_a_sum(people: int) -> None:
     values = (0.0, 2.5, 8.0, 10.0, NAN)
+    total = cache(lambda data: int(steps_of(data).sum()))
     for data in itertools.product(values, repeat=people):
         steps = steps_of(data)
         for size in range(1, people + 2):
             moved = [
-                abs(int(steps_of(other).sum() - steps.sum()))
+                abs(total(tuple(other)) - total(data))
                 for group in itertools.combinations(range(people), min(size, people))
                 for other in replaced(data, group, values)
             ]
@@ -194,13 +196,13 @@ def tally(statistic: Count | Histogram, data: Sequence[float]) -> NDArray[np.int
 @pytest.mark.parametrize("people", [1, 2, 3, 4])
 def test_replacing_records_of_counts_never_moves_more_than_the_public_reach(name: str, people: int) -> None:
     statistic, values = COUNTED[name]
-    largest = np.zeros(people + 2, int)
+    largest, tallied = np.zeros(people + 2, int), cache(partial(tally, statistic))
     for data in itertools.product(values, repeat=people):
-        here = tally(statistic, data)
+        here = tallied(data)
         for size in range(1, people + 2):
             for group in itertools.combinations(range(people), min(size, people)):
                 for other in replaced(data, group, values):
-                    moved = int(np.abs(tally(statistic, other) - here).sum())
+                    moved = int(np.abs(tallied(tuple(other)) - here).sum())
                     largest[size] = max(largest[size], moved)
     # Not merely a bound: some data set attains it, for every size of group.
     cells = statistic.parts[0].cells

@@ -190,7 +190,7 @@ def test_names_are_words_and_different(names: tuple[object, ...]) -> None:
         LinearRegression(names, ((0, 1),) * 2, (0, 1))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("classes", [(1,), (1, 1), (0, 1, 2), 3, ([0], 1), "ab"])
+@pytest.mark.parametrize("classes", [(1,), (1, 1), (0, 1, 2), 3, ([0], 1), "ab", (None, 1), (float("nan"), 1)])
 def test_there_are_two_classes(classes: object) -> None:
     with pytest.raises(PlanError, match="two classes"):
         LogisticRegression(("a",), ((0, 1),), classes)  # type: ignore[arg-type]

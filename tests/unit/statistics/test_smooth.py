@@ -45,6 +45,7 @@ def defined(f: Callable[[Data], float], people: int, points: int, beta: Fraction
     return dict(zip(worlds, smooth.tolist(), strict=True))
 
 
+@cache
 def ours(data: Data, rank: int, points: int, beta: Fraction) -> float:
     return float(smooth_sensitivity(np.array(data, np.int64), rank, points, beta))
 

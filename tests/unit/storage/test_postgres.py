@@ -10,13 +10,15 @@ import pytest
 from sqlalchemy import event, text, update
 
 import epsilons.ledger
+from epsilons.cli.app import main
 from epsilons.errors import LedgerError
 from epsilons.ledger import tables
 from epsilons.ledger.opening import OWNER
-from epsilons.storage import postgres
+from epsilons.storage import postgres, show_address
 from epsilons.storage.postgres import Postgres
 from support.ledger_servers import fresh
 from support.ledgers import key, nano, person
+from support.wages import dataset
 
 pytestmark = pytest.mark.integration
 
@@ -187,3 +189,42 @@ def test_a_ledger_opens_its_own_connections_after_a_fork(url: str, monkeypatch: 
             assert connection.engine.pool is not before.pool
     database.close()
     before.dispose()
+
+
+SECRETS = ("ann", "p@ss?word", "hunter2", "key-word", "/etc/pass", "p%40ss%3Fword")
+ADDRESSES = {
+    "postgresql://ann:p%40ss%3Fword@host:5433/db": "postgresql://host:5433/db",
+    "postgres://host/db?password=hunter2&user=ann": "postgresql://host/db",
+    "postgresql+psycopg://ann@host/db?sslpassword=key-word&passfile=/etc/pass&schema=city": (
+        "postgresql://host/db?schema=city"
+    ),
+    "postgresql:///db?host=/run/socket&options=hunter2": "postgresql:///db",
+    "sqlite:////home/me@work/people.ledger": "sqlite:////home/me@work/people.ledger",
+}
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_an_address_is_shown_without_its_secrets(address: str) -> None:
+    assert show_address(address) == ADDRESSES[address]
+    assert not any(secret in show_address(address) for secret in SECRETS)
+
+
+def test_a_password_in_an_address_is_printed_nowhere(
+    url: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not by what describes a dataset, nor by refusals, logs and what commands print."""
+    secret = f"{url}&password=hunter2&sslpassword=hunter2"
+    with caplog.at_level("DEBUG"), dataset(ledger=secret) as people:
+        shown = [str(people), people._repr_html_(), repr(people), repr(people.ledger), str(people.describe().to_dict())]
+        people.count(where="age > 30")
+    assert main(["ledger", "show", secret]) == 0
+    for wrong in (
+        secret.replace("&", "&schema=a;b&", 1),
+        "postgresql://ann:hunter2@/db?host=/nowhere&password=hunter2",
+    ):
+        assert main(["ledger", "show", wrong]) == 7
+        with pytest.raises(LedgerError) as refused:
+            dataset(ledger=wrong)
+        shown += [str(refused.value), repr(refused.value)]
+    shown += [caplog.text, *capsys.readouterr()]
+    assert not any("hunter2" in text for text in shown)

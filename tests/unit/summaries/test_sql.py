@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -200,10 +201,27 @@ def test_keys_of_every_type(engine: DuckDB, values: pa.Array, keys: list[Any], g
     assert count(prepared, by=Keys.of({"key": keys}, prepared.schema))[:, 0].tolist() == groups
 
 
-@pytest.mark.parametrize("keys", [[], ["1"], [None], [math.nan], [True], [1, "1"], [[1]], [date(2020, 1, 1)]])
+@pytest.mark.parametrize("keys", [[], ["1"], [None], [math.nan], [True], [1, "1"], [[1]], [date(2020, 1, 1)], [pd.NA]])
 def test_keys_of_another_type_are_refused(keys: list[Any]) -> None:
     with pytest.raises(DataError, match="missing or of another type"):
         Keys.of({"a": keys}, Schema([Column("a", "number", -128, 127)]))
+
+
+@pytest.mark.parametrize("missing", [None, math.nan, pd.NaT, pd.NA, np.datetime64("NaT"), np.ma.masked])
+@pytest.mark.parametrize("family", ["text", "truth", "date", "time"])
+def test_what_is_missing_is_no_key(family: str, missing: Any) -> None:
+    with pytest.raises(DataError, match="missing or of another type"):
+        Keys.of({"a": [missing]}, Schema([Column("a", family)]))
+
+
+def test_a_key_of_a_subclass_is_the_plain_one() -> None:
+    class Word(str):
+        __hash__ = None  # type: ignore[assignment]
+
+    keys = Keys.of(
+        {"a": [Word("n")], "t": [pd.Timestamp("2020-01-01")]}, Schema([Column("a", "text"), Column("t", "time")])
+    )
+    assert keys.labels == [("n", datetime(2020, 1, 1))]
 
 
 @pytest.mark.parametrize("by", [{}, {"a": "north"}, {"a": 3}, ["a"], {"a": [1, 1.0]}, {"a": range(200_000)}])

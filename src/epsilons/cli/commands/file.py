@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +17,10 @@ from epsilons.cli import output
 from epsilons.cli.errors import refusing
 from epsilons.cli.options import dataset_file, open_dataset, read_bounds
 from epsilons.display import show_count, toml_key, toml_value
-from epsilons.errors import Argument, DataError, EpsilonsError, PreferenceError
+from epsilons.errors import Argument, DataError, EpsilonsError, PreferenceError, printable
+
+if TYPE_CHECKING:
+    from epsilons.engines.base import Schema
 
 _LEVELS = {"strict": "0.05", "standard": "0.2", "open": "1", "public": "public"}
 _NONE = "-"
@@ -114,7 +117,7 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
     try:
         schema = engine.schema
         person, column = (
-            schema.find(given[name] or _ask_column(question, list(schema), name)) for name, question in _COLUMNS.items()
+            schema.find(given[name] or _ask_column(question, schema, name)) for name, question in _COLUMNS.items()
         )
         named = dict(_split(text, Argument("levels", {"strict": 0.05})) for text in given["levels"])
         if column.family == "text" and not named:
@@ -155,11 +158,12 @@ def _terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _ask_column(question: str, names: list[str], option: str) -> str:
+def _ask_column(question: str, schema: Schema, option: str) -> str:
     if not _terminal():
-        hint = Argument(option, names[0] if names else "id")
+        hint = Argument(option, next(iter(schema)) if schema and schema.known else "id")
         raise DataError(question, rule="Not a terminal, so the question cannot be asked here.", suggest=hint)
-    return str(_prompt(question, type=click.Choice(names)))
+    shown = {printable(name): name for name in schema}
+    return shown[_prompt(question, type=click.Choice(list(shown)))]
 
 
 def _ask_levels() -> dict[str, str]:

@@ -10,7 +10,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +21,7 @@ from epsilons.cli.output import as_json, note, print_json, width, write
 from epsilons.display import show_count, show_key, text_table
 from epsilons.errors import LedgerError
 from epsilons.guarantee import to_epsilon
+from epsilons.storage.files import open_private
 
 if TYPE_CHECKING:
     from epsilons.ledger import Past, Statement
@@ -34,7 +35,7 @@ _JOIN = (
     '    ledger.enroll(identity.digests([17], ledger.salt), [500_000_000])"'
 )
 _MOST_CHARGES = 6
-_ADDRESS = "An address (sqlite:///people.ledger, postgresql://host/database) or a file; also as an argument."
+_ADDRESS = "An address (sqlite:///people.ledger, postgresql://host/database), a file, or a dataset file that names one."
 _PLACES = (
     click.argument("place", metavar="[LEDGER]", required=False),
     click.option("--ledger", "named", metavar="LEDGER", envvar="EPSILONS_LEDGER", show_envvar=True, help=_ADDRESS),
@@ -58,6 +59,10 @@ def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) 
     from epsilons import ledger
 
     given = place or named
+    if given and given.endswith(".toml"):
+        from epsilons.dataset.declared import arguments_of
+
+        given = arguments_of(given)["ledger"]
     if not given:
         raise click.UsageError("Which ledger? Name it: epsilons ledger show sqlite:///people.ledger")
     address = given if "://" in given else f"sqlite:///{os.path.abspath(given)}"
@@ -127,7 +132,10 @@ def export(as_json: bool, output: str | None, **where: Any) -> None:
     The hash of a line is the SHA-256 of the JSON list [hash before, seq, kind, at, body]; the first has 64 zeros before
     it. No line holds anyone's id or digest.
     """
-    with closing(_open(**where)) as ledger, click.open_file(output or "-", "w", encoding="utf-8") as file:
+    with (
+        closing(_open(**where)) as ledger,
+        nullcontext(sys.stdout) if output in (None, "-") else open(output, "w", opener=open_private) as file,
+    ):
         documents = [list(ledger.export())] if as_json else ledger.export()
         file.writelines(json.dumps(line, indent=2 if as_json else None) + "\n" for line in documents)
 

@@ -26,9 +26,10 @@ def _command(entry: Entry) -> click.Command:
                 return
             release, stored = output.ask_once(people, lambda: getattr(people, entry.name)(**asked))
             if as_json:
-                output.print_answers(people, release, stored)
+                output.print_answers(people, release, stored, asked.get("where"))
             else:
-                output.show_answers(people, output.name_release(release, entry, asked), stored, verbose)
+                named = output.name_release(release, entry, asked)
+                output.show_answers(people, named, stored, verbose, asked.get("where"))
 
     example = " \\\n    ".join(textwrap.wrap(entry.command, 72, break_on_hyphens=False))
     ask.__doc__ = f"{entry.help}\n\n\b\nExample:\n  {example}"
@@ -38,12 +39,13 @@ def _command(entry: Entry) -> click.Command:
 
 def _show_plan(people: Dataset, entry: Entry, asked: dict[str, Any], as_json: bool) -> None:
     plan = people.plan(entry.name, asked.pop("target" if entry.model else "column", None), **asked)
-    output.print_json(plan.to_dict()) if as_json else output.write(str(plan))
+    where = asked.get("where")
+    output.print_json({**plan.to_dict(), "where": where}) if as_json else output.write(output.under(where) + str(plan))
 
 
 @click.command(short_help="What a question would cost and how far it would err. Free.")
 @options.dataset_file
-@click.argument("statistic", type=click.Choice([name.replace("_", "-") for name in CATALOGUE]))
+@click.argument("statistic", type=click.Choice([name.replace("_", "-") for name in CATALOGUE]), metavar="STATISTIC")
 @click.argument("column", required=False)
 @click.argument("more", nargs=-1, metavar="[Q|K|FEATURES]")
 @options.apply_all(options.plan_flags())

@@ -172,11 +172,8 @@ def _refuse_too_few(coordinator: Coordinator, number: int) -> None:
     minimum = coordinator.collection.minimum
     for state in coordinator.status():
         if state["round"] <= number and max(state["reports"].values()) < minimum:
-            what, rule = (
-                "No level has its minimum yet; the round stays open.",
-                f"At least {minimum} reports of a level.",
-            )
-            raise ProtocolError(what, rule=rule, suggest="more owners, then the same command")
+            rule, hint = f"At least {minimum} reports of a level.", "more owners, then the same command"
+            raise ProtocolError("No level has its minimum yet; the round stays open.", rule=rule, suggest=hint)
 
 
 @click.command()

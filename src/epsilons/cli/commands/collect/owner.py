@@ -1,9 +1,6 @@
 """`epsilons collect respond` and `send`: on the owner's side, an answer is randomized, or sent in shares."""
 
-from __future__ import annotations
-
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +11,7 @@ import click
 from epsilons.arguments.checks import check_whole
 from epsilons.cli.output import as_json, note, print_json
 from epsilons.errors import DataError, ProtocolError
+from epsilons.storage.files import write_private
 
 _STATE = 1
 _T = TypeVar("_T")
@@ -67,21 +65,15 @@ def respond(file: str, answer: str | None, level: str | None, number: int | None
         return
     # A level's name as a cell of a CSV file, whatever separates its cells.
     name = '"' + level.replace('"', '""') + '"' if level and set(level) & set(',;"\t') else level
-    rows = [
-        ",".join(map(str, [*outputs, *([] if name is None else [name])]))
-        for outputs in survey.respond_all(answers, level)
-    ]
+    cells = [] if name is None else [name]
+    rows = [",".join(map(str, [*outputs, *cells])) for outputs in survey.respond_all(answers, level)]
     click.echo("\n".join([columns_of(survey), *rows] if header else rows))
 
 
 def _keep(place: Path, document: dict[str, Any]) -> None:
     """Write a file that only its owner can read, durably; never a second time, since a second response leaks again."""
     try:
-        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(document, file)
-            file.flush()
-            os.fsync(file.fileno())
+        write_private(place, json.dumps(document))
     except FileExistsError:
         hint = "--round 2 with the same state"
         raise ProtocolError("Round one was answered already.", rule="An owner responds once.", suggest=hint) from None

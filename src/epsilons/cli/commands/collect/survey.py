@@ -1,7 +1,5 @@
 """`epsilons collect design`, `plan` and `estimate`: a survey's protocol, its size, and what came of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -114,9 +112,8 @@ def _describe(survey: Any) -> str:
     leaks = ((name, survey.protocol_for(name).leakage("second-round")) for name in survey.levels)
     leakages = [replace(leakage, sees=f"an answer at level {name}") for name, leakage in leaks]
     names = ", ".join(f"{name} ({epsilon:g})" for name, epsilon in survey.levels.items())
-    return "\n".join(
-        [*lines, f"Randomized response; everyone picks a level: {names}.", "", str(leakage_sheet(leakages))]
-    )
+    lines += [f"Randomized response; everyone picks a level: {names}.", "", str(leakage_sheet(leakages))]
+    return "\n".join(lines)
 
 
 @click.command()

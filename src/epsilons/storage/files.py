@@ -1,0 +1,77 @@
+"""Files and folders of our own: for nobody else, and gone with the process that made them, however it ends.
+
+A file has its mode from the moment it is made, so that there is no moment in which others could open it.
+"""
+
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+_NEW, _HELD = "epsilons-new-", "epsilons-held-"
+#: The folders that this process claimed: in which process, and the handle that holds the lock.
+_held: dict[str, tuple[int, int]] = {}
+
+
+def open_private(path: str | os.PathLike[str], flags: int) -> int:
+    """An `opener` for `open`: a file that is made by it is its owner's alone."""
+    return os.open(path, flags, 0o600)
+
+
+def write_private(path: str | os.PathLike[str], text: str) -> None:
+    """A new file for its owner alone, durably; FileExistsError if there is one."""
+    with open(path, "x", encoding="utf-8", opener=open_private) as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def make_folder(path: Path) -> None:
+    """A folder and those above it, where they are missing, for their owner alone."""
+    for folder in reversed([one for one in (path, *path.parents) if not one.exists()]):
+        with suppress(FileExistsError):
+            folder.mkdir(0o700)
+
+
+def claim_folder() -> str:
+    """A temporary folder of this process; those of processes that were killed are removed first.
+
+    A living process holds the lock of its folder. A folder gets the name that is swept only once it is locked.
+    """
+    new = tempfile.mkdtemp(prefix=_NEW)
+    if os.name != "posix":
+        return new
+    parent, name = os.path.split(new)
+    for folder in (one.path for one in os.scandir(parent) if one.name.startswith(_HELD)):
+        with suppress(OSError):  # locked, or another user's, or swept by another process
+            handle = _lock(folder)
+            if os.fstat(handle).st_uid == os.geteuid():
+                shutil.rmtree(folder, ignore_errors=True)
+            os.close(handle)
+    path = os.path.join(parent, _HELD + name.removeprefix(_NEW))
+    _held[path] = os.getpid(), _lock(new)
+    os.rename(new, path)
+    return path
+
+
+def _lock(folder: str) -> int:
+    """A handle that holds the folder's lock; OSError if somebody else does, or it is a link."""
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def release_folder(path: str) -> None:
+    """Remove a folder that was claimed; a child that was forked leaves its parent's alone."""
+    process, handle = _held.pop(path, (os.getpid(), -1))
+    if process == os.getpid():
+        shutil.rmtree(path, ignore_errors=True)
+    if handle >= 0:
+        os.close(handle)

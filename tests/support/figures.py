@@ -1,0 +1,130 @@
+"""The figures of reliability at full size: which there are, and the page that `make soak` writes of them.
+
+A soak test belongs to a figure by its mark, `@pytest.mark.figure("figure_3_draws")`, which is a keyword of its own:
+`make soak ARGS="-k figure_3"`. It says how much it held by `record_property("size", 2)`; the sizes of all tests of
+a figure add up. A row of the page is written once all tests of the figure were run, and says so if one of them failed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What is held, in which unit it is counted, and what to say of it."""
+
+    number: int
+    held: str
+    unit: str
+    result: str = "all hold"
+
+
+FIGURES = {
+    "figure_3_enumeration": Figure(
+        3,
+        "every mechanism, exact enumeration: no one loses more than they are charged",
+        "pairs of data sets of three and four people",
+    ),
+    "figure_3_draws": Figure(
+        3,
+        "every mechanism, draws on its worst pairs: the 99.9% lower bound of the loss stays within the charge",
+        "pairs, 1,000,000 draws of each side",
+    ),
+    "figure_3_planted": Figure(
+        3, "an audit that accepts the honest code refutes the planted bug", "planted bugs", "all caught"
+    ),
+    "figure_4_arrays": Figure(
+        4,
+        "frozen noise, arrays: same control flow, sums and answers within the reach, costs within the charge, the same "
+        "coins for all others; NaN, null, inf, extremes of int64, ties, other orders",
+        "random pairs",
+    ),
+    "figure_4_tables": Figure(
+        4,
+        "the same on tables, with several rows a person, conditions and groups",
+        "random pairs",
+    ),
+    "figure_7_duckdb": Figure(
+        7,
+        "a question, often a wrong one, to neighbouring tables: same status, same text, same charge",
+        "pairs of tables, 4 questions to each",
+    ),
+    "figure_7_spark": Figure(
+        7,
+        "the same over both engines: Spark and DuckDB, each on both tables",
+        "questions to the tables of 50 pairs",
+    ),
+}
+
+START, END = "<!-- figures: written by make soak -->", "<!-- end of figures -->"
+NOT_RUN = ("", "not run yet at this size")
+
+
+class FigurePage:
+    """Watches a run and, where there is a page, renews the rows of the figures that were run in full."""
+
+    def __init__(self, page: Path | None) -> None:
+        self.page = page
+        self._asked: Counter[str] = Counter()
+        self._run: Counter[str] = Counter()
+        self._failed: Counter[str] = Counter()
+        self._size: Counter[str] = Counter()
+
+    @pytest.hookimpl(tryfirst=True)  # before -k and -m leave tests out
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            if (mark := item.get_closest_marker("figure")) is not None:
+                key = mark.args[0]
+                assert key in FIGURES, f"{item.nodeid}: no such figure"
+                item.extra_keyword_matches.add(key)
+                item.user_properties.append(("figure", key))
+                self._asked[key] += 1
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        key = dict(report.user_properties).get("figure")
+        if key is None or report.skipped or not (report.when == "call" or report.failed):
+            return
+        self._run[key] += 1
+        self._failed[key] += report.failed
+        self._size[key] += sum(number for name, number in report.user_properties if name == "size")
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        # A single test by its address is not all of a figure, though nothing else was collected.
+        single = any("::" in argument for argument in session.config.args)
+        if self.page is not None and not single and not hasattr(session.config, "workerinput"):
+            self.page.write_text(renew(self.page.read_text(encoding="utf-8"), self.results()), encoding="utf-8")
+
+    def results(self) -> dict[str, tuple[str, str]]:
+        """{figure: (size, result)} of those whose tests were all run, and of those of which one failed."""
+        done = {}
+        for key, asked in self._asked.items():
+            if self._run[key] == asked or self._failed[key]:
+                failed = f"**does not hold**: {self._failed[key]} of {asked} tests failed"
+                result = failed if self._failed[key] else FIGURES[key].result
+                done[key] = (f"{self._size[key]:,} {FIGURES[key].unit}", result)
+        return done
+
+
+def renew(text: str, results: dict[str, tuple[str, str]]) -> str:
+    """The page with new results; rows of figures that were not run stay as they were."""
+    before, _, rest = text.partition(START)
+    table, mark, after = rest.partition(END)
+    assert mark, f"the page has no {START} and {END}"
+    rows = {}
+    for line in table.strip().splitlines()[2:]:
+        *_, size, result, command = (cell.strip() for cell in line.strip("|").split(" | "))
+        if found := re.search(r"figure_\w+", command):
+            rows[found[0]] = (size, result)
+    rows |= results
+    lines = ["| figure | what is held | size | result | command |", "|:-:|---|---|---|---|"]
+    for key, figure in FIGURES.items():
+        size, result = rows.get(key, NOT_RUN)
+        lines.append(f'| {figure.number} | {figure.held} | {size} | {result} | `make soak ARGS="-k {key}"` |')
+    return f"{before}{START}\n\n" + "\n".join(lines) + f"\n\n{END}{after}"
