@@ -472,6 +472,17 @@ def test_a_stored_answer_says_so(home: Path) -> None:
     assert [document(home, *one)["stored"] for _ in range(2)] == [False, True]
 
 
+def test_output_that_cannot_be_written_is_said_and_the_answer_kept(home: Path) -> None:
+    asked, notes = ("count", "people.toml", "--share", "0.01", "--where", "age >= 24"), io.StringIO()
+    with contextlib.suppress(OSError), open("/dev/full", "w") as full:
+        with contextlib.chdir(home), redirect_stdout(full), redirect_stderr(notes):
+            assert app.main(list(asked)) == 1
+            sys.stdout.close()  # what the command put in its place
+        assert "could not be written" in notes.getvalue()
+    assert document(home, *asked)["stored"]
+
+
+@pytest.mark.soak
 def test_output_that_cannot_be_written_is_no_traceback(home: Path) -> None:
     command = Path(sys.executable).parent / "epsilons"
     asked = [command, "count", "people.toml", "--share", "0.01", "--where", "age >= 23"]

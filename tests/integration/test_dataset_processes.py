@@ -18,8 +18,11 @@ from support.wages import dataset
 PROGRAM = """
 import json, os, signal, sys, tempfile, warnings
 warnings.simplefilter("error")
+import epsilons.dataset.table, epsilons.engines.duckdb, pandas
 from support import faults
+from support.ledger_clients import warm
 from support.wages import dataset
+warm()
 
 def ask(address, fault, file):
     people = dataset(ledger=address, version="1")

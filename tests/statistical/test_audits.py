@@ -225,7 +225,7 @@ def listed() -> list[tuple[str, str]]:
     return [(name, kind) for kind, names in LISTED.items() for name in names]
 
 
-@pytest.mark.parametrize("size", short_and_long(1_200, 2_000))
+@pytest.mark.parametrize("size", short_and_long(1_500, 2_000))
 @pytest.mark.parametrize(("name", "kind"), some(listed(), lambda case: case not in ALIKE))
 def test_releases_follow_the_exact_distribution_that_the_enumeration_audits(name: str, kind: str, size: int) -> None:
     """Chi-square of real draws against the listed law: what is enumerated elsewhere is what is released.
