@@ -21,7 +21,6 @@ def _check(front: str, chosen: list[str] | None) -> None:
     assert not found, f"{len(found)} cases of {front} are not as recorded:\n{listed}"
 
 
-@pytest.mark.usefixtures("remembered_widths")
 @pytest.mark.parametrize("front", recorded.fronts())
 def test_chosen_cases_are_as_they_were_recorded(front: str) -> None:
     _check(front, recorded.choose(front))
