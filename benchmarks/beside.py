@@ -31,7 +31,7 @@ def questions() -> dict[str, tuple[Callable[[int], Any], int]]:
     table = pa.table({"id": range(1000), "wage": wage, "e": privacy * 1000, "r": ["n", "s"] * 500, "age": range(1000)})
     people = eps.Dataset(table, person="id", preferences=eps.Preferences.from_column("e"))
     bounds: dict[str, Any] = {"bounds": (0, 100)}
-    groups: dict[str, Any] = {"by": {"r": ["n", "s"]}, "share": 0.0003, **bounds}
+    groups: dict[str, Any] = {"by": {"r": ["n", "s"]}, "share": 0.001, **bounds}
     return {
         "mean, a named mechanism": (
             lambda i: eps.mean(wage, privacy, mechanism="weighted", spread=20 + i / 1e3, **bounds),

@@ -52,7 +52,7 @@ QUESTIONS: dict[str, tuple[Callable[[eps.Dataset], eps.Release], str]] = {
     ),
 }
 #: Every answer is a new one, at a price that many repetitions can pay.
-_ASK: dict[str, Any] = {"share": 0.0001, "fresh": True, "mechanism": "minimum"}
+_ASK: dict[str, Any] = {"share": 0.001, "fresh": True, "mechanism": "minimum"}
 
 
 def measure(size: Size) -> Iterator[Row]:

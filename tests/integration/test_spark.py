@@ -43,7 +43,18 @@ from support.spark_session import missing
 from support.truths import TABLE as TRUTHS
 from support.truths import Truths, conditions
 from support.work import CONDITIONS as HOSTILE_CONDITIONS
-from support.work import PRIVATE, make_world, prepared, questions, shortcuts, spark_work, work_for
+from support.work import (
+    ENDLESS_NOTE,
+    PRIVATE,
+    compare_times,
+    make_world,
+    prepared,
+    questions,
+    shortcuts,
+    spark_seconds,
+    spark_work,
+    work_for,
+)
 from support.work import ROWS as WORLD_ROWS
 
 if reason := missing():
@@ -293,6 +304,15 @@ def test_conditions_that_stop_early_are_seen(worlds: list[Prepared]) -> None:
     for one in own:
         one.set("spark.sql.parquet.filterPushdown", "false")
     assert first[0].rows != second[0].rows
+
+
+@pytest.mark.soak
+def test_time_does_not_tell_the_worlds_apart(spark: Any) -> None:
+    with ExitStack() as stack:
+        tables = [make_world(note=ENDLESS_NOTE, hiv=hiv) for hiv in ("no", "yes")]
+        pair = [stack.enter_context(prepared(open_table(spark.createDataFrame(table)))) for table in tables]
+        assert 0.7 < compare_times(pair, spark_seconds, lambda tree: tree) < 1.4
+        assert compare_times(pair, spark_seconds, shortcuts) > 1.5
 
 
 # Whole questions ----------------------------------------------------------------------------------------------------

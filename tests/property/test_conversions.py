@@ -75,11 +75,13 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Ask, and get what is read of each person instead of an answer, or the refusal."""
     handed: list[tuple[Any, ArrayPeople]] = []
 
+    answer = MagicMock()  # one for all: making it takes longer than asking
+
     def hand_over(*given: Any, **named: Any) -> MagicMock:
         """In place of a release."""
         place = next(place for place, each in enumerate(given) if isinstance(each, ArrayPeople))
         handed.append((given[place - 1], given[place]))
-        return MagicMock()
+        return answer
 
     monkeypatch.setattr(asking, "make_release", hand_over)
     monkeypatch.setattr(asking, "exact_release", hand_over)
@@ -134,7 +136,7 @@ def check_nobody_else(
                 assert others(seen, person) == left, f"{question} of {container}: {person} nulled"
 
 
-@pytest.mark.parametrize("question", ["count", "variance", "median", "bins", "categories", "target", "classes"])
+@pytest.mark.parametrize("question", ["count", "variance", "median", "bins", "categories", "classes"])
 def test_one_person_changes_nothing_that_is_read_of_others(read: Callable[..., Any], question: str) -> None:
     """One question for each way of reading."""
     for container in CONTAINERS:

@@ -108,7 +108,7 @@ def check_coins(pair: Neighbours) -> None:
 def check_order(pair: Neighbours) -> None:
     """The order of the rows is nobody's business: summaries are the same for any."""
     statistic = pair.question.statistic
-    turned = pair.values[::-1], type(pair.roster)(pair.roster.levels, pair.roster.codes[::-1])
+    turned = pair.values[::-1], type(pair.roster).of(pair.roster.levels, pair.roster.codes[::-1])
     people = type(pair.one).of(*turned)
     if isinstance(statistic, Order):
         np.testing.assert_array_equal(pair.one.cells(statistic).keys, people.cells(statistic).keys)

@@ -146,6 +146,11 @@ def test_the_same_question_has_one_normal_form(engine: DuckDB, one: str, other: 
         assert parse(one, engine.schema).text == parse(other, engine.schema).text
 
 
+def test_patterns_keep_the_spelling_by_which_stored_answers_are_found(engine: DuckDB) -> None:
+    for text in ("LIKE 'a%'", "NOT LIKE '%a'", "LIKE '%it''s%'", "LIKE 'a'", "LIKE ''", "LIKE '%'"):
+        assert parse(f"union {text}", engine.schema).text == f'"union" {text}'
+
+
 def test_different_questions_have_different_normal_forms(engine: DuckDB) -> None:
     texts = [
         "age < 18",

@@ -29,9 +29,9 @@ from recorded.outcomes import (
 )
 from recorded.world import World
 
-LEVELS = {"strict": 400, "standard": 1500, "open": 6000, "public": eps.PUBLIC}
-#: Of so little everyone has two thousand questions, each at an epsilon from 0.2 to 3: none hangs on those before it.
-SHARE = 0.0005
+LEVELS = {"strict": 200, "standard": 750, "open": 3000, "public": eps.PUBLIC}
+#: Of so little everyone has a thousand questions, each at an epsilon from 0.2 to 3: none hangs on those before it.
+SHARE = 0.001
 Do = Callable[[Any, str], Outcome]
 
 
@@ -73,7 +73,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "replace": {"neighbors": "replace", "bounds": {"wage": (0, 100)}},
     "several": {"rows_per_person": 3, "table": lambda: rows(40, 3)},
     "public": {"preferences": eps.PUBLIC},
-    "fine": {"preferences": lambda: {f"p{i}": 100 + 3.7 * i for i in range(300)}, "table": lambda: rows(300)},
+    "fine": {"preferences": lambda: {f"p{i}": 50 + 1.85 * i for i in range(300)}, "table": lambda: rows(300)},
     "individual": {"allow_individual": True},
 }
 

@@ -13,17 +13,20 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from datetime import datetime
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 from unittest.mock import patch
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from epsilons import auditing
 from epsilons.auditing import ABSENT, LossBound, bound_loss, enumerate_losses
 from epsilons.dataset.attempt import Attempt
+from epsilons.engines import readings
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Charges, Mechanism, Weighing, weighting_of
 from epsilons.mechanisms.exponential import ExponentialCount, ExponentialOrder, count_block
@@ -49,7 +52,7 @@ from epsilons.statistics.outward import Cost, RankCost, outward
 from epsilons.statistics.total import Sum
 from epsilons.statistics.variance import Variance
 from epsilons.summaries import People, arrays
-from epsilons.summaries.arrays import STEPS, ArrayPeople, unit_scale
+from epsilons.summaries.arrays import STEPS, ArrayPeople, check_values, unit_scale
 from epsilons.summaries.cells import SortedCells
 from epsilons.testing import seeded
 from support.small_worlds import Pair, audit_by_the_package, audit_exactly, charged
@@ -339,6 +342,14 @@ class BoundsOfTheData(PlantedSum):
 def read_by_nulls(column: Any, declared: Any) -> NDArray[Any]:
     """A column of Arrow as objects if it has a null, and as numpy likes it if it has none."""
     return np.array(column.to_pylist(), object) if column.null_count else np.asarray(column)
+
+
+def _one_null_moves_nobody_else() -> bool:
+    """With one time of three missing, the other two are still in their category."""
+    times = [datetime(2020, 1, 1)] * 2
+    columns = (pa.array([*times, last], pa.timestamp("ns")) for last in (datetime(2021, 1, 1), None))
+    question, codes = Histogram(categories=(times[0],)), np.zeros(3, np.uint8)
+    return all(arrays.tally(question, check_values(column, 3), codes, 1)[0].tolist() == [[2]] for column in columns)
 
 
 # --- exponential mechanisms ------------------------------------------------------------------------------------
@@ -795,4 +806,5 @@ PLANTS: tuple[Plant, ...] = (
         _auditor_sees_what_is_not_listed,
         (auditing, "_read_law", _read_listed),
     ),
+    _break("a conversion that looks for nulls", _one_null_moves_nobody_else, (readings, "_of_arrow", read_by_nulls)),
 )

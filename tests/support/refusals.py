@@ -118,6 +118,7 @@ def outcome(people: eps.Dataset, method: str, given: list[Any], named: dict[str,
         keys = [key for key, _ in shown["value"]] if isinstance(shown["value"], list) else None
         bars = None if shown["models"] is None else [kind for kind, _ in shown["models"]]
         details = sorted(shown.pop("details"))
+        shown["guarantee"].pop("roster")  # each of the tables has a ledger of its own, whose id it tells
         if method == "variance":
             shown["error"] = "follows from the noisy sums"
         seen = [{**shown, "value": keys, "models": bars}, details]

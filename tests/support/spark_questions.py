@@ -48,9 +48,9 @@ def answers(source: Any, rows: int, ask: Any = None) -> list[Any]:
 
 
 def salted_dataset(source: Any, rows: int) -> eps.Dataset:
-    """Under a ledger with a fixed salt: which rows stay and who is sampled depends on it."""
+    """Under a ledger with a fixed salt and id: who is sampled depends on the one, and releases name the other."""
     ledger = eps.ledger.open()
-    ledger.salt = bytes(16)
+    ledger.salt, ledger.id = bytes(16), "0" * 32
     return eps.Dataset(source, person="id", preferences=NAMED, rows_per_person=rows, version="1", ledger=ledger)
 
 

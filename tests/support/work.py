@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from statistics import median
 from typing import Any
 
 import pyarrow as pa
@@ -81,11 +84,11 @@ Asking = Callable[[Prepared], object]
 
 def questions(conditions: tuple[str, ...] = CONDITIONS) -> dict[str, Asking]:
     """By what they ask: all rows, and the rows of each condition; the first of them in every kind of question."""
-    mean, median = Mean((0.0, 100.0), Scope()), order.median((0.0, 100.0))
+    mean, middle = Mean((0.0, 100.0), Scope()), order.median((0.0, 100.0))
     model = LinearRegression(("age",), ((0.0, 100.0),), target_bounds=(0.0, 100.0))
     asked: dict[str, Asking] = {
         "mean": lambda on: tally(on, mean, "wage"),
-        "median": lambda on: cells(on, median, "wage"),
+        "median": lambda on: cells(on, middle, "wage"),
         "median of few": lambda on: cells(on, order.median((0.0, 100.0), 50), "wage"),
         "bins": lambda on: tally(on, Histogram(edges=(0.0, 30.0, 50.0, 100.0), outside="clip"), "wage"),
         "by region": lambda on: tally(on, mean, "wage", by=Keys.of({"region": ["north", "south"]}, on.schema)),
@@ -105,7 +108,7 @@ def questions(conditions: tuple[str, ...] = CONDITIONS) -> dict[str, Asking]:
 
     return asked | {
         "mean where": lambda on: tally(on, mean, "wage", **chosen(on)),
-        "median where": lambda on: cells(on, median, "wage", **chosen(on)),
+        "median where": lambda on: cells(on, middle, "wage", **chosen(on)),
         "people where": lambda on: tally(on, Count(Scope(3), "people"), None, **chosen(on)),
         "ages where": lambda on: tally(on, mean, "wage", by=Keys.of({"age": [41, 42]}, on.schema), **chosen(on)),
         "regions where": lambda on: tally(
@@ -174,6 +177,25 @@ def shortcuts(tree: exp.Query) -> exp.Query:
     return tree
 
 
+#: Both worlds of a timing have it: only whether anybody looks at it depends on the diagnosis.
+ENDLESS_NOTE = "e" * 4_000_000
+_TURNS = 21
+
+
+def compare_times(worlds: Sequence[Prepared], seconds: Callable[[Engine, exp.Query], float], change: Change) -> float:
+    """The second world's processor time over the first's: medians of many turns of the condition made to tell them."""
+    taken: list[list[float]] = [[], []]
+
+    def timed(engine: Engine, tree: exp.Query, into: list[float]) -> Work:
+        into.append(seconds(engine, tree))
+        return Work("", (), ())
+
+    for _ in range(_TURNS):
+        for on, into in zip(worlds, taken, strict=True):
+            work_for(on, questions()[CONDITIONS[0]], partial(timed, into=into), change)
+    return median(taken[1][1:]) / median(taken[0][1:])
+
+
 # DuckDB --------------------------------------------------------------------------------------------------------------
 
 _LEAVES = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.StartsWith, exp.EndsWith, exp.Contains)
@@ -185,6 +207,12 @@ def duckdb_work(engine: Any, tree: exp.Query) -> Work:
     (_, profile), *_ = connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}").fetchall()
     rows = tuple(_handed_on(json.loads(profile)["operator"]))
     return Work(plan, rows, tuple(_uncompared(connection, tree)))
+
+
+def duckdb_seconds(engine: Any, tree: exp.Query) -> float:
+    text, started = tree.sql("duckdb"), time.process_time()
+    engine._connection.execute(text).fetchall()
+    return time.process_time() - started
 
 
 def _handed_on(operators: list[dict[str, Any]]) -> Iterator[tuple[str, int]]:
@@ -236,6 +264,20 @@ def spark_work(engine: Any, tree: exp.Query) -> Work:
     plan = frame._jdf.queryExecution().executedPlan()
     text = re.sub(r"#\d+L?|plan_id=\d+|file:[^\]]*", "", plan.toString())
     return Work(text, tuple(_spark_rows(plan)), tuple(_lazy(plan)))
+
+
+def spark_seconds(engine: Any, tree: exp.Query) -> float:
+    """Of all tasks of the query."""
+    engine._set("false", "2")
+    context = engine._session.sparkContext
+    context.setJobGroup("timed", "a query")
+    before = set(context.statusTracker().getJobIdsForGroup("timed"))
+    engine._session.sql(tree.sql("spark")).collect()
+    jobs = set(context.statusTracker().getJobIdsForGroup("timed")) - before
+    context._jsc.sc().clearJobGroup()
+    stages = [stage for job in jobs for stage in context.statusTracker().getJobInfo(job).stageIds]
+    store = context._jsc.sc().statusStore()
+    return sum(store.lastStageAttempt(stage).executorCpuTime() for stage in stages) / 1e9
 
 
 def _listed(sequence: Any) -> list[Any]:

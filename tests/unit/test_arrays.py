@@ -134,7 +134,13 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[eps.EpsilonsError], str, str]] 
     "share word": (plan(share="all"), eps.PlanError, "share='all' is not allowed.", "share=0.1"),
     "share of an answer": (count(share=2), eps.PlanError, "share=2 is not allowed.", "share=0.1"),
     "too small a share": (
-        count(share=1e-12), eps.PlanError, "A share of 1e-12 leaves nobody with anything", "a larger share",
+        count(share=0.00099), eps.PlanError, "share=0.00099 is not allowed.", "share=0.1",
+    ),
+    "too small a plan": (
+        lambda: plan()().at(Fraction(1, 1001)), eps.PlanError, "share=Fraction(1, 1001) is not allowed.", "share=0.1",
+    ),
+    "a share of next to nothing": (
+        lambda: eps.count(VALUES, [1e-7] * 3, share=0.001), eps.PlanError, "A share of 0.001 leaves nobody", "a larger",
     ),
     "error endless": (plan(error=math.inf), eps.PlanError, "error=inf is not allowed.", "error=0.5"),
     "share true": (plan(share=True), eps.PlanError, "share=True is not allowed.", "share=0.1"),

@@ -67,7 +67,7 @@ def _truth(name: str, default: bool | None, help: str, fronts: frozenset[str] = 
 
 
 _THRESHOLD = float | Literal["best", "max", "mean"] | None
-_SHARE = "At most this part of what each person granted."
+_SHARE = "At most this part of what each person granted; 0.001 at least."
 _ALONE, _ROWS = frozenset({TABLES}), frozenset({TABLES, BATCHES})
 
 OPTIONS: tuple[Parameter, ...] = (

@@ -80,11 +80,8 @@ def run_algorithm(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
     except (Exception, SystemExit, GeneratorExit) as error:
         leaks = isinstance(error, _leak_warnings())
     if leaks:
-        what, rule = (
-            "The algorithm says of itself that it would read public facts from the data.",
-            "That would leak it.",
-        )
-        raise PlanError(what, rule=rule, suggest="give it all its bounds")
+        what = "The algorithm says of itself that it would read public facts from the data."
+        raise PlanError(what, rule="That would leak it.", suggest="give it all its bounds")
     rule = "What it raised is not shown: it may be data."
     raise DataError("The algorithm failed.", rule=rule, suggest="run it by itself on made-up data of the same kind")
 
@@ -136,11 +133,8 @@ def measured_loss(measurement: Any, rows: int, neighbors: str) -> Fraction:
         what, rule = f"The measurement is private in the sense of {measure}.", "Personalized privacy here has no delta."
         raise _RefusalError(what, rule=rule, suggest="max divergence")
     if "size=" in str(measurement.input_domain):
-        what, rule = (
-            "The measurement's domain fixes how many records there are.",
-            "Their number in a sample is private.",
-        )
-        raise _RefusalError(what, rule=rule, suggest="a domain without size")
+        what = "The measurement's domain fixes how many records there are."
+        raise _RefusalError(what, rule="Their number in a sample is private.", suggest="a domain without size")
     try:
         return Fraction(float(measurement.map(rows if neighbors == "absent" else 2 * rows)))
     except Exception:  # OpenDP's own errors, and a loss without end

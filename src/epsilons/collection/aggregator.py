@@ -183,7 +183,7 @@ class Aggregator:
             _check_closed(connection, entered)
             batch = _batch(connection, entered, level)
             if batch is None:
-                _check_batch(connection, entered, level, ids)
+                self._check_batch(connection, entered, level, ids)
                 row = {"collection": entered.number, "level": level, "challenge": challenge, "asked": asked}
                 connection.execute(insert(batches), row)
             elif bytes(batch.asked) != asked or batch.sums is not None:
@@ -195,7 +195,7 @@ class Aggregator:
             shown = []
             for n in entered.rounds:
                 query = entered.terms.shape.query(round_challenge(challenge, n))
-                parts = [query.show(rows) for rows in _shares(connection, entered, n, level, wanted)]
+                parts = [query.show(rows) for rows in self._shares(connection, entered, n, level, wanted)]
                 shown.append(np.concatenate(parts))
         return np.concatenate(shown, axis=1).astype("<u8").tobytes()
 
@@ -209,8 +209,8 @@ class Aggregator:
                 raise OutOfOrderError("This batch was not checked.", rule="Proofs come before sums.")
             if batch.sums is not None:
                 return _repeat(batch, ids)
-            wanted = _check_batch(connection, entered, level, ids)
-            rounds = [_shares(connection, entered, n, level, wanted) for n in entered.rounds]
+            wanted = self._check_batch(connection, entered, level, ids)
+            rounds = [self._shares(connection, entered, n, level, wanted) for n in entered.rounds]
             sums = [reduce(add, map(total, shares), np.zeros(terms.shape.words, np.uint64)) for shares in rounds]
         published = np.stack(sums)[:, terms.cells.start : terms.cells.stop]
         noisy = add(published, self._noise(terms, level, published.size).reshape(published.shape))
@@ -250,6 +250,39 @@ class Aggregator:
         if not 0 <= level < len(entered.terms.levels):
             raise UnknownCollectionError("There is no such level.", rule=f"From 0 to {len(entered.terms.levels) - 1}.")
         return entered
+
+    def _check_batch(self, connection: Connection, entered: _Entered, level: int, ids: bytes) -> set[bytes]:
+        """A batch as asked for: every id present in every round, and enough of them."""
+        wanted = set(read_ids(ids))
+        if len(wanted) < entered.terms.minimum:
+            raise OutOfOrderError("The batch is too small.", rule=f"At least {entered.terms.minimum:,} reports.")
+        if not wanted <= _find_everywhere(connection, entered, level):
+            raise OutOfOrderError("A report is not here.", rule="Only owners present everywhere count.")
+        return wanted
+
+    def _shares(
+        self, connection: Connection, entered: _Entered, n: int, level: int, wanted: set[bytes]
+    ) -> Iterator[Words]:
+        """The wanted reports' shares of round n in the order of their ids, some rows at a time."""
+        terms, some = entered.terms, []
+        here = _at(reports, collection=entered.number, round=n, level=level)
+        query = select(reports.c.id, reports.c.share).where(here).order_by(reports.c.id)
+        for row in connection.execution_options(yield_per=1000).execute(query):
+            report = bytes(row.id)
+            if report not in wanted:
+                continue
+            if row.share is None:
+                raise OutOfOrderError("This batch was collected already.", rule="Each batch is collected once.")
+            what_for = purpose(terms.id, entered.place, n, level, report)
+            share = wire.read_share(bytes(row.share), what_for, terms.shape.words)
+            if share is None:
+                raise ProtocolError("A stored share is damaged.", rule="The store was changed from outside.")
+            some.append(share)
+            if len(some) * terms.shape.words >= _WORDS_AT_ONCE:
+                yield np.stack(some)
+                some = []
+        if some:
+            yield np.stack(some)
 
 
 def _at(table: Table, **columns: Any) -> ColumnElement[bool]:
@@ -297,39 +330,6 @@ def _judge(report: Report, share: bytes | None, digest: bytes, current: int, tak
         return wire.CLOSED
     _, before = taken.get((report.round_number - 1, report.id), (b"", None))
     return wire.STORED if report.round_number == 1 or before == report.level else wire.UNKNOWN_OWNER
-
-
-def _check_batch(connection: Connection, entered: _Entered, level: int, ids: bytes) -> set[bytes]:
-    """A batch as asked for: every id present in every round, and enough of them."""
-    wanted = set(read_ids(ids))
-    if len(wanted) < entered.terms.minimum:
-        raise OutOfOrderError("The batch is too small.", rule=f"At least {entered.terms.minimum:,} reports.")
-    if not wanted <= _find_everywhere(connection, entered, level):
-        raise OutOfOrderError("A report is not here.", rule="Only owners present everywhere count.")
-    return wanted
-
-
-def _shares(connection: Connection, entered: _Entered, n: int, level: int, wanted: set[bytes]) -> Iterator[Words]:
-    """The wanted reports' shares of round n in the order of their ids, some rows at a time."""
-    terms, some = entered.terms, []
-    here = _at(reports, collection=entered.number, round=n, level=level)
-    query = select(reports.c.id, reports.c.share).where(here).order_by(reports.c.id)
-    for row in connection.execution_options(yield_per=1000).execute(query):
-        report = bytes(row.id)
-        if report not in wanted:
-            continue
-        if row.share is None:
-            raise OutOfOrderError("This batch was collected already.", rule="Each batch is collected once.")
-        what_for = purpose(terms.id, entered.place, n, level, report)
-        share = wire.read_share(bytes(row.share), what_for, terms.shape.words)
-        if share is None:
-            raise ProtocolError("A stored share is damaged.", rule="The store was changed from outside.")
-        some.append(share)
-        if len(some) * terms.shape.words >= _WORDS_AT_ONCE:
-            yield np.stack(some)
-            some = []
-    if some:
-        yield np.stack(some)
 
 
 def _repeat(batch: Any, ids: bytes) -> bytes:

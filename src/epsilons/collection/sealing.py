@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from epsilons.errors import ProtocolError
 from epsilons.noise import system
+from epsilons.storage.files import write_private
 
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 KEY_BYTES = 32
@@ -74,15 +75,6 @@ class OpeningKey:
             return _SUITE.decrypt(sealed, self._key, info=what_for)
         except (InvalidTag, ValueError):
             return None
-
-
-def write_private(path: str | os.PathLike[str], text: str) -> None:
-    """A file that only its owner reads, durably; FileExistsError if there is one already."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def keep_secret(path: str | os.PathLike[str]) -> bytes:

@@ -17,7 +17,7 @@ from epsilons.arguments.checks import check_entropy
 from epsilons.arguments.options import ARRAYS, options_of
 from epsilons.arguments.reading import check_call, check_known, take_places
 from epsilons.calls import make_signature
-from epsilons.engines.readings import is_list
+from epsilons.engines.readings import is_list, quietly
 from epsilons.errors import Argument, PreferenceError
 from epsilons.noise.entropy import Entropy
 from epsilons.release import Release
@@ -133,8 +133,9 @@ def _numbers(X: Any) -> Any:
     """Entries as numbers, unless scikit-learn has something of its own to say about the container."""
     if hasattr(X, "toarray"):
         return X
-    if is_list(X) or hasattr(X, "columns"):
+    if hasattr(X, "columns"):
         return as_matrix(X)
-    array = np.asanyarray(X)
+    array = quietly(as_matrix, X) if is_list(X) else np.asanyarray(X)
+    array = np.zeros(len(X)) if array is None else array  # rows of no one length
     # Its refusals show what they refuse: zeros.
     return as_matrix(array) if array.ndim == 2 and array.size and array.dtype.kind != "c" else np.zeros_like(array)

@@ -232,8 +232,8 @@ class Ledger:
             if held.state == values.RESERVED:
                 statements.spend(connection, held.number)
                 journal.append(connection, "touch", write_time(self._clock), {"number": held.number})
-                return replace(held, state=values.TOUCHED)
-            return held
+                held = replace(held, state=values.TOUCHED)
+            return replace(held, not_dp_since=statements.find_mark(connection, self._seeded))
 
     def refund(self, number: int) -> None:
         """Give a charge back before any data was read for it; afterwards that is refused."""
@@ -291,10 +291,6 @@ class Ledger:
         """One person's account."""
         digest = checks.check_digest(person)
         return self._read(partial(statements.read_statement, digest=digest, seeded=self._seeded))
-
-    def not_dp_since(self) -> int | None:
-        """The first release that promised individual privacy only or had a seed, or None: the mark is permanent."""
-        return self._read(partial(statements.find_mark, seeded=self._seeded))
 
     def export(self) -> Iterator[dict[str, int | str]]:
         """The journal, line by line, as it is hashed: enough to recount every balance elsewhere."""

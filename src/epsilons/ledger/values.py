@@ -117,7 +117,10 @@ class Enrolment:
 
 @dataclass(frozen=True)
 class Reservation:
-    """A question that was charged, with the charges it was planned for; `answer` holds the stored bytes."""
+    """A question that was charged, with the charges it was planned for; `answer` holds the stored bytes.
+
+    `not_dp_since` is the first release, once this one may read data, that was not DP.
+    """
 
     number: int
     state: str
@@ -126,6 +129,7 @@ class Reservation:
     description: str
     answer: bytes | None = None
     resumed: bool = False
+    not_dp_since: int | None = None
 
 
 class _Marked:

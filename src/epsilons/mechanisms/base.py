@@ -203,10 +203,7 @@ def remember(levels: Levels, key: Hashable, work_out: Callable[[], T]) -> T:
 
 def weighting_of(mechanism: Weighing, question: Question, levels: Levels) -> Weighting:
     """A mechanism's weights, remembered: a release asks several times."""
-    found = remember(levels, ("weighting", mechanism, question), lambda: mechanism.weigh(question, levels))
-    if len(found.weights) != len(levels.grants):
-        raise _misfit(mechanism, question, f"it has {len(found.weights)} weights for {len(levels.grants)} levels")
-    return found
+    return remember(levels, ("weighting", mechanism, question), lambda: mechanism.weigh(question, levels))
 
 
 def find_error(mechanism: Mechanism, question: Question, levels: Levels, *, worst: bool = False) -> float | None:
@@ -244,46 +241,40 @@ def why_refused(mechanism: Mechanism, question: Question, levels: Levels) -> str
     return next(filter(None, refusals), None)
 
 
-class MisfitError(PlanError):
-    """A mechanism that does not keep its word: it is never chosen, and refused by name."""
-
-
 def charges_of(mechanism: Mechanism, question: Question, levels: Levels) -> Charges:
     """What each level pays, checked before any data is read. No other way leads to a charge: none passes a grant."""
-    fault, charges = remember(levels, ("charges", mechanism, question), lambda: _charge(mechanism, question, levels))
-    if fault is not None:
-        raise _misfit(mechanism, question, fault)
-    return charges
+    found = _check_charges(mechanism, question, levels)
+    if isinstance(found, str):
+        rule = "A mechanism charges what people lose by it, and never more than they granted."
+        raise PlanError(f"{mechanism.name!r} cannot serve a {question.statistic.name}: {found}.", rule=rule)
+    return found
 
 
-def _misfit(mechanism: Mechanism, question: Question, fault: str) -> MisfitError:
-    rule = "A mechanism charges what people lose by it, and never more than they granted."
-    return MisfitError(f"{mechanism.name!r} cannot serve a {question.statistic.name}: {fault}.", rule=rule)
+def _check_charges(mechanism: Mechanism, question: Question, levels: Levels) -> Charges | str:
+    """What each level pays, or in words what is wrong with that."""
 
+    def check() -> Charges | str:
+        losses: Charges = (0,) * len(levels.grants)
+        if isinstance(mechanism, Weighing):
+            weighting = weighting_of(mechanism, question, levels)
+            if (misfit := weighting.misfit(levels) or question.statistic.misfit(weighting)) is not None:
+                return misfit
+            losses = weighting.charges(levels)
+        derived = type(mechanism).charge is Weighing.charge
+        charges = losses if derived else tuple(mechanism.charge(question, levels))
+        if len(charges) != len(levels.grants):
+            return f"it makes {len(charges)} charges for {len(levels.grants)} levels"
+        for grant, charge, loss in zip(levels.grants, charges, losses, strict=True):
+            if grant is None and charge is not None:
+                return "it charges people who chose public"
+            if grant is not None and (type(charge) is not int or charge < 0):
+                return f"a charge of {charge!r} is not an int of nano-epsilon from 0"
+            if grant is not None and charge is not None and not (loss or 0) <= charge <= grant:
+                lost = f" and {to_epsilon(loss):.10g} is lost" if loss else ""
+                return f"it charges {to_epsilon(charge):.10g} where {to_epsilon(grant):.10g} was granted{lost}"
+        return charges
 
-def _charge(mechanism: Mechanism, question: Question, levels: Levels) -> tuple[str | None, Charges]:
-    """(what is wrong with a mechanism's weights or charges, its charges)."""
-    losses: Charges = (0,) * len(levels.grants)
-    if isinstance(mechanism, Weighing):
-        weighting = weighting_of(mechanism, question, levels)
-        if (misfit := weighting.misfit(levels) or question.statistic.misfit(weighting)) is not None:
-            return misfit, ()
-        losses = weighting.charges(levels)
-    charges = losses
-    if type(mechanism).charge is not Weighing.charge:
-        charges = tuple(mechanism.charge(question, levels))
-    if len(charges) != len(levels.grants):
-        return f"it makes {len(charges)} charges for {len(levels.grants)} levels", ()
-    for grant, charge, loss in zip(levels.grants, charges, losses, strict=True):
-        if grant is None:
-            if charge is not None:
-                return "it charges people who chose public", ()
-        elif charge is None or type(charge) is not int or charge < 0:
-            return f"a charge of {charge!r} is not an int of nano-epsilon from 0", ()
-        elif not (loss or 0) <= charge <= grant:
-            within = f"{to_epsilon(grant):.10g} was granted" + (f" and {to_epsilon(loss):.10g} is lost" if loss else "")
-            return f"it charges {to_epsilon(charge):.10g} where {within}", ()
-    return None, charges
+    return remember(levels, ("charges", mechanism, question), check)
 
 
 # What there is -----------------------------------------------------------------------------------------------------
@@ -361,14 +352,17 @@ def serving(question: Question, levels: Levels, settings: Settings) -> list[Mech
         if serves(kind, statistic):
             options = {key: value for key, value in vars(settings).items() if key in option_names(kind)}
             found.append(create(kind.name, statistic, **options))
-    found = [mechanism for mechanism in found if why_refused(mechanism, question, levels) is None]
+    found = [mechanism for mechanism in found if _may_serve(mechanism, question, levels)]
     if not found:
-        raise nothing_serves(question)
+        raise PlanError(("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}."))
     return found
 
 
-def nothing_serves(question: Question) -> PlanError:
-    return PlanError(("Nothing gives ", Argument("privacy", question.privacy), f" for a {question.statistic.name}."))
+def _may_serve(mechanism: Mechanism, question: Question, levels: Levels) -> bool:
+    """Whether it can be planned: a mechanism of one's own must keep its word, as tests see to it that ours do."""
+    ours = type(mechanism).__module__.startswith(f"{__package__}.")
+    refused = why_refused(mechanism, question, levels) is not None
+    return not refused and (ours or not isinstance(_check_charges(mechanism, question, levels), str))
 
 
 def take_named(name: str, question: Question, levels: Levels, settings: Settings) -> tuple[Mechanism, str]:

@@ -1,8 +1,7 @@
 """Which mechanism: the least predicted error under the stated assumption, and why; one row of a plan for each."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -14,7 +13,7 @@ from epsilons.arguments.reading import AskOptions
 from epsilons.display import Sheet, Shown, show, show_span
 from epsilons.errors import PlanError
 from epsilons.mechanisms import base
-from epsilons.mechanisms.base import Account, Mechanism, MisfitError, Settings, find_error, judge_error
+from epsilons.mechanisms.base import Account, Mechanism, Settings, find_error, judge_error
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 
@@ -112,13 +111,13 @@ def rank_mechanisms(question: Question, levels: Levels, settings: Settings = DEF
             error=find_error(mechanism, question, levels),
             worst_error=find_error(mechanism, question, levels, worst=True),
             used=mechanism.used(question, levels),
-            account=Account.of(levels, charges),
+            account=Account.of(levels, base.charges_of(mechanism, question, levels)),
             assumption=ASSUMPTIONS[mechanism.assumption],
             reason=mechanism.explain(question, levels),
             options=mechanism.options(question, levels),
             chosen=mechanism,
         )
-        for _, mechanism, charges in _usable(question, levels, settings)
+        for _, mechanism in _rank(question, levels, settings)
     )
 
 
@@ -128,28 +127,17 @@ def choose(name: str, question: Question, levels: Levels, settings: Settings = D
         return base.take_named(name, question, levels, settings)
 
     def best() -> tuple[Mechanism, str]:
-        for error, mechanism, _ in _usable(question, levels, settings):
-            return mechanism, _why(error, mechanism, question, levels)
-        raise base.nothing_serves(question)
+        (error, *_), mechanism = _rank(question, levels, settings)[0]
+        return mechanism, _why(error, mechanism, question, levels)
 
     return base.remember(levels, ("best", question, settings), best)
-
-
-def _usable(question: Question, levels: Levels, settings: Settings) -> Iterator[tuple[float, Mechanism, base.Charges]]:
-    """(error, mechanism, charges) of those that keep their word, the best first."""
-    for (error, *_), mechanism in _rank(question, levels, settings):
-        with suppress(MisfitError):
-            yield error, mechanism, base.charges_of(mechanism, question, levels)
 
 
 def _rank(question: Question, levels: Levels, settings: Settings) -> list[tuple[tuple[float, int, str], Mechanism]]:
     """(place, mechanism) of those that can serve, the best first: by error, then the plainest, then by name."""
     ranked = []
     for mechanism in base.serving(question, levels, settings):
-        try:
-            error, name = judge_error(mechanism, question, levels), mechanism.name
-        except MisfitError:
-            continue
+        error, name = judge_error(mechanism, question, levels), mechanism.name
         if math.isinf(error):
             place = error, int(name != UNPREDICTED[question.assume]), name
         else:

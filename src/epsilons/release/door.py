@@ -237,8 +237,8 @@ def pass_through(
     sketch = resume(held.description)
     if sketch.spendable.paid(sketch.charges) != held.charges:  # its mechanism is not what it was
         raise cannot_resume()
-    ledger.mark_read(held.number, request.seeded)
-    release, since = read(sketch), ledger.not_dp_since()
+    since = ledger.mark_read(held.number, request.seeded).not_dp_since
+    release = read(sketch)
     if since is not None:  # all releases together are not DP since that one
         caveats = (mark_text(since), *release.guarantee.caveats)
         release = replace(release, guarantee=replace(release.guarantee, caveats=caveats))

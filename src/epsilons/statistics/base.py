@@ -250,6 +250,8 @@ class Weighting:
 
     def misfit(self, levels: Levels) -> str | None:
         """Why nothing can be drawn by them, or None if it can."""
+        if len(self.weights) != len(levels.grants):
+            return f"it has {len(self.weights)} weights for {len(levels.grants)} levels"
         if self.one < 1 or self.rate <= 0 or not all(type(weight) is int and weight >= 0 for weight in self.weights):
             return "its weights are not ints from 0, of a unit and at a rate above 0"
         if self.coins is not None and (self.coins.grants != levels.grants or max(self.losses()) > self.coins.t):

@@ -21,6 +21,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.util import LRUCache
 
 from epsilons.storage.base import Database, Owner
+from epsilons.storage.files import write_private
 
 # Short, so that readers are not kept waiting: the next checkpoint overwrites what this one could not.
 _SECONDS_TO_FORGET = 2
@@ -120,12 +121,9 @@ class Sqlite(Database):
 
 
 def _take_file(path: str, owner: Owner) -> None:
-    """Make the file for its owner alone, or look what is in it: another's file is read, and left as it is.
-
-    SQLite gives its log and its index the mode of the file.
-    """
+    """Make the file for its owner alone (its log gets the same mode), or look, and no more than look, what it holds."""
     try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        write_private(path, "")
         return
     except FileExistsError:
         pass

@@ -46,6 +46,41 @@ def test_a_share_is_at_most_that_part_of_every_grant() -> None:
     assert again.charges == {0.5: 0.125, 1.0: 0.125, 4.0: 0.125}
 
 
+def test_a_whole_request_takes_a_thousandth_at_least() -> None:
+    """So that what is learned beside an answer, as by how long it took, cannot be sampled without end."""
+    people, wage = dataset(), {"bounds": (0, 100)}
+    model: dict[str, Any] = {"features": ["age"], "bounds": {"wage": (0, 100), "age": (15, 90)}}
+    whole: dict[str, Any] = {
+        "question": lambda share: people.mean("wage", **wage, share=share),
+        "plan": lambda share: people.plan("mean", "wage", **wage, share=share).ask(),
+        "model": lambda share: people.linear_regression("wage", **model, share=share),
+        "algorithm": lambda share: people.apply(lambda x, epsilon: 1.0, columns=["age"], name="one", share=share),
+        "batch": lambda share: people.batch(share=share),
+        "SQL": lambda share: people.sql("SELECT COUNT(*) FROM people", share=share),
+    }
+    for ask in whole.values():
+        for small in (0.000999, Fraction(1, 1001), 1e-9):
+            with pytest.raises(PlanError, match=r"A share is at least 0\.001 and at most 1"):
+                ask(small)
+    assert people.history() == ()
+    for ask in whole.values():
+        ask(0.001)
+    with people.batch(share=0.001) as ask:
+        parts = [ask.count(where=f"age > {age}") for age in (30, 40, 50)]
+    assert sum(part.charges[4.0] for part in parts) == pytest.approx(0.004)
+    people.close()
+
+
+def test_an_error_that_less_would_reach_takes_a_thousandth() -> None:
+    people = dataset()
+    asked = people.count(error=1e9, mechanism="stretching")
+    assert (
+        asked.charges == people.count(share=0.001, mechanism="stretching").charges == {0.5: 5e-4, 1.0: 1e-3, 4.0: 4e-3}
+    )
+    assert asked.error < 1e9
+    assert people.plan("count", error=1e9).to_dict()["share"] == 0.001
+
+
 def test_everybody_pays_whether_or_not_they_match() -> None:
     people = dataset()
     release = people.count(where="age > 200", mechanism="stretching")

@@ -128,7 +128,7 @@ def test_whatever_is_served_is_answered_and_survives_its_storage(neighbors: str,
             every = epsilon == "finite" and place in ((0, 4) if neighbors == "absent" else (2,))
             for mechanism in ("auto", *sorted(list_mechanisms())) if every else ("auto",):
                 try:
-                    release = getattr(people, name)(*given, **named, **way, mechanism=mechanism, share=0.0005)
+                    release = getattr(people, name)(*given, **named, **way, mechanism=mechanism, share=0.001)
                 except PlanError as error:
                     refusal = str(error)
                 else:

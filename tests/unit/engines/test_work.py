@@ -14,9 +14,12 @@ from epsilons.summaries.sql import Prepared
 from support.work import (
     CHOOSING,
     CONDITIONS,
+    ENDLESS_NOTE,
     PRIVATE,
     ROWS,
     Change,
+    compare_times,
+    duckdb_seconds,
     duckdb_work,
     make_world,
     prepared,
@@ -79,3 +82,12 @@ def test_an_engine_that_looks_at_values_before_it_plans_is_seen() -> None:
         looking = {name: stack.enter_context(prepared(DuckDB(WORLDS[name], threads=1))) for name in names}
         assert "plan" in seen(looking)
         assert seen(looking, shortcuts) >= {"plan", "rows", "left out"}
+
+
+@pytest.mark.soak
+def test_time_does_not_tell_the_worlds_apart() -> None:
+    with ExitStack() as stack:
+        tables = [make_world(note=ENDLESS_NOTE, hiv=hiv) for hiv in ("no", "yes")]
+        pair = [stack.enter_context(prepared(DuckDB(table, threads=1))) for table in tables]
+        assert 0.8 < compare_times(pair, duckdb_seconds, lambda tree: tree) < 1.25
+        assert compare_times(pair, duckdb_seconds, shortcuts) > 2

@@ -16,7 +16,7 @@ import epsilons as eps
 from epsilons.auditing import ABSENT
 from epsilons.guarantee import NANO
 from epsilons.mechanisms import base
-from epsilons.mechanisms.base import Mechanism, MisfitError, Weighing, charges_of, register, why_refused
+from epsilons.mechanisms.base import Mechanism, Weighing, charges_of, register, why_refused
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, roster_of
 from epsilons.release.door import cannot_resume
@@ -175,7 +175,7 @@ MISFITS: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", MISFITS)
 def test_weights_that_break_a_promise_are_refused(name: str) -> None:
     weigh, why = MISFITS[name]
-    with pytest.raises(MisfitError, match=f"'weighs' cannot serve a count: {why}"):
+    with pytest.raises(eps.PlanError, match=f"'weighs' cannot serve a count: {why}"):
         charges_of(weighing(weigh), Question(Count()), LEVELS)
 
 
@@ -189,7 +189,7 @@ def test_weights_cannot_be_charged_less_than_they_cost() -> None:
         def charge(self, question: Question, levels: Levels) -> base.Charges:
             return tuple(None if g is None else g // 2 for g in levels.grants)
 
-    with pytest.raises(MisfitError, match=r"it charges 0\.1 where 0\.2 was granted and 0\.2 is lost"):
+    with pytest.raises(eps.PlanError, match=r"it charges 0\.1 where 0\.2 was granted and 0\.2 is lost"):
         charges_of(Cheap(), Question(Count()), LEVELS)
 
 
@@ -197,7 +197,7 @@ def test_the_planted_mechanisms_are_refused_and_would_break_their_promise() -> N
     """Without the check the first loses ten times what was granted, and the second half as much again."""
     for mechanism, question in ((Overcharging(), Question(Count())), (UnequalRanks(), Question(WORLDS["min"][0]))):
         domain = WORLDS[question.statistic.name][1]
-        with pytest.raises(MisfitError):
+        with pytest.raises(eps.PlanError):
             charges_of(mechanism, question, LEVELS)
         honest = replace_charge(mechanism)
         assert not audit_exactly(honest, question, GRANTED, domain).holds
@@ -259,7 +259,7 @@ def test_what_weights_serve_is_private_and_the_rest_is_refused(weights: str, kin
         question = Question(statistic, neighbors)
         assert why_refused(mechanism, question, LEVELS) is None
         if weights in UNEQUAL and kind in RANKS:
-            with pytest.raises(MisfitError, match="needs the same weight for everyone who is used"):
+            with pytest.raises(eps.PlanError, match="needs the same weight for everyone who is used"):
                 charges_of(mechanism, question, LEVELS)
             continue
         assert charges_of(mechanism, question, LEVELS) == mechanism.charge(question, LEVELS)

@@ -112,16 +112,17 @@ def test_options_reach_the_mechanisms_that_take_them() -> None:
 @pytest.mark.parametrize("error", [0.7, 1, 3, 20])
 def test_the_smallest_share_that_reaches_an_error(error: float) -> None:
     plan = eps.plan("mean", PEOPLE, bounds=(0, 100), spread=15, error=error)
-    assert 0 < plan.share <= 1
+    assert Fraction(1, 1000) <= plan.share <= 1
     assert plan.best.judged_by("unrelated") <= error
-    if plan.share < 1 and math.isfinite(error):
+    if Fraction(1, 1000) < plan.share < 1 and math.isfinite(error):
         assert plan.at(plan.share * Fraction(99, 100)).best.judged_by("unrelated") > error * 0.99
 
 
 def test_the_error_of_the_whole_grant_needs_the_whole_grant_at_most() -> None:
     whole = eps.plan("count", PEOPLE)
     assert whole.reaching(whole.best.judged_by("unrelated")).share <= 1
-    assert whole.reaching(10**9).share < Fraction(1, 1000)
+    assert whole.reaching(10**9).share == Fraction(1, 1000)
+    assert eps.plan("count", [1e-7] * 9).reaching(10**9).share == Fraction(1, 100)  # of a nano-epsilon nothing is left
 
 
 def test_out_of_reach_says_what_is_within() -> None:

@@ -169,7 +169,7 @@ def foreign(folder: Path) -> Iterator[Path]:
         connection.execute("INSERT INTO letters VALUES ('dear')")
         connection.commit()
     yield database
-    text = folder / "people.toml"
+    text = folder / "notes.txt"
     text.write_text("source = 'wages.parquet'\n" * 200)
     yield text
     Store(f"sqlite:///{folder}/one.store").close()

@@ -11,6 +11,7 @@ import click
 from epsilons.arguments.checks import check_whole
 from epsilons.cli.output import as_json, note, print_json
 from epsilons.errors import DataError, ProtocolError
+from epsilons.storage.files import write_private
 
 _STATE = 1
 _T = TypeVar("_T")
@@ -71,8 +72,6 @@ def respond(file: str, answer: str | None, level: str | None, number: int | None
 
 def _keep(place: Path, document: dict[str, Any]) -> None:
     """Write a file that only its owner can read, durably; never a second time, since a second response leaks again."""
-    from epsilons.collection.sealing import write_private
-
     try:
         write_private(place, json.dumps(document))
     except FileExistsError:
