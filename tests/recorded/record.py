@@ -56,6 +56,7 @@ def outcomes(front: str, chosen: Collection[str] | None = None) -> dict[str, Out
 #: Cases of shared tables that lean on others: on an answer that was stored, or on what was left.
 LEANING = (
     "tables/plain/mean complete error=1e-06",
+    "tables/plain/median complete error=1e-06",
     "tables/plain/where 'age != 30'",
     "tables/plain/of people",
     "tables/plain/of rows",

@@ -70,7 +70,7 @@ def test_a_planted_difference_is_reported() -> None:
     got = LINES[name]["got"]
     assert recorded.differences(LINES, {one: line["got"] for one, line in LINES.items()}) == {}
     assert "value: was " in _planted(name, {"value": got["value"] + "1"})
-    charged = {level: spent for level, spent in got["charged"].items() if level != "400"}
+    charged = {level: spent for level, spent in got["charged"].items() if level != "750"}
     assert charged != got["charged"]
     assert "charged: was " in _planted(name, {"charged": charged})
     assert "error: was " in _planted(name, {"error": got["error"] * (1 + 1e-9)})
