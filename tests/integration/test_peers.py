@@ -1,6 +1,7 @@
 """The benchmark of the peers as a command: what it prints for epsilons alone, and how results become a page.
 
-No environment is made and no network used.
+No environment is made and no network used. The short form asks epsilons in this process, the long one (soak) as the
+benchmark does, in processes of their own.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ ROOT = Path(__file__).parents[2]
 PEERS = ROOT / "benchmarks" / "peers"
 PAGE = ROOT / "docs" / "peers.md"
 TASKS = ["count", "sum", "mean", "mean by region", "median"]
-MODULES = ("answering", "conversation", "environments", "figures", "made_up_people", "results_page")
+MODULES = (
+    "answering", "ask_epsilons", "conversation", "environments", "figures", "made_up_people", "results_page", "run",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +57,42 @@ def run(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 # The command --------------------------------------------------------------------------------------------------------
 
 
-def test_epsilons_alone_answers_everything_and_makes_no_environment(tmp_path: Path) -> None:
-    done = run(tmp_path, "--quick", "--only", "epsilons", "--json")
+ALONE = ("--quick", "--only", "epsilons", "--json")
+
+
+def converse_here(bench: Any) -> Any:
+    """A conversation with a library that answers in this process."""
+
+    def converse(library: Any, job: Any, limits: Any, say: Any) -> Any:
+        assert library.script.name == "ask_epsilons.py"
+        told = bench.conversation.Told(ready=1.0, memory=1)
+        for task, ask in bench.ask_epsilons.load(job).items():
+            told.seconds[task], told.answers[task] = bench.answering._repeat(ask, job)
+            say(f"{task}: answered")
+        return told
+
+    return converse
+
+
+@pytest.mark.soak
+def test_epsilons_alone_as_a_command(tmp_path: Path) -> None:
+    done = run(tmp_path, *ALONE)
     assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
+    everything_is_answered(json.loads(done.stdout), done.stderr, tmp_path)
+
+
+def test_epsilons_alone_answers_everything_and_makes_no_environment(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench.run, "converse", converse_here(bench))
+    monkeypatch.setattr(bench.run, "LEAST_FOR_ERRORS", 2)
+    monkeypatch.setattr(bench.run.signal, "signal", lambda *_: None)
+    assert bench.run.main(["--cache", str(tmp_path), *ALONE]) == 0
+    told = capsys.readouterr()
+    everything_is_answered(json.loads(told.out), told.err, tmp_path)
+
+
+def everything_is_answered(document: Any, notes: str, cache: Path) -> None:
     assert [(figure["rows"], figure["task"]) for figure in document["figures"]] == [(2_000, task) for task in TASKS]
     assert [(figure["rows"], figure["task"]) for figure in document["personal"]] == [
         (rows, task) for rows in (1_000, 2_000) for task in TASKS
@@ -74,16 +109,17 @@ def test_epsilons_alone_answers_everything_and_makes_no_environment(tmp_path: Pa
     assert errors["mean"] < 40 * 100 / 2_000 * 2
     (ready,) = document["ready"]
     assert ready["seconds"] > 0
-    assert not (tmp_path / "environments").exists()
-    assert "[epsilons, 2,000 rows] median: " in done.stderr
+    assert not (cache / "environments").exists()
+    assert "[epsilons, 2,000 rows] median: " in notes
 
 
-def test_part_of_a_run_is_never_written(tmp_path: Path) -> None:
+def test_part_of_a_run_is_never_written(bench: Any, capsys: pytest.CaptureFixture[str]) -> None:
     before = PAGE.read_text(encoding="utf-8")
     for arguments in (["--quick"], ["--only", "epsilons"]):
-        done = run(tmp_path, "--write", *arguments)
-        assert done.returncode == 2
-        assert "--write needs a whole run" in done.stderr
+        with pytest.raises(SystemExit) as ended:
+            bench.run.main(["--write", *arguments])
+        assert ended.value.code == 2
+        assert "--write needs a whole run" in capsys.readouterr().err
     assert PAGE.read_text(encoding="utf-8") == before
 
 

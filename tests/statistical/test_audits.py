@@ -119,7 +119,7 @@ def assert_not_refuted(case: Worst, draws: int) -> None:
 
 @pytest.mark.parametrize("case", PAIRS, ids=str)
 def test_draws_do_not_refute_a_mechanism_on_its_worst_pair(case: Worst) -> None:
-    assert_not_refuted(case, 50_000)
+    assert_not_refuted(case, 25_000)
 
 
 LONG = [pytest.mark.soak, pytest.mark.figure("figure_3_draws")]
@@ -177,9 +177,10 @@ def test_draws_with_samples_own_chances_and_noise_do_not_refute_it(
         record_property("size", 1)
 
 
-def test_two_releases_from_two_samples_are_not_refuted() -> None:
+@pytest.mark.parametrize("draws", short_and_long(80_000, 200_000))
+def test_two_releases_from_two_samples_are_not_refuted(draws: int) -> None:
     claim = Claim(SampleTwice("max"), Question(COUNT), (0.5, 2.0), ())
-    bound, charge = claim.bound(Pair((1, 1), (ABSENT, 1)), 200_000)
+    bound, charge = claim.bound(Pair((1, 1), (ABSENT, 1)), draws)
     assert not bound.refutes(charge)
 
 

@@ -18,7 +18,7 @@ from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
 from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
-from support.lengths import short_and_long
+from support.lengths import short_and_long, some
 from support.settings import PaperOne
 from support.small_worlds import at_max
 
@@ -89,8 +89,15 @@ def served() -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
+def by_turns(served: tuple[str, str, dict[str, Any]]) -> bool:
+    """For the short run: every mechanism on counts or on sums, the weighted one on all."""
+    case, name, options = served
+    turn = ("count", "sum")[MECHANISMS.index((name, options)) % 2]
+    return name in ("weighted", "exponential") or case in (turn, "mean")
+
+
 @pytest.mark.parametrize("runs", short_and_long(RUNS // 2, RUNS))
-@pytest.mark.parametrize(("case", "name", "options"), served())
+@pytest.mark.parametrize(("case", "name", "options"), some(served(), by_turns))
 def test_coverage(case: str, name: str, options: dict[str, Any], runs: int) -> None:
     # Intervals of a sampled count cover nearly 99%: only the full number of runs tells that from nearly always.
     covered = coverage(case, name, options, RUNS if (case, name) == ("count", "sample") else runs)
@@ -101,7 +108,6 @@ def test_coverage(case: str, name: str, options: dict[str, Any], runs: int) -> N
 @pytest.mark.parametrize("case", CASES)
 def test_coverage_of_the_population(case: str) -> None:
     assert 0.93 <= coverage(case, "weighted", {}, RUNS, "population") <= 0.99
-    assert coverage(case, "weighted", {}, RUNS // 2) >= 0.93
 
 
 @pytest.mark.parametrize("runs", short_and_long(250, 600))

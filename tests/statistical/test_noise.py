@@ -28,11 +28,12 @@ from epsilons.noise.coins import break_tie
 from epsilons.noise.entropy import floor_dyadic, uniform, uniform_many
 from epsilons.noise.laplace import digits_of, truncated_geometric, truncated_geometric_many
 from epsilons.testing import seeded
+from support.lengths import short_and_long
 
 pytestmark = pytest.mark.statistical
 
 ACCEPT, REJECT = 1e-4, 1e-9
-SHORT, LONG = 400_000, 10_000_000
+SHORT, LONG = 200_000, 10_000_000
 SIZES = [SHORT, pytest.param(LONG, marks=pytest.mark.soak)]
 HALF_NANO = Fraction(1, 2 * 10**9)
 
@@ -91,9 +92,10 @@ class TestLaplace:
         draws = discrete_laplace_many(seeded(11), inverse_scale, size).astype(np.int64)
         assert laplace_p_value(draws, inverse_scale) > ACCEPT
 
-    def test_one_at_a_time(self) -> None:
+    @pytest.mark.parametrize("size", short_and_long(25_000, 60_000))
+    def test_one_at_a_time(self, size: int) -> None:
         entropy = seeded(12)
-        draws = np.array([discrete_laplace(entropy, Fraction(1, 3)) for _ in range(60_000)])
+        draws = np.array([discrete_laplace(entropy, Fraction(1, 3)) for _ in range(size)])
         assert laplace_p_value(draws, Fraction(1, 3)) > ACCEPT
 
     @pytest.mark.parametrize("inverse_scale", [Fraction(1, 100), Fraction(1, 2), Fraction(3)])
@@ -111,12 +113,12 @@ class TestLaplace:
         planted = np.sign(rest) * (np.abs(rest) & ~(1 << (plan.count - 6)))
         assert laplace_p_value(planted, Fraction(1, 100)) < REJECT
 
+    @pytest.mark.parametrize("size", short_and_long(50_000, 100_000))
     @pytest.mark.parametrize("scale", [1.0, 20.0])
-    def test_agrees_with_opendp(self, scale: float) -> None:
+    def test_agrees_with_opendp(self, scale: float, size: int) -> None:
         import opendp.prelude as dp
 
         dp.enable_features("contrib")
-        size = 100_000
         space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
         theirs = np.array(dp.m.make_laplace(*space, scale=scale)([0] * size))
         inverse_scale = 1 / Fraction(scale)
@@ -186,9 +188,10 @@ def two_sided(successes: int, size: int, probability: float) -> float:
 
 
 class TestInsideARun:
+    @pytest.mark.parametrize("size", short_and_long(SHORT, 400_000))
     @pytest.mark.parametrize("bound", [2, 3, 11, 64, 65])
-    def test_uniform(self, bound: int) -> None:
-        many = uniform_many(seeded(31), np.full(SHORT, bound))
+    def test_uniform(self, bound: int, size: int) -> None:
+        many = uniform_many(seeded(31), np.full(size, bound))
         assert p_value(np.bincount(many, minlength=bound), np.full(bound, 1 / bound)) > ACCEPT
         entropy = seeded(32)
         one = np.array([uniform(entropy, bound) for _ in range(20_000)])
@@ -198,13 +201,14 @@ class TestInsideARun:
         planted = np.frombuffer(seeded(31).bytes(SHORT), dtype=np.uint8) % 65
         assert p_value(np.bincount(planted, minlength=65), np.full(65, 1 / 65)) < REJECT
 
+    @pytest.mark.parametrize("size", short_and_long(SHORT, 400_000))
     @pytest.mark.parametrize(
         ("bound", "inverse_scale"), [(5, Fraction(1, 20)), (64, Fraction(1, 20)), (9, Fraction(2))]
     )
-    def test_truncated_geometric(self, bound: int, inverse_scale: Fraction) -> None:
+    def test_truncated_geometric(self, bound: int, inverse_scale: Fraction, size: int) -> None:
         plan = digits_of(inverse_scale)
         weights = np.exp(-float(inverse_scale) * np.arange(bound))
-        many = truncated_geometric_many(seeded(33), plan, np.full(SHORT, bound))
+        many = truncated_geometric_many(seeded(33), plan, np.full(size, bound))
         assert p_value(np.bincount(many, minlength=bound), weights / weights.sum()) > ACCEPT
         entropy = seeded(34)
         one = np.array([truncated_geometric(entropy, plan, bound) for _ in range(10_000)])
@@ -280,7 +284,7 @@ class TestSegments:
 
     def test_rejects_words_used_for_the_run_and_inside_it(self) -> None:
         block = count_block(90, 45, LEVELS)
-        planted = SegmentSampler([block], HALF_NANO).draw_many(Repeating(), SHORT)
+        planted = SegmentSampler([block], HALF_NANO).draw_many(Repeating(), 2 * SHORT)
         assert outcome_p_value(planted, count_pmf(block, HALF_NANO)) < REJECT
 
     @pytest.mark.parametrize("size", SIZES)
@@ -296,18 +300,20 @@ class TestSegments:
         draws = short.draw_many(seeded(42), SHORT)
         assert outcome_p_value(draws, pmf) < REJECT
 
-    def test_one_at_a_time(self) -> None:
+    @pytest.mark.parametrize("size", short_and_long(20_000, 40_000))
+    def test_one_at_a_time(self, size: int) -> None:
         entropy, block = seeded(43), count_block(30, 15, LEVELS)
         sampler = SegmentSampler([block], HALF_NANO)
-        draws = np.array([sampler.draw(entropy) for _ in range(40_000)])
+        draws = np.array([sampler.draw(entropy) for _ in range(size)])
         assert outcome_p_value(draws, count_pmf(block, HALF_NANO)) > ACCEPT
 
-    def test_two_bits_at_first_are_enough_because_more_follow(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("size", short_and_long(20_000, 40_000))
+    def test_two_bits_at_first_are_enough_because_more_follow(self, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
         """With p = 2, 4, 8, ... nearly every draw is undecided at first; the outcome is exact anyway."""
         monkeypatch.setattr(segments, "_WORD", 2)
         entropy, block = seeded(44), count_block(30, 15, LEVELS)
         sampler = SegmentSampler([block], HALF_NANO)
-        draws = np.array([sampler.draw(entropy) for _ in range(40_000)])
+        draws = np.array([sampler.draw(entropy) for _ in range(size)])
         assert outcome_p_value(draws, count_pmf(block, HALF_NANO)) > ACCEPT
 
     def test_rejects_a_decision_taken_too_early(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from epsilons.statistics.base import Question, Scope, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
 from epsilons.testing import seeded
-from support.lengths import some
+from support.lengths import short_and_long, some
 from support.many_rows import ManyRows, populate
 from support.small_worlds import at_max
 
@@ -86,7 +86,14 @@ def measure(name: str, mechanism: str, rows: int, groups: int, fraction: float, 
     return question, math.sqrt(np.mean(squares))
 
 
-@pytest.mark.parametrize(("name", "mechanism", "rows", "groups", "fraction", "runs"), PREDICTED)
+#: For the long run only: a statistic with a mechanism that it and others have elsewhere.
+MORE_PREDICTED = {PREDICTED[place] for place in (2, 5, 7, 9, 14, 18)}
+
+
+@pytest.mark.parametrize(
+    ("name", "mechanism", "rows", "groups", "fraction", "runs"),
+    some(PREDICTED, lambda case: case not in MORE_PREDICTED),
+)
 def test_predicted_error_is_within_25_percent(
     name: str, mechanism: str, rows: int, groups: int, fraction: float, runs: int
 ) -> None:
@@ -158,7 +165,7 @@ MEANS = [
     ("minimum", 1, 0.003, 1),
 ]
 #: Every mechanism, everybody and a handful, one row and several, with groups and without, once or twice.
-FEW_MEANS = {MEANS[place] for place in (3, 7, 8, 9, 11, 12)}
+FEW_MEANS = {MEANS[place] for place in (3, 8, 9, 11, 12)}
 
 
 @pytest.mark.parametrize(("mechanism", "rows", "fraction", "groups"), some(MEANS, lambda case: case in FEW_MEANS))
@@ -186,12 +193,17 @@ COVERED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "mechanism", "rows", "fraction"), COVERED)
+#: Each mechanism with counts or with sums.
+FEW_COVERED = {COVERED[place] for place in (0, 2, 5, 7, 8)}
+
+
+@pytest.mark.parametrize(("name", "mechanism", "rows", "fraction"), some(COVERED, lambda case: case in FEW_COVERED))
 def test_counts_and_sums_are_covered(name: str, mechanism: str, rows: int, fraction: float) -> None:
     assert coverage(name, mechanism, rows, fraction, 120) >= 0.9
 
 
-def test_bars_from_small_scales_would_be_caught() -> None:
+@pytest.mark.parametrize("runs", short_and_long(100, 160))
+def test_bars_from_small_scales_would_be_caught(runs: int) -> None:
     """The planted bug: scales 40% small. The same simulation then covers less."""
-    assert coverage("mean", "weighted", 1, 0.5, 160) >= 0.92
-    assert coverage("mean", "weighted", 1, 0.5, 160, shrink=0.6) < 0.88
+    assert coverage("mean", "weighted", 1, 0.5, runs) >= 0.92
+    assert coverage("mean", "weighted", 1, 0.5, runs, shrink=0.6) < 0.88

@@ -16,7 +16,7 @@ from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.variance import Variance
 from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
-from support.lengths import short_and_long
+from support.lengths import short_and_long, some
 from support.small_worlds import at_max
 
 pytestmark = pytest.mark.statistical
@@ -66,10 +66,10 @@ def predicted(mechanism: Mechanism, question: Question, epsilons: Any) -> float:
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_predicted_error_of_a_variance_is_within_15_percent(name: str, over: str, everywhere: bool) -> None:
     mechanism = at_max(name, STATISTICS[over], **MECHANISMS[name])
-    # What a mechanism weighs does not change how location and spread tell: for the short run two settings each are
-    # enough, dealt out so that each is met by four of the mechanisms and statistics.
+    # What a mechanism weighs does not change how location and spread tell: for the short run one setting each is
+    # enough, dealt out so that each is met by two of the mechanisms and statistics.
     turn = 2 * list(MECHANISMS).index(name) + list(STATISTICS).index(over)
-    for location, spread, factor in SETTINGS if everywhere else (SETTINGS[turn % 5], SETTINGS[(turn + 2) % 5]):
+    for location, spread, factor in SETTINGS if everywhere else SETTINGS[turn % 5 :][:1]:
         question = Question(STATISTICS[over], location=location, spread=spread)
         epsilons = EPSILONS * factor
         real = measured(mechanism, question, epsilons, 500, 3)
@@ -113,8 +113,11 @@ def test_a_variance_of_skewed_values_at_one_epsilon() -> None:
 # Once the answer is out ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("over", STATISTICS)
-@pytest.mark.parametrize("name", ["minimum", "weighted", "sample", "threshold"])
+STATED = list(product(["minimum", "weighted", "sample", "threshold"], STATISTICS))
+
+
+# For the short run each mechanism with one of the two, by turns.
+@pytest.mark.parametrize(("name", "over"), some(STATED, lambda case: STATED.index(case) in (0, 3, 4, 7)))
 def test_the_stated_error_follows_what_the_answer_shows(name: str, over: str) -> None:
     """Nobody guesses anything; the values lie far from the centre, and there are enough of them to show it."""
     statistic = STATISTICS[over]

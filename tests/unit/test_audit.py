@@ -22,7 +22,7 @@ from epsilons.auditing import (
     enumerate_losses,
 )
 from epsilons.errors import EpsilonsError
-from support.lengths import short_and_long
+from support.lengths import short_and_long, some
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -416,7 +416,7 @@ def test_the_bound_is_as_rarely_wrong_as_it_says_even_at_low_confidence(draws: i
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", some(range(3), lambda seed: seed == 0))
 def test_a_scale_ten_percent_small_is_refuted_by_a_million_draws(seed: int) -> None:
     bound = bound_loss(*laplace_pair(seed, 0.5 / 0.9))
     assert (bound.draws, bound.confidence) == (1_000_000, 0.999)

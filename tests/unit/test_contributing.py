@@ -2,7 +2,7 @@
 
 Both are written into a copy of the project as the page says, and whatever finds them by itself is run there: the
 linters, and the tests that walk the registry of mechanisms or the catalogue of statistics. The long form (soak) does so
-for each of them alone.
+for each of them alone and for both; the short one runs ruff, the new tests and those of signatures.
 """
 
 from __future__ import annotations
@@ -68,28 +68,15 @@ def check_style(project: Path, *files: Path) -> None:
     run(project, "-m", "ruff", "format", "--check", *names)
 
 
-def add_mechanism(project: Path) -> tuple[list[str], list[str]]:
-    """(files of tests, words that choose among their tests)."""
+def add_mechanism(project: Path) -> list[Path]:
+    """The files that are new."""
     file = project / "src/epsilons/mechanisms/quartile.py"
     file.write_text(MECHANISM, encoding="utf-8")
-    check_style(project, file)
-    run(project, "tools/signatures.py")
-    run(
-        project,
-        "-c",
-        "import epsilons as eps\n"
-        "people = [0.1] * 20 + [0.5] * 60 + [1.0] * 20\n"
-        "answer = eps.count([1] * 100, people, mechanism='quartile')\n"
-        "assert answer.charges == {0.1: 0.0, 0.5: 0.5, 1.0: 0.5}, answer.charges\n"
-        "assert 'quartile' in [row.mechanism for row in eps.plan('count', people).rows]",
-    )
-    whole = [*sorted(path.name for path in (project / "tests/unit/planner").glob("test_*.py")), "test_signatures.py"]
-    walking = ["tests/unit/mechanisms", "tests/property/test_mechanisms.py"]
-    return ["tests/unit/planner", "tests/unit/test_signatures.py", *walking], ["quartile", *whole]
+    return [file]
 
 
-def add_statistic(project: Path) -> tuple[list[str], list[str]]:
-    """As for a mechanism."""
+def add_statistic(project: Path) -> list[Path]:
+    """The files that are new, and the one that changed."""
     file = project / "src/epsilons/statistics/range_count.py"
     file.write_text(STATISTIC, encoding="utf-8")
     test = project / "tests/unit/statistics/test_range_count.py"
@@ -99,7 +86,34 @@ def add_statistic(project: Path) -> tuple[list[str], list[str]]:
     catalogue.write_text(
         lines.replace('    "regression",\n', '    "regression",\n    "range_count",\n'), encoding="utf-8"
     )
-    check_style(project, file, test, catalogue)
+    return [file, test, catalogue]
+
+
+def ask_mechanism(project: Path) -> None:
+    run(
+        project,
+        "-c",
+        "import epsilons as eps\n"
+        "people = [0.1] * 20 + [0.5] * 60 + [1.0] * 20\n"
+        "answer = eps.count([1] * 100, people, mechanism='quartile')\n"
+        "assert answer.charges == {0.1: 0.0, 0.5: 0.5, 1.0: 0.5}, answer.charges\n"
+        "assert 'quartile' in [row.mechanism for row in eps.plan('count', people).rows]",
+    )
+
+
+def build_mechanism(project: Path) -> tuple[list[str], list[str]]:
+    """(files of tests, words that choose among their tests)."""
+    check_style(project, *add_mechanism(project))
+    run(project, "tools/signatures.py")
+    ask_mechanism(project)
+    whole = [*sorted(path.name for path in (project / "tests/unit/planner").glob("test_*.py")), "test_signatures.py"]
+    walking = ["tests/unit/mechanisms", "tests/property/test_mechanisms.py"]
+    return ["tests/unit/planner", "tests/unit/test_signatures.py", *walking], ["quartile", *whole]
+
+
+def build_statistic(project: Path) -> tuple[list[str], list[str]]:
+    """As for a mechanism."""
+    check_style(project, *add_statistic(project))
     run(project, "tools/signatures.py")
     run(project, "-m", "mypy", "--strict", "src/epsilons/statistics/range_count.py")
     walking = [
@@ -112,19 +126,20 @@ def add_statistic(project: Path) -> tuple[list[str], list[str]]:
     return [*own, *walking], ["range_count", "test_signatures.py"]
 
 
-def build(project: Path, *examples: Callable[[Path], tuple[list[str], list[str]]]) -> None:
-    added = [add(project) for add in examples]
-    files, words = (list(dict.fromkeys(itertools.chain(*parts))) for parts in zip(*added, strict=True))
-    run_tests(project, *files, "-k", f"({' or '.join(words)}) and not spark")
-
-
-def test_the_worked_examples_lead_to_a_green_build(project: Path) -> None:
-    build(project, add_mechanism, add_statistic)
+def test_the_worked_examples_pass_ruff_and_the_tests_that_find_them_first(project: Path) -> None:
+    check_style(project, *add_mechanism(project), *add_statistic(project))
+    run(project, "tools/signatures.py")
+    ask_mechanism(project)
+    own = ["tests/unit/statistics/test_range_count.py", "tests/unit/test_signatures.py"]
+    walking = ["tests/unit/mechanisms/test_losses.py", "tests/unit/planner/test_plan.py"]
+    run_tests(project, *own, *walking, "-k", "quartile or range_count or (test_signatures.py and not type_checker)")
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("example", [add_mechanism, add_statistic])
-def test_each_worked_example_leads_to_a_green_build(
-    project: Path, example: Callable[[Path], tuple[list[str], list[str]]]
+@pytest.mark.parametrize("builds", [[build_mechanism], [build_statistic], [build_mechanism, build_statistic]])
+def test_the_worked_examples_lead_to_a_green_build(
+    project: Path, builds: list[Callable[[Path], tuple[list[str], list[str]]]]
 ) -> None:
-    build(project, example)
+    built = [build(project) for build in builds]
+    files, words = (list(dict.fromkeys(itertools.chain(*parts))) for parts in zip(*built, strict=True))
+    run_tests(project, *files, "-k", f"({' or '.join(words)}) and not spark")

@@ -109,11 +109,11 @@ def definition(statistic: Order, people: int) -> Callable[[NDArray[np.int64]], N
 # The scale -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("every", short_and_long(3, 1))
+@pytest.mark.parametrize("every", short_and_long(7, 1))
 @pytest.mark.parametrize("name", ORDERS)
 @pytest.mark.parametrize("people", ROSTERS)
 def test_the_scale_honours_each_person_s_own_epsilon(name: str, people: int, every: int) -> None:
-    """In the short run on every third data set of four and five people, on the others with the next roster."""
+    """In the short run on every seventh data set of four and five people, on others with the next roster."""
     statistic = ORDERS[name]
     table = Table(GRID, people, definition(statistic, people))
     for turn, epsilons in enumerate(ROSTERS[people]):
@@ -127,14 +127,17 @@ def test_the_scale_honours_each_person_s_own_epsilon(name: str, people: int, eve
             assert MECHANISM.here(asked(statistic), here).answer == answer
 
 
+@pytest.mark.parametrize("every", short_and_long(11, 3))
 @pytest.mark.parametrize("name", ["median", "first decile", "max", "second largest"])
 @pytest.mark.parametrize("people", [2, 3, 4, 5])
 @pytest.mark.parametrize("groups", [(1.0,), (1.0, 0.5), (0.1, 1.0, 5.0), (2.0, 1.9, 1.8, 1.7, 1.6, 1.5)])
-def test_the_scale_honours_each_size_of_group(name: str, people: int, groups: tuple[float, ...]) -> None:
+def test_the_scale_honours_each_size_of_group(name: str, people: int, groups: tuple[float, ...], every: int) -> None:
+    """In the short run on every eleventh data set of four and five people."""
     statistic = ORDERS[name]
     table = Table(GRID, people, definition(statistic, people))
     reaches = np.stack([table.of_groups(size) for size in range(1, len(groups) + 1)], axis=1)
-    for data, reach in zip(table.data[::3], reaches[::3], strict=True):
+    part = slice(None, None, every if people > 3 else 3)
+    for data, reach in zip(table.data[part], reaches[part], strict=True):
         rate = MECHANISM.rate(asked(statistic, groups), people_of(data, [groups[0]] * people))
         assert rate == inverse(reach, groups), (data, groups)
 
@@ -234,26 +237,29 @@ def frozen(
     )
 
 
-def audits(name: str, planted: Fraction = Fraction(1)) -> Iterator[tuple[Verdict, list[float]]]:
+def audits(name: str, every: int, planted: Fraction = Fraction(1)) -> Iterator[tuple[Verdict, list[float]]]:
     statistic, domain = AUDITED[name]
-    for epsilons in AUDITORS:
-        for data in all_datasets(domain[:3] if len(epsilons) > 3 else domain, len(epsilons)):
+    for turn, epsilons in enumerate(AUDITORS):
+        datasets = all_datasets(domain[:3] if len(epsilons) > 3 else domain, len(epsilons))
+        for data in itertools.islice(datasets, turn % every, None, every):
             yield frozen(statistic, data, epsilons, domain, planted), epsilons
 
 
+@pytest.mark.parametrize("every", short_and_long(2, 1))
 @pytest.mark.parametrize("name", AUDITED)
-def test_with_the_scale_frozen_nobody_loses_more_than_their_own_epsilon(name: str) -> None:
+def test_with_the_scale_frozen_nobody_loses_more_than_their_own_epsilon(name: str, every: int) -> None:
     largest: dict[tuple[float, ...], float] = {}
-    for verdict, epsilons in audits(name):
+    for verdict, epsilons in audits(name, every):
         assert verdict.holds, str(verdict)
         assert verdict.worst is not None
         largest[tuple(epsilons)] = max(largest.get(tuple(epsilons), 0.0), verdict.worst.ratio)
     assert min(largest.values()) > 0.999, "on some data somebody loses all of it: the noise is not larger than needed"
 
 
+@pytest.mark.parametrize("every", short_and_long(2, 1))
 @pytest.mark.parametrize("name", AUDITED)
-def test_a_scale_a_tenth_too_small_is_seen(name: str) -> None:
-    assert not all(verdict.holds for verdict, _ in audits(name, planted=Fraction(10, 9)))
+def test_a_scale_a_tenth_too_small_is_seen(name: str, every: int) -> None:
+    assert not all(verdict.holds for verdict, _ in audits(name, every, planted=Fraction(10, 9)))
 
 
 def test_as_dp_the_loss_is_infinite() -> None:
@@ -347,6 +353,7 @@ def test_many_draws_have_the_variance_of_the_scale(statistic: Statistic, truth: 
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("draws", short_and_long(4_000, 6_000))
 @pytest.mark.parametrize(
     ("statistic", "truth", "grain"),
     some(
@@ -361,18 +368,21 @@ def test_many_draws_have_the_variance_of_the_scale(statistic: Statistic, truth: 
         lambda case: case[0] in (Sum(WIDE), UnboundedOrder(2), order.median(WIDE, 1)),
     ),
 )
-def test_single_draws_have_the_variance_of_the_scale(statistic: Statistic, truth: float, grain: float) -> None:
+def test_single_draws_have_the_variance_of_the_scale(
+    statistic: Statistic, truth: float, grain: float, draws: int
+) -> None:
     here, source = people_of(CLUSTER, CLUSTER_EPSILONS), seeded(12)
-    drawn = np.array([MECHANISM.draw(asked(statistic), here, source).value for _ in range(6_000)])
+    drawn = np.array([MECHANISM.draw(asked(statistic), here, source).value for _ in range(draws)])
     accepts_the_truth_alone((drawn - truth) / grain, MECHANISM.rate(asked(statistic), here))
 
 
 @pytest.mark.statistical
-def test_every_bin_has_noise_of_its_own() -> None:
+@pytest.mark.parametrize("draws", short_and_long(200, 500))
+def test_every_bin_has_noise_of_its_own(draws: int) -> None:
     statistic = Histogram(edges=tuple(range(-10, 41)))
     here, source = people_of(CLUSTER, CLUSTER_EPSILONS), seeded(13)
     truth = np.array([sum(low <= x < low + 1 for x in CLUSTER) for low in range(-10, 40)])
-    drawn = [MECHANISM.draw(asked(statistic), here, source).value for _ in range(500)]
+    drawn = [MECHANISM.draw(asked(statistic), here, source).value for _ in range(draws)]
     noise = np.array([list(bins.values()) for bins in drawn]) - truth
     accepts_the_truth_alone(noise.ravel().astype(float), MECHANISM.rate(asked(statistic), here))
     assert abs(np.corrcoef(noise[:, :-1].ravel(), noise[:, 1:].ravel())[0, 1]) < 0.03
