@@ -31,6 +31,8 @@ NEIGHBORS = ("absent", "replace")
 
 ROSTER_IS_PUBLIC = "The roster (who was asked, with which preference) is public and is not protected."
 PUBLIC_PEOPLE = "People who chose public are not protected."
+#: How the mark begins that a release without DP leaves on all that follow.
+NOT_DP = "Not DP since release"
 SEEDED = "NOT PRIVATE: the randomness was seeded for a test, so anyone with the seed can remove the noise."
 APART = "Its parts are about rosters that cannot be aligned: everyone may have lost the most in each of the others."
 BY_PLACE = "People have no ids: the same epsilons in the same order are taken to be those of the same people."
@@ -176,9 +178,15 @@ class Guarantee(Shown):
     def compose_parallel(self, other: Guarantee) -> Guarantee:
         """Both releases, made from disjoint groups of people: everyone lost to one of them at most.
 
-        Sound only if the groups are defined by public facts of the roster. Who matches a predicate is private.
+        Only named people can be told to be disjoint, and only groups that are defined by public facts of the roster may
+        be asked so: who matches a predicate is private.
         """
-        return self._join(other, max, disjoint=True)
+        aligned = self._aligned(other)
+        if aligned is None or any(a != 0 and b != 0 and grant is not None for grant, a, b in aligned[1]):
+            hint = "eps.Roster(ids, epsilons) for each group, or compose, which adds their losses"
+            rule = "In parallel nobody takes part in both, which only ids can tell."
+            raise PlanError("These releases may be about the same people.", rule=rule, suggest=hint)
+        return _add_caveats(self.compose(other), DISJOINT)
 
     def post_process(self) -> Guarantee:
         """Whatever is computed from a release alone keeps its promise (first privacy axiom)."""
@@ -188,20 +196,20 @@ class Guarantee(Shown):
         """One of two releases, chosen by a coin that does not depend on the data: the larger loss (second axiom)."""
         return self._join(other, max)
 
-    def _join(self, other: Guarantee, join: Callable[[int, int], int], disjoint: bool = False) -> Guarantee:
+    def _aligned(self, other: Guarantee) -> tuple[Covered, list[_Lost]] | None:
+        if self.covers is None or other.covers is None:
+            return None
+        return self.covers.align(other.covers, dict(self.losses), dict(other.losses))
+
+    def _join(self, other: Guarantee, join: Callable[[int, int], int]) -> Guarantee:
         one, two = self._share_neighbors(other)
-        here, there = dict(one.losses), dict(two.losses)
-        aligned = None if one.covers is None or two.covers is None else one.covers.align(two.covers, here, there)
+        aligned = one._aligned(two)
         if aligned is not None:
             covers, lost = aligned
-            if disjoint and any(a != 0 and b != 0 and grant is not None for grant, a, b in lost):
-                what, rule = "These releases are about the same people.", "In parallel nobody takes part in both."
-                raise PlanError(what, rule=rule, suggest="compose, which adds their losses")
         else:
-            # Somebody in one may be anyone in the other, or nobody there where the groups are disjoint.
-            covers, most, other_most = None, 0 if disjoint else one._most(), 0 if disjoint else two._most()
-            lost = [(grant, loss, other_most) for grant, loss in one.losses]
-            lost += [(grant, most, loss) for grant, loss in two.losses]
+            # Somebody in one may be anyone in the other.
+            covers, lost = None, [(grant, loss, two._most()) for grant, loss in one.losses]
+            lost += [(grant, one._most(), loss) for grant, loss in two.losses]
         losses: dict[int | None, int | None] = {}
         for grant, a, b in sorted(lost, key=lambda person: to_epsilon(person[0])):
             losses[grant] = None if a is None or b is None else max(losses.get(grant) or 0, join(a, b))
@@ -212,15 +220,11 @@ class Guarantee(Shown):
             imputes=one.imputes and two.imputes,
             covers=covers,
         )
-        if disjoint:
-            known: tuple[str, ...] = (DISJOINT,)
-        elif covers is None:
-            known = (APART,) if here and there else ()
-        elif covers.by_place:
-            known = (BY_PLACE,)
+        if covers is None:
+            known = APART if one.losses and two.losses else ""
         else:
-            known = () if one.covers == two.covers else (TWO_GRANTS,)
-        joined = _add_caveats(joined, *two.caveats, *known)
+            known = BY_PLACE if covers.by_place else "" if one.covers == two.covers else TWO_GRANTS
+        joined = _add_caveats(joined, *two.caveats, *filter(None, [known]))
         if NO_PROMISE in (one.kind, two.kind) or one.kind == two.kind:
             return joined
         return _add_caveats(joined, f"Composed of {one.kind} and {two.kind}: the weaker kind is all that remains.")
@@ -262,7 +266,11 @@ class Guarantee(Shown):
         else:
             listed = (f"{loss:.6g} to those who granted {granted:.6g}" for granted, loss in finite.items())
             people = ", ".join(listed) or "nothing to anyone"
-        return " ".join((f"{self.kind}: a loss of at most {people}.", RELATION[self.neighbors], *self.caveats))
+        # What takes the promise away comes before it.
+        marks = [caveat for caveat in self.caveats if caveat == SEEDED or caveat.startswith(NOT_DP)]
+        others = [caveat for caveat in self.caveats if caveat not in marks]
+        promise = f"{self.kind}: a loss of at most {people}."
+        return " ".join((*marks, promise, RELATION[self.neighbors], *others))
 
 
 def _range(epsilons: Iterable[float]) -> str:
@@ -291,4 +299,4 @@ def compose_all(guarantees: Iterable[Guarantee]) -> Guarantee:
     first = next((number for number, part in enumerate(parts, 1) if part.kind == INDIVIDUAL), None)
     if first is None:
         return whole
-    return _add_caveats(replace(whole, caveats=(f"Not DP since release {first}.",)), *whole.caveats)
+    return _add_caveats(replace(whole, caveats=(f"{NOT_DP} {first}.",)), *whole.caveats)

@@ -104,14 +104,14 @@ def test_adding_by_level_is_caught() -> None:
 @given(guarantees(), guarantees())
 def test_the_order_of_two_does_not_matter(one: Guarantee, two: Guarantee) -> None:
     assert same(one.compose(two), two.compose(one))
-    assert same(one.compose_parallel(two), two.compose_parallel(one))
+    assert same(one.choice(two), two.choice(one))
 
 
 @given(st.sampled_from(["absent", "replace"]), st.data())
 def test_the_grouping_of_three_does_not_matter(neighbors: str, data: st.DataObject) -> None:
     a, b, c = (data.draw(guarantees(neighbors)) for _ in range(3))
     assert same(a.compose(b).compose(c), a.compose(b.compose(c)))
-    assert same(a.compose_parallel(b).compose_parallel(c), a.compose_parallel(b.compose_parallel(c)))
+    assert same(a.choice(b).choice(c), a.choice(b.choice(c)))
 
 
 @given(guarantees(), guarantees(), guarantees())
@@ -138,9 +138,9 @@ def test_whatever_the_neighbours_no_loss_is_lost(a: Guarantee, b: Guarantee, c: 
 
 
 @given(guarantees(), guarantees())
-def test_parallel_is_never_worse_than_one_after_the_other(one: Guarantee, two: Guarantee) -> None:
-    serial, parallel = dict(one.compose(two).losses), dict(one.compose_parallel(two).losses)
-    assert all(a is None or (b is not None and a <= b) for a, b in ((parallel[g], serial[g]) for g in serial))
+def test_one_of_two_is_never_worse_than_both(one: Guarantee, two: Guarantee) -> None:
+    both, either = dict(one.compose(two).losses), dict(one.choice(two).losses)
+    assert all(a is None or (b is not None and a <= b) for a, b in ((either[g], both[g]) for g in both))
 
 
 @given(guarantees())

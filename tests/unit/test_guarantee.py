@@ -98,11 +98,23 @@ def test_what_the_first_release_of_epsilons_wrote_is_read_and_safe() -> None:
 
 
 def test_the_same_people_are_no_disjoint_groups() -> None:
-    release = eps.count([1, 0, 1], [0.1, 1.0, 1.0], mechanism="exponential")
-    with pytest.raises(PlanError, match="about the same people"):
-        release.guarantee.compose_parallel(release.guarantee)
-    groups = [eps.count([1, 0], eps.Roster(who, [0.1, 1.0])).guarantee for who in ("ab", "cd")]
-    assert groups[0].compose_parallel(groups[1]).epsilons == groups[0].epsilons
+    """Also where nobody can tell: people without ids, and promises out of a file."""
+    first, other = eps.Roster("abc", [0.1, 0.5, 0.5]), eps.Roster("cde", [0.1, 0.5, 0.5])
+    named, shared, unnamed, again = (
+        eps.count([1, 0, 1], who, mechanism="exponential").guarantee
+        for who in (first, other, [0.1, 0.5, 0.5], [0.5, 0.5, 0.1])
+    )
+    stored = Guarantee.from_dict(named.to_dict())
+    for one, two in (
+        (named, named),
+        (named, shared),
+        (unnamed, again),
+        (named, unnamed),
+        (stored, shared),
+        (ABSENT, ABSENT),
+    ):
+        with pytest.raises(PlanError, match="may be about the same people"):
+            one.compose_parallel(two)
 
 
 def test_public_people_stay_public() -> None:
@@ -112,9 +124,12 @@ def test_public_people_stay_public() -> None:
     assert both.caveats == (ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, APART)
 
 
-def test_disjoint_groups_lose_the_larger_and_say_why_that_holds() -> None:
-    both = ABSENT.compose_parallel(Guarantee("absent", ((TENTH, NANO // 20), (ONE, ONE))))
-    assert both.losses == ((TENTH, TENTH), (ONE, ONE))
+def test_disjoint_groups_lose_to_one_and_say_why_that_holds() -> None:
+    groups = [
+        eps.count([1, 0], eps.Roster(who, [0.1, 1.0]), share=share).guarantee for who, share in (("ab", 1), ("cd", 0.5))
+    ]
+    both = groups[0].compose_parallel(groups[1])
+    assert both.epsilons == groups[0].epsilons
     assert "sound only because the groups are defined by public facts of the roster" in str(both)
 
 
@@ -151,7 +166,7 @@ def test_mixed_neighbours_compose_against_replacement_otherwise() -> None:
 
 def test_of_two_kinds_the_weaker_remains_and_says_so() -> None:
     weak = Guarantee("absent", ((TENTH, TENTH),), kind=INDIVIDUAL)
-    for both in (ABSENT.compose(weak), weak.compose(ABSENT), ABSENT.compose_parallel(weak)):
+    for both in (ABSENT.compose(weak), weak.compose(ABSENT), ABSENT.choice(weak)):
         assert both.kind == INDIVIDUAL
         assert "the weaker kind is all that remains" in str(both)
         assert "not DP" in str(both)

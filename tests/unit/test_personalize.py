@@ -156,6 +156,26 @@ def test_rows_never_tell_who_was_asked(epsilons: Any) -> None:
         eps.personalize(told, [1, 2, 3], epsilons, person=["a", "a", "b"], rows_per_person=2)
 
 
+def test_a_share_of_every_grant() -> None:
+    """One roster serves several calls: together they cost what was granted, and who has nothing left is not used."""
+    roster = eps.Roster("abcd", [1e-8, 0.4, 1.0, eps.PUBLIC])
+    for share in (0.25, 0.01):
+        release = eps.personalize(told, [1, 2, 3, 4], roster, share=share)
+        assert release.value[1] == pytest.approx(share)
+        assert release.charges == pytest.approx(
+            {1e-8: 0.0 if share == 0.01 else 2e-9, 0.4: 0.4 * share, 1.0: share, math.inf: 0}
+        )
+        assert (1 in release.value[0]) <= (share == 0.25)
+    parts = [eps.personalize(told, [1, 2, 3, 4], roster, share=share).guarantee for share in (0.25, 0.75)]
+    assert parts[0].compose(parts[1]).epsilons[0.4] == 0.4
+    alone = eps.individually(sum, [1, 2], [0.4, 1.0], sensitivity=5, step=1, share=0.5)
+    assert alone.charges == {0.4: 0.2, 1.0: 0.5}
+    with pytest.raises(eps.PlanError, match="leaves somebody with nothing"):
+        eps.individually(sum, [1, 2], [1e-8, 1.0], sensitivity=5, step=1, share=0.01)
+    with pytest.raises(eps.PlanError, match=r"at least 0\.001"):
+        eps.personalize(told, [1, 2, 3, 4], roster, share=1e-4)
+
+
 @pytest.mark.parametrize("neighbors", ["absent", "replace"])
 @pytest.mark.parametrize("threshold", [None, "max", "mean", 1.0])
 @pytest.mark.parametrize("gone", ["open", "strict", "none at all"])

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from epsilons.arguments.checks import LARGEST_NUMBER, check_entropy, check_unbounded_step, exact
+from epsilons.arguments.checks import LARGEST_NUMBER, check_entropy, check_share, check_unbounded_step, exact
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.guarantee import NANO
+from epsilons.mechanisms.base import Account
 from epsilons.noise.entropy import Entropy, system
 from epsilons.noise.laplace import discrete_laplace
 from epsilons.preferences import Levels, aligned_roster
@@ -29,13 +30,15 @@ def individually(
     *,
     sensitivity: float | Callable[[Any], Any],
     step: float,
+    share: float = 1.0,
     entropy: Entropy | None = None,
 ) -> Release:
     """Any number computed from everybody's values, with individual privacy (which is not DP).
 
     `sensitivity` is how far replacing one person's value could move the answer on the data as they are: a number, or a
     function of the values that gives one number, or one per person. Answers fall on multiples of `step`, which is
-    public; beyond 10^30 they are cut before the noise. Neither the sensitivity nor the noise's scale is shown.
+    public; beyond 10^30 they are cut before the noise. At a `share` below 1 everyone is taken to have granted that
+    part, which must be something for everyone. Neither the sensitivity nor the noise's scale is shown.
 
     >>> import epsilons as eps
     >>> ages = [23, 35, 41, 52, 60]
@@ -48,17 +51,21 @@ def individually(
         raise PlanError((Argument("function"), " cannot be called."), suggest="max, or any function of the values")
     source = system() if entropy is None else check_entropy(entropy)
     grid = exact(check_unbounded_step(step))
-    roster = aligned_roster(epsilons, values)
+    roster, part = aligned_roster(epsilons, values), check_share(share)
+    scaled, used = roster.take_share(part)
+    if not used.all():  # a function of everybody's values cannot leave anyone out
+        raise PlanError(f"A share of {float(part):g} leaves somebody with nothing.", suggest="a larger share")
     array = check_values(values, len(roster))
     if isinstance(array, np.ma.MaskedArray):  # the function sees None, and nothing warns
         array = np.array(array.tolist(), dtype=object)
     # Copies, so that a function that sorts in place moves neither the caller's values nor whose sensitivity is whose.
     answer = _number(lambda: function(array.copy()))
     reach = _numbers(lambda: sensitivity(array.copy()) if callable(sensitivity) else sensitivity, len(array))
-    place, rate = round(Fraction(answer) / grid), _rate(reach, roster.codes, roster.levels, grid)
+    place, rate = round(Fraction(answer) / grid), _rate(reach, scaled.codes, scaled.levels, grid)
     value = float((place if rate is None else place + discrete_laplace(source, rate)) * grid)
-    what = "function of everybody's values"
-    return individual_release(what, value, roster.levels, source.private, (WHOSE_WORD,)).about(roster.covered)
+    account = Account.of(scaled.levels, scaled.levels.grants).at_share(roster.levels, part)
+    what, caveats = "function of everybody's values", (WHOSE_WORD,)
+    return individual_release(what, value, roster.levels, account, source.private, caveats).about(roster.covered)
 
 
 def _rate(reach: Any, codes: Any, levels: Levels, grid: Fraction) -> Fraction | None:

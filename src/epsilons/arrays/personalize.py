@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments.checks import check_entropy, check_name, check_whole, refuse
+from epsilons.arguments.checks import check_entropy, check_name, check_share, check_whole, refuse
 from epsilons.arrays.algorithms import Algorithm, read_algorithm, run_algorithm
 from epsilons.errors import Argument, DataError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
+from epsilons.mechanisms.base import Account
 from epsilons.mechanisms.threshold import resolve_threshold
 from epsilons.noise.coins import keep_people
 from epsilons.noise.entropy import ALWAYS, Entropy, system
 from epsilons.noise.weighing import keep_chance
+from epsilons.planner.plan import nobody_left
 from epsilons.preferences import Levels, Preferences, Roster, aligned_roster, read_ids, roster_of
 from epsilons.release import Release, algorithm_release
 
@@ -33,6 +35,7 @@ def personalize(
     private_under: str | None = None,
     person: Any = None,
     rows_per_person: int = 1,
+    share: float = 1.0,
     entropy: Entropy | None = None,
 ) -> Release:
     """Run an epsilon-private algorithm on a random sample of people, so that everyone keeps their own epsilon.
@@ -44,7 +47,7 @@ def personalize(
     it is private: "absent" (a record added or removed; what a plain function is taken to claim) or "both". With several
     rows per person, `person` has an id per row, at most `rows_per_person` rows of each are used, and the algorithm runs
     at a share of the threshold. Epsilons then go by id ({id: epsilon}, or an `eps.Roster` of everyone who was asked,
-    with or without rows), or are a number.
+    with or without rows), or are a number. At a `share` below 1 everyone is taken to have granted that part.
 
     The algorithm's claim covers all it does with any sample, an empty one included, and when it fails: that is an
     answer too, if only the text that it failed.
@@ -68,15 +71,21 @@ def personalize(
         raise PlanError("Several rows per person, and nothing says whose they are.", suggest=whose)
     recipe = read_algorithm(algorithm, private_under, rows, neighbors)
     owners, roster = _people(data, epsilons, person)
-    levels = roster.levels
-    if levels.all_public:
+    if roster.levels.all_public:
         raise PlanError("Everyone is public.", rule="There is nothing to protect.", suggest="run it on the data itself")
+    part = check_share(share)
+    scaled, used = roster.take_share(part)
+    levels = scaled.levels
+    if levels.all_public:
+        raise nobody_left(part)
     sampling = Sampling.plan(recipe, levels, threshold, neighbors, rows)
-    kept = keep_people(source, roster.codes, sampling.chances(levels))
+    kept = np.zeros(len(roster), bool)
+    kept[used] = keep_people(source, scaled.codes, sampling.chances(levels))
     chosen = kept if owners is None else _cap(owners, kept, rows, source)
     value = run_algorithm(recipe, _pick(data, chosen), sampling.epsilon)
     private = source.private and not recipe.seeded
-    made = algorithm_release(recipe.name, value, levels, sampling.threshold, neighbors, recipe.claim, private)
+    account = Account.of(levels, sampling.charges(levels)).at_share(roster.levels, part)
+    made = algorithm_release(recipe.name, value, levels, account, sampling.threshold, neighbors, recipe.claim, private)
     return made if person is not None and roster.people is None else made.about(roster.covered)
 
 
@@ -108,6 +117,10 @@ class Sampling:
             hint = ("fewer ", Argument("rows_per_person"))
             raise PlanError("The threshold leaves nothing for each row.", rule="A billionth at least.", suggest=hint)
         return cls(t, to_epsilon(nano), parts)
+
+    def charges(self, levels: Levels) -> list[int | None]:
+        """What each level pays: the threshold at most."""
+        return [None if grant is None else min(grant, self.threshold) for grant in levels.grants]
 
     def chances(self, levels: Levels) -> list[int]:
         """Of staying in the sample, per level, out of 2^64: (e^eps - 1)/(e^t - 1), rounded down.

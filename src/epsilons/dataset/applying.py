@@ -109,7 +109,7 @@ class ApplyAttempt(Attempt):
         value = _run(recipe, sample, sampling.epsilon)
         facts = sketch.threshold, self.facts.neighbors, recipe.claim, entropy.private and not recipe.seeded
         called = recipe.name if asked.name is None else asked.name
-        return algorithm_release(called, value, levels, *facts, sketch.account)
+        return algorithm_release(called, value, levels, sketch.account, *facts)
 
 
 def _rows(prepared: Prepared, digests: NDArray[np.uint8], columns: Sequence[str], where: Predicate | None) -> pa.Table:

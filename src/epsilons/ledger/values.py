@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from epsilons.display import Sheet, Shown, show, show_key, show_span
 from epsilons.errors import BudgetExceeded, LedgerError
-from epsilons.guarantee import to_epsilon
+from epsilons.guarantee import NOT_DP, to_epsilon
 
 #: What a cohort is: in use, or left by everyone who withdrew.
 ACTIVE, WITHDRAWN = "active", "withdrawn"
@@ -198,7 +198,8 @@ class History(Shown, tuple[Past, ...]):
             charged = show_span(list(past.epsilons.values())) if past.charges else "–"
             at, question = past.at[:16].replace("T", " "), show_key(past.description)
             rows.append([str(past.number), at, question, charged, past.state])
-        return [Sheet("", ("release", "at (UTC)", "question", "charged", "state"), rows)]
+        mark = mark_text(self[-1].not_dp_since) if self else ""
+        return [Sheet("", ("release", "at (UTC)", "question", "charged", "state"), rows, [mark] if mark else [])]
 
 
 @dataclass(frozen=True)
@@ -283,7 +284,7 @@ class Statement(_Marked, Shown):
 
 def mark_text(number: int | None) -> str:
     """The permanent mark as a sentence, as `guarantee.compose_all` has it."""
-    return "" if number is None else f"Not DP since release {number}."
+    return "" if number is None else f"{NOT_DP} {number}."
 
 
 def list_active(cohorts: Iterable[Cohort]) -> tuple[Cohort, ...]:

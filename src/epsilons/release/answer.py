@@ -18,7 +18,7 @@ from epsilons.accuracy.intervals import ErrorBar, ErrorModel, RatioBar
 from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
 from epsilons.display import Sheet, Shown, show, show_key
 from epsilons.errors import PlanError, printable
-from epsilons.guarantee import PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Covered, Guarantee, to_epsilon
+from epsilons.guarantee import NOT_DP, PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Covered, Guarantee, to_epsilon
 from epsilons.mechanisms.base import Account, Mechanism, charges_of, find_error
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy
@@ -156,7 +156,8 @@ class Release(Shown):
         else:
             shown = show(self.value)
         error = "" if self.error is None else f" ± {show(self.error)}"
-        warning = "" if self.private else " [NOT PRIVATE: seeded]"
+        since = "".join(f" [{caveat[:-1]}]" for caveat in self.guarantee.caveats if caveat.startswith(NOT_DP))
+        warning = since if self.private else " [NOT PRIVATE: seeded]"
         return printable(f"{self.statistic}: {shown}{error} ({self.mechanism}, {self.guarantee.kind}){warning}")
 
     def sheets(self) -> list[Sheet]:
@@ -234,11 +235,11 @@ def exact_release(
 
 
 def individual_release(
-    statistic: str, value: float, levels: Levels, private: bool, caveats: tuple[str, ...]
+    statistic: str, value: float, levels: Levels, account: Account, private: bool, caveats: tuple[str, ...]
 ) -> Release:
     """An answer with individual privacy for a function of the caller's own."""
     return _build(
-        Account.of(levels, levels.grants),
+        account,
         levels,
         "replace",
         _caveats(levels, private, (*LocalSensitivity.caveats, *caveats)),
@@ -257,15 +258,15 @@ def algorithm_release(
     name: str,
     value: Any,
     levels: Levels,
+    account: Account,
     threshold: int,
     neighbors: str,
     claim: str,
     private: bool,
-    account: Account | None = None,
 ) -> Release:
     """The result of another's private algorithm on a sample; the promise rests on their claim, which it names."""
     return _build(
-        account or Account.of(levels, [None if grant is None else min(grant, threshold) for grant in levels.grants]),
+        account,
         levels,
         neighbors,
         _caveats(levels, private, (claim,)),
