@@ -192,8 +192,9 @@ def _read_law(outcomes: Outcomes, given: ArrayLike, index: dict[Hashable, int], 
     unlisted = 1 - float(np.exp(logs).sum())
     if not -_ROUNDING <= unlisted <= _UNLISTED:
         raise DataError("The probabilities do not add up to 1.", suggest="normalise them or widen the window")
-    # A NaN outcome differs from itself; ABSENT, one object, stands for all of them.
-    places = [index.setdefault(x if x == x else ABSENT, len(index)) for x in listed]
+    # A NaN outcome differs from itself; ABSENT, one object, stands for all of them. The sign of a zero can be seen.
+    told = [ABSENT if x != x else "-0.0" if x == 0 and str(x) == "-0.0" else x for x in listed]
+    places = [index.setdefault(x, len(index)) for x in told]
     vector = np.full(len(index), -np.inf)
     np.logaddexp.at(vector, places, logs)  # an outcome listed twice has the sum of both
     return _Law(vector, unlisted if unlisted > _ROUNDING else 0.0)

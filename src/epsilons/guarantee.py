@@ -98,6 +98,8 @@ class Covered:
             return self, [(grant, mine.get(grant, 0), yours.get(grant, 0)) for grant in {**mine, **yours}]
         if self.people is None or other.people is None:
             return None
+        if len({type(person) for person in (*self.people[:1], *other.people[:1])}) > 1:
+            return None  # numbers here and text there may be the same people
         places = {person: place for place, person in enumerate(dict.fromkeys((*self.people, *other.people)))}
         each = len(other.grants) + 1
         pairs, whose = np.unique(self._place(places) * each + other._place(places), return_inverse=True)
@@ -212,7 +214,8 @@ class Guarantee(Shown):
             lost += [(grant, one._most(), loss) for grant, loss in two.losses]
         losses: dict[int | None, int | None] = {}
         for grant, a, b in sorted(lost, key=lambda person: to_epsilon(person[0])):
-            losses[grant] = None if a is None or b is None else max(losses.get(grant) or 0, join(a, b))
+            known = losses.get(grant, 0)
+            losses[grant] = None if a is None or b is None or known is None else max(known, join(a, b))
         joined = replace(
             one,
             losses=tuple(losses.items()),
@@ -221,10 +224,10 @@ class Guarantee(Shown):
             covers=covers,
         )
         if covers is None:
-            known = APART if one.losses and two.losses else ""
+            said = APART if one.losses and two.losses else ""
         else:
-            known = BY_PLACE if covers.by_place else "" if one.covers == two.covers else TWO_GRANTS
-        joined = _add_caveats(joined, *two.caveats, *filter(None, [known]))
+            said = BY_PLACE if covers.by_place else "" if one.covers == two.covers else TWO_GRANTS
+        joined = _add_caveats(joined, *two.caveats, *filter(None, [said]))
         if NO_PROMISE in (one.kind, two.kind) or one.kind == two.kind:
             return joined
         return _add_caveats(joined, f"Composed of {one.kind} and {two.kind}: the weaker kind is all that remains.")

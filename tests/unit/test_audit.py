@@ -52,6 +52,14 @@ def count_by_cost(values: Floats, epsilons: list[float], half: float) -> tuple[I
 # --- enumerate_losses ---------------------------------------------------------------------------------------
 
 
+def test_the_sign_of_a_zero_is_an_outcome() -> None:
+    """Equal as numbers, and yet seen."""
+    told = enumerate_losses(lambda values: ([-0.0 if values[0] == 1 else 0.0], [1.0]), all_datasets((0, 1), 1), [0.1])
+    assert not told.holds
+    same = enumerate_losses(lambda values: ([0 if values[0] == 1 else 0.0], [1.0]), all_datasets((0, 1), 1), [0.1])
+    assert same.holds
+
+
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
 def test_discrete_laplace_is_accepted_at_its_scale_and_refused_ten_percent_below(epsilon: float) -> None:
     window = math.ceil(20 / epsilon)

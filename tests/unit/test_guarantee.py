@@ -2,9 +2,13 @@
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import epsilons as eps
@@ -81,6 +85,79 @@ def test_everyone_adds_up_what_they_lost_whatever_the_order() -> None:
     assert three.covers is not None
     assert APART not in three.caveats
     assert one.choice(two).epsilons == {0.1: 0.1, 1.0: 1.0, math.inf: math.inf}
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        np.array(["1", "2"]),
+        np.array(["1", "2"], object),
+        pa.array(["1", "2"]),
+        pa.chunked_array([["1"], ["2"]]),
+        pa.array(["1", "2"]).dictionary_encode(),
+        pd.Series(["1", "2"], dtype="category"),
+        pl.Series(["1", "2"]),
+        iter(["1", "2"]),
+    ],
+    ids=lambda ids: type(ids).__name__,
+)
+def test_an_id_is_the_same_person_whatever_holds_it(ids: Any) -> None:
+    """Otherwise two releases about one person would be about two, and a strict choice would become the default."""
+    held = eps.Roster(ids, {"1": 0.3, "2": 0.7}, default=5.0)
+    assert held.people == ("1", "2")
+    assert held.levels.grants == (3 * TENTH, 7 * TENTH)
+    one, two = (
+        eps.count([1, 0], who, mechanism="minimum").guarantee for who in (held, eps.Roster(["2", "1"], [0.3, 0.7]))
+    )
+    assert one.compose(two).epsilons == {0.7: 0.6}
+
+
+@pytest.mark.parametrize(
+    "ids", [["a", None], [math.nan, 1], [1, "1"], [True, False], [b"a", b"b"], [("a",), ("b",)], [[1], [2]]]
+)
+def test_an_id_is_text_or_a_whole_number(ids: Any) -> None:
+    with pytest.raises(eps.PreferenceError, match="whole numbers or text"):
+        eps.Roster(ids, 0.5)
+
+
+def test_numbers_and_text_are_not_told_apart_silently() -> None:
+    """1 and "1" may be one person: promises say the worst, and no default steps in."""
+    one, two = (eps.count([1, 0], eps.Roster(who, [0.3, 0.7]), mechanism="minimum").guarantee for who in ([1, 2], "12"))
+    assert one.compose(two).epsilons == {0.3: 0.6, 0.7: 0.6}
+    with pytest.raises(PlanError, match="may be about the same people"):
+        one.compose_parallel(two)
+    for asked in ({1: 0.05, 2: 0.05}, eps.Preferences({1: 0.05, 2: 0.05}, default=1.0)):
+        with pytest.raises(eps.PreferenceError, match="text here and whole numbers there"):
+            eps.Roster("12", asked, default=1.0)
+    with pytest.raises(eps.PreferenceError, match="a roster already"):
+        eps.Roster("21", eps.Roster("12", [0.05, 1.0]))
+
+
+def test_a_roster_stays_as_it_was_made() -> None:
+    roster = eps.Roster("ab", [0.1, 1.0])
+    with pytest.raises(FrozenInstanceError):
+        roster.codes = roster.codes[::-1]  # type: ignore[misc]
+
+
+def test_public_stays_public_whatever_comes_after() -> None:
+    none, some = Guarantee("absent", ((ONE, None),)), Guarantee("absent", ((ONE, TENTH),))
+    assert none.compose(some).losses == some.compose(none).losses == ((ONE, None),)
+
+
+def test_every_release_knows_whom_it_is_about() -> None:
+    """Asked by a plan, of a function of one's own, and of a table: there until somebody joins, leaves or changes."""
+    roster = eps.Roster("abc", [0.1, 1.0, 1.0])
+    planned = eps.plan("count", roster).ask([1, 0, 1])
+    alone = eps.individually(sum, [1, 2, 3], roster, sensitivity=2, step=1)
+    assert planned.guarantee.covers == alone.guarantee.covers == roster.covered
+    table = pa.table({"id": ["a", "b", "c"], "x": [1, 0, 1]})
+    with eps.Dataset(table, person="id", preferences={"a": 0.1, "b": 1.0, "c": 1.0}) as people:
+        first, second = (people.count(column, share=0.1).guarantee for column in (None, "x"))
+        people.set_preferences({"b": 0.5})
+        third = people.count("x", share=0.1).guarantee
+    assert first.covers == second.covers != third.covers
+    assert APART not in first.compose(second).caveats
+    assert APART in second.compose(third).caveats
 
 
 def test_one_roster_serves_several_calls() -> None:

@@ -214,7 +214,7 @@ def test_whose_rows_must_be_said() -> None:
         ({"rows_per_person": 0}, "not allowed"),
         ({"rows_per_person": True}, "not allowed"),
         ({"person": ["a"]}, "2 rows and 1 ids"),
-        ({"person": [["a"], ["b"]]}, "looked up"),
+        ({"person": [["a"], ["b"]]}, "whole numbers or text"),
     ):
         with pytest.raises(eps.EpsilonsError, match=message):
             eps.personalize(told, [1, 2], 0.5, **arguments)  # type: ignore[arg-type]
@@ -383,6 +383,7 @@ UNCLEAR: dict[str, Any] = {
     "nothing": lambda: None,
     "nothing needed": lambda data=None: None,
     "partial that took the data": functools.partial(lambda data, bins=3, e=1.0: None, [1]),
+    "partial that took epsilon by place": functools.partial(lambda epsilon, data, bins: None, 9.0),
     "built in, without a signature": max,
     "of C": dict.fromkeys,
 }

@@ -191,6 +191,10 @@ def _read_signature(given: Callable[..., Any], name: str) -> Callable[[Any, floa
     """
     try:
         listed = list(inspect.signature(given).parameters.values())
+        if isinstance(given, functools.partial) and given.args:
+            # What was bound by place has left the signature: epsilon must not be among it.
+            bound = inspect.signature(given.func).bind_partial(*given.args).arguments
+            listed = [] if "epsilon" in bound else listed
     except (TypeError, ValueError):  # functions of C that do not say
         listed = []
     places = [one for one in listed if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]

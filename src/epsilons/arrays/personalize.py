@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -169,7 +169,7 @@ def _named_roster(epsilons: Any) -> Roster:
         return named
     if isinstance(named, Mapping):
         return Roster(named, epsilons)
-    if isinstance(named, Real):
+    if isinstance(named, Number) or (isinstance(named, np.ndarray) and named.ndim == 0):
         return roster_of([named])
     rule = "Who has rows is private, so rows cannot tell who was asked."
     raise PreferenceError("With ids, epsilons go by id.", rule=rule, suggest="eps.Roster(everyone, epsilons)")

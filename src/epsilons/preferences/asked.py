@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from epsilons.display import Shown, show_count
 from epsilons.errors import Argument, PreferenceError
 from epsilons.guarantee import to_epsilon
-from epsilons.preferences.roster import Roster, roster_of, to_single_nano
+from epsilons.preferences.roster import Roster, look_up, roster_of, to_single_nano
 
 
 @dataclass(frozen=True)
@@ -139,10 +139,7 @@ class Preferences(Shown):
             unnamed = "These preferences are by person, and no people were named."
             raise PreferenceError(unnamed, suggest="one id per value")
         else:
-            try:
-                asked = [self.by_person.get(person, math.nan) for person in people]
-            except TypeError:
-                raise PreferenceError("An id cannot be looked up.", suggest="text or a number as id") from None
+            asked = look_up(self.by_person, people)
         roster = roster_of(asked, self.default)
         present = {to_epsilon(grant) for grant in roster.levels.grants}
         names = {epsilon: name for epsilon, name in self.names.items() if epsilon in present}

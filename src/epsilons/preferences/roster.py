@@ -173,11 +173,13 @@ def to_nano(epsilon: float) -> int | None:
 _CHUNK = 1 << 18
 
 
+@dataclass(frozen=True, eq=False, init=False)
 class Roster(Shown):
     """Everyone who was asked, in the caller's order: `codes[i]` is the level of person i, called `people[i]`.
 
     Made once and used in many calls, it tells that all of them are about the same people, so that their promises add up
-    person by person. Epsilons are one for each id, {id: epsilon}, one for all, or preferences.
+    person by person. Epsilons are one for each id, in their order, {id: epsilon}, one for all, or preferences; the
+    `default` is for people of whom there is none.
 
     >>> from epsilons import Roster
     >>> Roster(["ann", "bob", "cy"], {"bob": 1, "ann": .1, "cy": .1}).levels.sizes
@@ -194,22 +196,28 @@ class Roster(Shown):
         if len(set(people)) < len(people):
             rule = "Everyone is on a roster once."
             raise PreferenceError("An id stands twice.", rule=rule, suggest="one id and one epsilon per person")
+        if isinstance(epsilons, Roster):
+            raise PreferenceError("These epsilons are a roster already.", suggest="the roster itself")
         if isinstance(epsilons, Mapping):
-            made = roster_of([epsilons.get(person, math.nan) for person in people], default)
-        elif hasattr(epsilons, "assign"):
+            made = roster_of(look_up(epsilons, people), default)
+        elif hasattr(epsilons, "by_person"):
             made = epsilons.assign(people)
         else:
             made = roster_of(epsilons, default, len(people))
         if len(made) != len(people):
             raise PreferenceError(f"{len(people)} ids and {len(made)} epsilons.", rule="One epsilon per person.")
-        self.levels, self.codes, self.people = made.levels, made.codes, people
+        self._fill(made.levels, made.codes, people)
 
     @classmethod
     def of(cls, levels: Levels, codes: NDArray[np.uint8]) -> Roster:
         """People who are known by their place alone."""
         made = object.__new__(cls)
-        made.levels, made.codes, made.people = levels, codes, None
+        made._fill(levels, codes, None)
         return made
+
+    def _fill(self, levels: Levels, codes: NDArray[np.uint8], people: tuple[Hashable, ...] | None) -> None:
+        for name, value in (("levels", levels), ("codes", codes), ("people", people)):
+            object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -241,7 +249,7 @@ def roster_of(epsilons: Any, default: float | None = None, people: int | None = 
     """
     if isinstance(epsilons, Roster):
         return epsilons
-    if hasattr(epsilons, "assign"):
+    if hasattr(epsilons, "by_person"):
         assigned: Roster = epsilons.assign()
         return assigned
     array = _as_floats(epsilons)
@@ -264,13 +272,22 @@ def roster_of(epsilons: Any, default: float | None = None, people: int | None = 
 
 
 def read_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """People's ids as plain values, which look themselves up the same whatever held them."""
-    try:
-        people = tuple(ids.tolist() if isinstance(ids, np.ndarray) else ids)
-        hash(people)
-    except TypeError:
-        raise DataError("An id cannot be looked up.", suggest="ids that are text or numbers") from None
+    """People's ids as plain values, which are the same whatever held them: all of them text, or all whole numbers."""
+    listed = ids.to_pylist() if hasattr(ids, "to_pylist") else ids.tolist() if hasattr(ids, "tolist") else list(ids)
+    people = tuple(one.item() if isinstance(one, np.generic) else one for one in listed)
+    if not all(isinstance(one, str) for one in people) and not all(type(one) is int for one in people):
+        rule = "Ids are whole numbers or text, all of them of one kind."
+        raise PreferenceError("Somebody cannot be told by this id.", rule=rule, suggest='["ann", "bob"], or [17, 23]')
     return people
+
+
+def look_up(asked: Mapping[Any, Any], ids: Iterable[Hashable]) -> list[Any]:
+    """What each of these people asked for; NaN for those who are not there."""
+    people, known = read_ids(ids), dict(zip(read_ids(asked), asked.values(), strict=True))
+    if len({type(one) for one in (*people[:1], *list(known)[:1])}) > 1:
+        rule = "1 and '1' are two people."
+        raise PreferenceError("Ids are text here and whole numbers there.", rule=rule, suggest="ids of one kind")
+    return [known.get(person, math.nan) for person in people]
 
 
 def aligned_roster(epsilons: Any, values: Any) -> Roster:

@@ -122,7 +122,8 @@ def cells(
         pairs = found["key"].combine_chunks().to_numpy()
         if many:
             return [CellRows(pairs, shift, prepared.levels)]
-        counts = np.bincount(pairs + width)  # those without a value come first
+        # Those without a value come first; as many places whatever the largest value is.
+        counts = np.bincount(pairs + width, minlength=(statistic.points + 1) * width)
         used = np.flatnonzero(counts)
         group, level, cell, counts = np.zeros_like(used), used % width, used // width - 1, counts[used]
     else:

@@ -18,6 +18,7 @@ from epsilons.cli.errors import refusing
 from epsilons.cli.options import dataset_file, open_dataset, read_bounds
 from epsilons.display import show_count, toml_key, toml_value
 from epsilons.errors import Argument, DataError, EpsilonsError, PreferenceError, printable
+from epsilons.storage.files import open_private
 
 if TYPE_CHECKING:
     from epsilons.engines.base import Schema
@@ -54,7 +55,8 @@ def init(source: str, out: str, force: bool, **given: Any) -> None:
             raise DataError(f"{out} is there already.", suggest="--force, or --out other.toml")
         text = _draft(source, target.resolve().parent, given)
     try:
-        target.write_text(text, encoding="utf-8")
+        with open(target, "w", encoding="utf-8", opener=open_private) as file:
+            file.write(text)
     except OSError as error:
         raise DataError(f"{out} cannot be written: {error.strerror}.", suggest="--out elsewhere/people.toml") from None
     output.note(f"Wrote {out}. Next: epsilons check {out}")
