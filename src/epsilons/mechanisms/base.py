@@ -52,8 +52,7 @@ class Account:
     def at_share(self, levels: Levels, share: Fraction) -> Account:
         """By what people granted, where this is by the share of it that was used; people left out pay nothing."""
         spent = dict(self.losses)
-        parts = [None if grant is None else math.floor(grant * share) for grant in levels.grants]
-        return Account.of(levels, [None if part is None else spent.get(part, 0) for part in parts])
+        return Account.of(levels, [None if part is None else spent.get(part, 0) for part in levels.parts_at(share)])
 
     @cached_property
     def charges(self) -> dict[float, float]:
@@ -260,8 +259,7 @@ def _check_charges(mechanism: Mechanism, question: Question, levels: Levels) -> 
             if (misfit := weighting.misfit(levels) or question.statistic.misfit(weighting)) is not None:
                 return misfit
             losses = weighting.charges(levels)
-        derived = type(mechanism).charge is Weighing.charge
-        charges = losses if derived else tuple(mechanism.charge(question, levels))
+        charges = losses if type(mechanism).charge is Weighing.charge else tuple(mechanism.charge(question, levels))
         if len(charges) != len(levels.grants):
             return f"it makes {len(charges)} charges for {len(levels.grants)} levels"
         for grant, charge, loss in zip(levels.grants, charges, losses, strict=True):

@@ -113,7 +113,7 @@ class SmoothSensitivity(Mechanism):
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         t, cut = self.epsilon(question, levels), self.inside == "threshold"
-        return tuple(None if g is None else 0 if cut and g < t else min(g, t) for g in levels.grants)
+        return tuple(0 if cut and most is not None and most < t else most for most in levels.cut_at(t))
 
     def used(self, question: Question, levels: Levels) -> float:
         if self.inside != "sample":
