@@ -159,11 +159,9 @@ class Guarantee(Shown):
             return replace(self, neighbors="replace", losses=doubled)
         if neighbors == "absent" and self.imputes:
             return replace(self, neighbors="absent")
-        raise PlanError(
-            f"This promise against {self.neighbors!r} says nothing against {neighbors!r}.",
-            rule="Only a mechanism that lets a missing person stand at a public value allows the step.",
-            suggest=("ask again with ", Argument("neighbors", neighbors)),
-        )
+        what = f"This promise against {self.neighbors!r} says nothing against {neighbors!r}."
+        rule = "Only a mechanism that lets a missing person stand at a public value allows the step."
+        raise PlanError(what, rule=rule, suggest=("ask again with ", Argument("neighbors", neighbors)))
 
     def compose(self, other: Guarantee) -> Guarantee:
         """Both releases seen together: a person's losses add up (Jorgensen et al. 2015, Theorem 4).
@@ -216,10 +214,8 @@ class Guarantee(Shown):
             known: tuple[str, ...] = (DISJOINT,)
         elif covers is None:
             known = (APART,) if here and there else ()
-        elif covers.by_place:
-            known = (BY_PLACE,)
         else:
-            known = () if one.covers == two.covers else (TWO_GRANTS,)
+            known = (BY_PLACE,) if covers.by_place else () if one.covers == two.covers else (TWO_GRANTS,)
         joined = _add_caveats(joined, *two.caveats, *known)
         if NO_PROMISE in (one.kind, two.kind) or one.kind == two.kind:
             return joined

@@ -191,13 +191,11 @@ def take_places(
         rule = f"They are {', '.join(places)}; the others go by name."
         raise PlanError(f"{what} takes at most {len(places)} arguments by place.", rule=rule, suggest=hint)
     values = dict(zip(places, given, strict=False))
-    for name in values:
-        if name in named:
-            raise PlanError(f"{what} got {name!r} twice.", suggest=hint or ("give ", Argument(name), " once"))
+    for name in (name for name in places[: len(given)] if name in named):
+        raise PlanError(f"{what} got {name!r} twice.", suggest=hint or ("give ", Argument(name), " once"))
     values |= named
-    for name in required:
-        if name not in values:
-            raise PlanError(f"{what} needs {name!r}.", suggest=hint or Argument(name, _EXAMPLES.get(name, ...)))
+    for name in (name for name in required if name not in values):
+        raise PlanError(f"{what} needs {name!r}.", suggest=hint or Argument(name, _EXAMPLES.get(name, ...)))
     return values
 
 

@@ -94,13 +94,11 @@ class Query:
         options: Mapping[str, Any],
     ) -> tuple[Pending, ...]:
         """All of it, as questions of a batch."""
-        for name in self.groups:
-            if name not in keys:
-                hint = Argument("keys", {name: ["north", "south"]})
-                raise PlanError(f"GROUP BY {name} needs its keys.", rule=KEYS_RULE, suggest=hint)
-        for name in keys:
-            if name not in self.groups:
-                raise PlanError(f"Keys of {name!r}, by which nothing is grouped.", suggest=f"GROUP BY {name}")
+        for name in (name for name in self.groups if name not in keys):
+            hint = Argument("keys", {name: ["north", "south"]})
+            raise PlanError(f"GROUP BY {name} needs its keys.", rule=KEYS_RULE, suggest=hint)
+        for name in (name for name in keys if name not in self.groups):
+            raise PlanError(f"Keys of {name!r}, by which nothing is grouped.", suggest=f"GROUP BY {name}")
         by = {name: keys[name] for name in self.groups} or None
         noted = []
         for one in self.aggregates:
@@ -151,9 +149,8 @@ def _read(text: str, rest: str, condition: list[Token] | None, schema: Schema, p
     select = statements[0]
     if not isinstance(select, exp.Select):
         raise _unsupported(type(select).__name__.upper(), _APART)
-    for part, called in _PARTS.items():
-        if select.args.get(part):
-            raise _unsupported(called)
+    for called in (called for part, called in _PARTS.items() if select.args.get(part)):
+        raise _unsupported(called)
     tables = _check_from(select)
     for column in select.find_all(exp.Column):
         if column.table and column.table.casefold() not in tables:

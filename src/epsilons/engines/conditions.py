@@ -75,11 +75,9 @@ def parse(text: Any, schema: Schema) -> Predicate:
         reason = error.reason
     except Exception:  # parsers quote what they could not read, and recursion ends in errors of its own
         pass
-    raise reason or PlanError(
-        "The condition is not one that can be asked.",
-        rule="Columns against literals of their type: = <> < <= > >=, IN, BETWEEN, LIKE, IS [NOT] NULL; AND, OR, NOT.",
-        suggest="age >= 18 AND region IN ('north', 'south')",
-    )
+    rule = "Columns against literals of their type: = <> < <= > >=, IN, BETWEEN, LIKE, IS [NOT] NULL; AND, OR, NOT."
+    hint = "age >= 18 AND region IN ('north', 'south')"
+    raise reason or PlanError("The condition is not one that can be asked.", rule=rule, suggest=hint)
 
 
 def _no_pattern(suggest: str = "name LIKE 'A%' AND name LIKE '%son'") -> PlanError:

@@ -103,9 +103,8 @@ class SmoothSensitivity(Mechanism):
         if self.scale == "paper" and paper_loss(self.gamma) > 1 - _ROOM:
             what = (Argument("scale", "paper"), " is not proved private at ", Argument("gamma", self.gamma), ".")
             rule = f"There its loss is bounded by {float(paper_loss(self.gamma)):.3f} epsilon only."
-            raise PlanError(
-                what, rule=rule, suggest=(Argument("gamma"), " from 2 to 6, or ", Argument("scale", "tight"))
-            )
+            hint = (Argument("gamma"), " from 2 to 6, or ", Argument("scale", "tight"))
+            raise PlanError(what, rule=rule, suggest=hint)
 
     def epsilon(self, question: Question, levels: Levels) -> int:
         """The one epsilon at which the noise is drawn, in nano-epsilon; no error can be predicted."""

@@ -205,10 +205,9 @@ class Roster(Shown):
             raise PreferenceError("An id stands twice.", rule=rule, suggest="one id and one epsilon per person")
         if isinstance(epsilons, Mapping):
             made = roster_of([epsilons.get(person, math.nan) for person in people], default)
-        elif hasattr(epsilons, "assign"):
-            made = epsilons.assign(people)
         else:
-            made = roster_of(epsilons, default, len(people))
+            by_id = hasattr(epsilons, "assign")
+            made = epsilons.assign(people) if by_id else roster_of(epsilons, default, len(people))
         if len(made) != len(people):
             raise PreferenceError(f"{len(people)} ids and {len(made)} epsilons.", rule="One epsilon per person.")
         self.levels, self.codes, self.people = made.levels, made.codes, people

@@ -220,9 +220,9 @@ def kth_largest(k: int, bounds: Any, step: float | None = None) -> Order:
     return Order(bounds, step, from_high=check_rank(k) - 1, label="kth_largest")
 
 
-def _entry(name: str, make: Callable[[Mapping[str, Any]], Order], what: str, *sql: str, **other: Any) -> Entry:
+def _entry(name: str, make: Callable[..., Order], what: str, *sql: str, **other: Any) -> Entry:
     def build(given: Mapping[str, Any], over: RowScope) -> Statistic:
-        made = make(given)
+        made = make(**given)
         return made if over.complete else replace(made, scope=over.scope)
 
     doc = f"{what}, on a public grid of possible answers{other.pop('more', '')}."
@@ -236,12 +236,11 @@ def _entry(name: str, make: Callable[[Mapping[str, Any]], Order], what: str, *sq
 
 
 _Q = Parameter("q", float, None, "The part of the values below it.", positional=True, required=True)
-_DEFAULT = " (65,536 steps unless `step` is given)"
 ENTRIES = (
-    _entry("median", lambda given: median(given["bounds"], given["step"]), "The median", "Median", more=_DEFAULT),
+    _entry("median", median, "The median", "Median", more=" (65,536 steps unless `step` is given)"),
     _entry(
         "quantile",
-        lambda given: quantile(given["q"], given["bounds"], given["step"]),
+        quantile,
         "The value below which a fraction `q` of the people lie",
         *("Quantile", "ApproxQuantile", "PercentileCont", "PercentileDisc"),
         arguments=(_Q, BOUNDS, STEP),
@@ -249,6 +248,6 @@ ENTRIES = (
         help="The value below which a part Q of the values lies.",
         command="epsilons quantile people.toml wage 0.9 --bounds 0,100 --share 0.05",
     ),
-    _entry("min", lambda given: minimum(given["bounds"], given["step"]), "The smallest value", "Min"),
-    _entry("max", lambda given: maximum(given["bounds"], given["step"]), "The largest value", "Max"),
+    _entry("min", minimum, "The smallest value", "Min"),
+    _entry("max", maximum, "The largest value", "Max"),
 )

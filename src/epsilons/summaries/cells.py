@@ -222,9 +222,7 @@ class CellRows:
 
     def sorted_cells(self, places: Integers, levels: int) -> SortedCells:
         """As `CellCounts.sorted_cells`."""
-        keys = self.keys
-        if self.missing.any():
-            keys = keys[keys >= 0]
+        keys = self.keys[self.keys >= 0] if self.missing.any() else self.keys
         if self.shift != LEVEL_BITS or not np.array_equal(places, np.arange(len(places))):
             place = places.astype(keys.dtype)[keys & (1 << self.shift) - 1]
             keys = (keys >> self.shift << LEVEL_BITS | place)[place >= 0]
