@@ -32,8 +32,9 @@ _MECHANISM = annotation_of(options_of(ARRAYS)["mechanism"])
 _STATISTIC = Literal[tuple(CATALOGUE)] | str
 #: Long types that a stub names once.
 _NAMED = {_MECHANISM: "Mechanism", _STATISTIC: "Statistic", Bounds: "Bounds"}
-#: Types that the methods of tables repeat: their stub names them at its top.
-_REPEATED = {float | None: "Step", collections.abc.Mapping[str, tuple[float, float]] | None: "ColumnBounds"}
+#: Types that signatures repeat: a stub names them at its top; the second is of the methods of tables alone.
+_STEP, _BY_COLUMN = float | None, collections.abc.Mapping[str, tuple[float, float]] | None
+_REPEATED = {_STEP: "Step", _BY_COLUMN: "ColumnBounds"}
 #: Lines are as long as the formatter leaves them.
 _WIDTH = 120
 
@@ -144,12 +145,13 @@ def function_stubs() -> str:
             "from collections.abc import Hashable, Sequence\nfrom typing import Any, Literal, TypedDict, Unpack\n\n",
             "from epsilons.noise.entropy import Entropy\nfrom epsilons.planner.plan import Plan\n",
             "from epsilons.release import Release\nfrom epsilons.statistics.entry import Bounds\n\n",
-            alias("Mechanism", typing.get_args(names)) + alias("Statistic", CATALOGUE) + "\n",
+            alias("Mechanism", typing.get_args(names)) + alias("Statistic", CATALOGUE),
+            f"Step = {annotation(_STEP)}\n\n",
             typed_dict("SharedOptions", "TypedDict", "Options of every question, with their defaults.", shared),
             typed_dict("Options", "SharedOptions", "Options of questions on arrays.", own),
             typed_dict("PlanOptions", "Options", "Plans take what their statistic takes.", planned),
             f"__all__ = {exported}\n\n",
-            *(stub(name, inspect.signature(getattr(functions, name)), known, "Options") for name in CATALOGUE),
+            *(_function(name, known) for name in CATALOGUE),
             stub("plan", inspect.signature(functions.plan), {*known, "error", "people"}, "PlanOptions"),
         )
     )
@@ -164,10 +166,10 @@ def method_stubs() -> str:
         (
             _HEAD.format(about="The statistics as methods."),
             "from collections.abc import Hashable, Mapping, Sequence\nfrom typing import Any, Literal, Unpack\n\n",
-            "from epsilons.arrays.functions import SharedOptions, Statistic\n",
+            "from epsilons.arrays.functions import SharedOptions, Statistic, Step\n",
             "from epsilons.dataset.batch import Pending\nfrom epsilons.planner.plan import Plan\n",
             "from epsilons.release import Release\nfrom epsilons.statistics.entry import Bounds\n\n",
-            "".join(f"{name} = {annotation(kind)}\n" for kind, name in _REPEATED.items()) + "\n",
+            f"ColumnBounds = {annotation(_BY_COLUMN)}\n\n",
             typed_dict("TableOptions", "SharedOptions", "", common),
             typed_dict("Options", "TableOptions", "", own),
             typed_dict("BatchOptions", "TableOptions", "", [NAME]),
@@ -179,6 +181,10 @@ def method_stubs() -> str:
             *(_method(BatchQuestions, name, {*batched, NAME.name}, "BatchOptions") for name in CATALOGUE),
         )
     )
+
+
+def _function(name: str, shared: Iterable[str]) -> str:
+    return stub(name, inspect.signature(getattr(functions, name)), shared, "Options", named=_REPEATED)
 
 
 def _method(kind: type, name: str, shared: Iterable[str], rest: str) -> str:

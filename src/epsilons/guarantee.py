@@ -163,11 +163,9 @@ class Guarantee(Shown):
             return replace(self, neighbors="replace", losses=doubled)
         if neighbors == "absent" and self.imputes:
             return replace(self, neighbors="absent")
-        raise PlanError(
-            f"This promise against {self.neighbors!r} says nothing against {neighbors!r}.",
-            rule="Only a mechanism that lets a missing person stand at a public value allows the step.",
-            suggest=("ask again with ", Argument("neighbors", neighbors)),
-        )
+        what = f"This promise against {self.neighbors!r} says nothing against {neighbors!r}."
+        rule = "Only a mechanism that lets a missing person stand at a public value allows the step."
+        raise PlanError(what, rule=rule, suggest=("ask again with ", Argument("neighbors", neighbors)))
 
     def compose(self, other: Guarantee) -> Guarantee:
         """Both releases seen together: a person's losses add up (Jorgensen et al. 2015, Theorem 4).

@@ -166,7 +166,7 @@ def test_preferences_by_person_need_people() -> None:
     asked = eps.Preferences({"ann": 0.1})
     with pytest.raises(PreferenceError, match=r"by person, and no people were named.*one id per value"):
         eps.count([1], asked)
-    with pytest.raises(PreferenceError, match="An id cannot be looked up"):
+    with pytest.raises(PreferenceError, match="whole numbers or text"):
         asked.assign([["ann"]])
 
 

@@ -25,6 +25,7 @@ LEAST_SHARE = Fraction(1, 1000)
 #: A gamma beyond this makes the noise of smooth sensitivity hardly any lighter.
 LARGEST_GAMMA = 20
 
+BOUNDS_RULE = "Bounds are public facts; reading them from the data would leak it."
 ASSUMPTIONS = {
     "unrelated": "people's preferences say nothing about their values",
     "nothing": "nothing is assumed about how preferences and values relate",
@@ -55,6 +56,14 @@ def check_real(number: Any) -> float:
         raise TypeError from None
 
 
+def read_real(number: Any) -> float:
+    """A public argument as a float; NaN, which lies within no limits, for whatever is not a real number."""
+    try:
+        return check_real(number)
+    except TypeError:
+        return math.nan
+
+
 def check_whole(number: Any, least: int = 1, most: int | None = None, refusal: EpsilonsError | None = None) -> int:
     """A whole number of any type within limits; anything else raises the refusal, or TypeError."""
     fits = isinstance(number, Integral) and not isinstance(number, (bool, np.bool_))
@@ -72,8 +81,7 @@ def check_bounds(bounds: Any, statistic: str) -> tuple[float, float]:
     """Public bounds, which are required and never read from the data."""
     example = Argument("bounds", (0, 100))
     if bounds is None:
-        rule = "Bounds are public facts; reading them from the data would leak it."
-        raise PlanError(f"A {statistic} needs bounds.", rule=rule, suggest=example)
+        raise PlanError(f"A {statistic} needs bounds.", rule=BOUNDS_RULE, suggest=example)
     try:
         low, high = (check_real(bound) for bound in bounds)
     except (TypeError, ValueError):  # ValueError: not two of them
@@ -108,10 +116,7 @@ _LIMITS: dict[str, tuple[float, float, str, float | None]] = {
 def check_number(name: str, given: Any, most: float = math.inf) -> float:
     """An argument as a float within its limits."""
     low, high, rule, example = _LIMITS[name]
-    try:
-        number = check_real(given)
-    except TypeError:
-        number = math.nan
+    number = read_real(given)
     if not low <= number <= min(high, most):
         rule = rule if math.isinf(most) else f"{rule} It is at most {most:g}."
         suggest = ("leave ", Argument(name), " out") if example is None else Argument(name, example)
@@ -121,10 +126,7 @@ def check_number(name: str, given: Any, most: float = math.inf) -> float:
 
 def check_between(number: Any, low: float, high: float, refusal: EpsilonsError, *, ends: bool = False) -> float:
     """A number strictly between two others, or also at its ends; anything else raises the refusal."""
-    try:
-        found = check_real(number)
-    except TypeError:
-        raise refusal from None
+    found = read_real(number)
     if low < found < high or (ends and low <= found <= high):
         return found
     raise refusal

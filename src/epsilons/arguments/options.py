@@ -57,8 +57,15 @@ def _choice(
     return Parameter(name, kind | None if default is None else kind, default, help, check, fronts=fronts)
 
 
+def _optional(
+    name: str, kind: Any, help: str, check: Callable[[Any], Any] | None = None, fronts: frozenset[str] = _EVERYWHERE
+) -> Parameter:
+    """An option that is None unless it is given."""
+    return Parameter(name, kind | None, None, help, check, fronts=fronts)
+
+
 def _guess(name: str, help: str) -> Parameter:
-    return Parameter(name, float | None, None, help, partial(checks.check_guess, name))
+    return _optional(name, float, help, partial(checks.check_guess, name))
 
 
 def _truth(name: str, default: bool | None, help: str, fronts: frozenset[str] = _EVERYWHERE) -> Parameter:
@@ -66,15 +73,14 @@ def _truth(name: str, default: bool | None, help: str, fronts: frozenset[str] = 
     return Parameter(name, kind, default, help, partial(checks.check_truth, name), fronts=fronts)
 
 
-_THRESHOLD = float | Literal["best", "max", "mean"] | None
+_LIMIT = float | Literal["best", "max", "mean"]
 _SHARE = "At most this part of what each person granted; 0.001 at least."
+_GROUPS = 'With privacy="group": epsilons of groups of 1, 2, ... people, instead of personal ones.'
 _ALONE, _ROWS = frozenset({TABLES}), frozenset({TABLES, BATCHES})
 
 OPTIONS: tuple[Parameter, ...] = (
     Parameter("mechanism", str, "auto", "Which mechanism answers; auto takes the best of the plan.", check_mechanism),
-    Parameter(
-        "threshold", _THRESHOLD, None, "For threshold and sample: a number, max, mean, best (default).", check_threshold
-    ),
+    _optional("threshold", _LIMIT, "For threshold and sample: a number, max, mean, best (default).", check_threshold),
     _truth("rescale", None, "Whether to make up for what a mechanism leaves out."),
     _choice(
         "neighbors", NEIGHBORS, "absent", "Protection against data without a person, or with other values.", _ARRAYS
@@ -84,32 +90,18 @@ OPTIONS: tuple[Parameter, ...] = (
     _guess("density", "Public guess of the part of people who count."),
     _guess("location", "Public guess of the mean."),
     _choice("privacy", checks.PRIVACIES, "personalized", "individual and group are weaker: individual DP is not DP."),
-    Parameter(
-        "group_epsilons",
-        Sequence[float] | None,
-        None,
-        'With privacy="group": epsilons of groups of 1, 2, ... people, instead of personal ones.',
-        fronts=_ARRAYS,
-    ),
+    _optional("group_epsilons", Sequence[float], _GROUPS, fronts=_ARRAYS),
     _choice("scale", checks.SCALES, None, "For smooth-sensitivity: which scale of its noise."),
-    Parameter("gamma", int | None, None, "For smooth-sensitivity: the power of its noise's tails.", check_gamma),
+    _optional("gamma", int, "For smooth-sensitivity: the power of its noise's tails.", check_gamma),
     _choice("inside", checks.INSIDE, None, "For smooth-sensitivity: how it treats different epsilons."),
     Parameter("share", float, WHOLE_SHARE, _SHARE, check_share, fronts=_ARRAYS),
     Parameter("share", float | None, DEFAULT_SHARE, f"{_SHARE} Default: 0.1.", check_share, fronts=_ALONE),
-    Parameter(
-        "error", float | None, None, "Instead of a share: the error that it is to reach.", check_error, fronts=_ALONE
-    ),
-    Parameter(
-        "where", str | None, None, "A condition, such as \"age >= 18 AND region IN ('north', 'south')\".", fronts=_ROWS
-    ),
-    Parameter(
-        "by", Mapping[str, Sequence[Hashable]] | None, None, "Groups: the columns, each with its keys.", fronts=_ROWS
-    ),
+    _optional("error", float, "Instead of a share: the error that it is to reach.", check_error, _ALONE),
+    _optional("where", str, "A condition, such as \"age >= 18 AND region IN ('north', 'south')\".", fronts=_ROWS),
+    _optional("by", Mapping[str, Sequence[Hashable]], "Groups: the columns, each with its keys.", fronts=_ROWS),
     _choice("missing", ("exclude", "center"), None, "What to do with missing values.", _TABLES),
     _truth("fresh", False, "Ask anew and pay, also if it was asked before.", _TABLES),
-    Parameter(
-        "analyst", str | None, None, "Who asks, for quotas: for fairness only.", checks.check_analyst, fronts=_TABLES
-    ),
+    _optional("analyst", str, "Who asks, for quotas: for fairness only.", checks.check_analyst, _TABLES),
     Parameter("entropy", Any, None, "For tests: another source of random bits.", checks.check_entropy),
 )
 

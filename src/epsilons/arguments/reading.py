@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property, wraps
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from epsilons.arguments.checks import check_share
 from epsilons.arguments.options import ARRAYS, BATCHES, DEFAULT_SHARE, TABLES, WHOLE_SHARE, Parameter, options_of
 from epsilons.errors import Argument, PlanError, Text
+
+if TYPE_CHECKING:
+    from epsilons.statistics.entry import Entry
 
 EPSILONS = Parameter("epsilons", Any, None, "One epsilon per person, one for all, or eps.Preferences.", positional=True)
 NAME = Parameter("name", str | None, None, "What the answer is called.")
@@ -26,19 +29,6 @@ _R = TypeVar("_R")
 _EXAMPLES = {"q": 0.9, "features": ["age"], "target": "wage", "column": "wage", "statistic": "mean"}
 #: In an error: whose option it is.
 _WHOSE = {ARRAYS: "functions on arrays", TABLES: "questions to a table"}
-
-
-class Described(Protocol):
-    """A statistic as far as reading a call needs it: `statistics.entry.Entry` is one."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def model(self) -> bool: ...
-    @property
-    def column(self) -> str: ...
-    def own(self, front: str) -> dict[str, Parameter]: ...
-    def __hash__(self) -> int: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,16 +107,14 @@ class AskOptions:
 
 
 def _read_value(argument: Parameter, value: Any) -> Any:
-    if argument.check is None or (value is None and argument.default is None):
-        return value
-    return argument.check(value)
+    return value if argument.check is None or (value is None and argument.default is None) else argument.check(value)
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
     """A call that fits its front: the data or the column, the statistic's own arguments, and the options."""
 
-    entry: Any
+    entry: Entry
     data: Mapping[str, Any]
     own: Mapping[str, Any]
     options: AskOptions
@@ -150,7 +138,7 @@ class ArgumentList:
 
 
 @cache
-def list_arguments(entry: Described, front: str) -> ArgumentList:
+def list_arguments(entry: Entry, front: str) -> ArgumentList:
     """What a call of a front has to fit; looked up by every call."""
     leading = {argument.name: argument for argument in _list_leading(entry, front)}
     own, options = entry.own(front), options_of(front)
@@ -160,7 +148,7 @@ def list_arguments(entry: Described, front: str) -> ArgumentList:
     return ArgumentList(leading, own, options, {argument.name: argument for argument in ordered}, places, required)
 
 
-def _list_leading(entry: Described, front: str) -> tuple[Parameter, ...]:
+def _list_leading(entry: Entry, front: str) -> tuple[Parameter, ...]:
     """What stands before a statistic's own arguments: the data on arrays, the column on tables."""
 
     def by_place(name: str, about: str, kind: Any = Any, required: bool = True) -> Parameter:
@@ -182,7 +170,7 @@ def _list_leading(entry: Described, front: str) -> tuple[Parameter, ...]:
     return (by_place("column", "The column.", str),)
 
 
-def read_call(entry: Described, front: str, given: Sequence[Any], named: Mapping[str, Any]) -> Call:
+def read_call(entry: Entry, front: str, given: Sequence[Any], named: Mapping[str, Any]) -> Call:
     """Check a call against the signature of its front, and its options by themselves."""
     takes = list_arguments(entry, front)
     shown = (name for name in takes.all if name not in takes.leading or name == NAME.name)
@@ -203,17 +191,15 @@ def take_places(
         rule = f"They are {', '.join(places)}; the others go by name."
         raise PlanError(f"{what} takes at most {len(places)} arguments by place.", rule=rule, suggest=hint)
     values = dict(zip(places, given, strict=False))
-    for name in values:
-        if name in named:
-            raise PlanError(f"{what} got {name!r} twice.", suggest=hint or ("give ", Argument(name), " once"))
+    for name in (name for name in places[: len(given)] if name in named):
+        raise PlanError(f"{what} got {name!r} twice.", suggest=hint or ("give ", Argument(name), " once"))
     values |= named
-    for name in required:
-        if name not in values:
-            raise PlanError(f"{what} needs {name!r}.", suggest=hint or Argument(name, _EXAMPLES.get(name, ...)))
+    for name in (name for name in required if name not in values):
+        raise PlanError(f"{what} needs {name!r}.", suggest=hint or Argument(name, _EXAMPLES.get(name, ...)))
     return values
 
 
-def reads_call(entry: Described, front: str) -> Callable[..., Any]:
+def reads_call(entry: Entry, front: str) -> Callable[..., Any]:
     """A method that reads how it was called, and hands that to its object's `_ask`."""
 
     def question(self: Any, *given: Any, **named: Any) -> Any:
@@ -222,7 +208,7 @@ def reads_call(entry: Described, front: str) -> Callable[..., Any]:
     return question
 
 
-def fill_call(entry: Described, front: str, values: Mapping[str, Any]) -> Call:
+def fill_call(entry: Entry, front: str, values: Mapping[str, Any]) -> Call:
     """Sort arguments by what they are about, defaults filled in."""
     takes = list_arguments(entry, front)
     data = {name: values.get(name, argument.default) for name, argument in takes.leading.items()}
@@ -232,7 +218,7 @@ def fill_call(entry: Described, front: str, values: Mapping[str, Any]) -> Call:
     return Call(entry, data, own, AskOptions.of(options, front), frozenset(values), column)
 
 
-def read_plan(entry: Described, front: str, named: Mapping[str, Any], column: Any = None) -> Call:
+def read_plan(entry: Entry, front: str, named: Mapping[str, Any], column: Any = None) -> Call:
     """The statistic's own arguments and options, by name; what it is about is apart."""
     check_known(entry.name, named, {**entry.own(front), **options_of(front)}, front)
     about = {} if front == ARRAYS else {"target" if entry.model else "column": column}

@@ -78,8 +78,7 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
         return _answer(asked, values, roster, pinned).about(roster.covered)
 
     assert options.share is not None
-    settings = Settings(**options.settings)
-    made = Plan.make(question, roster.levels, options.share, settings, options.mechanism, ask_row)
+    made = Plan.make(question, roster.levels, options.share, Settings(**options.settings), options.mechanism, ask_row)
     return made if error is None else made.reaching(error)
 
 

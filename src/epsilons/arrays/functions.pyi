@@ -18,6 +18,7 @@ Statistic = (
     | Literal["linear_regression", "logistic_regression"]
     | str
 )
+Step = float | None
 
 class SharedOptions(TypedDict, total=False):
     """Options of every question, with their defaults."""
@@ -67,22 +68,16 @@ def sum(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: 
 def mean(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release: ...
 def variance(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release: ...
 def median(
-    values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
+    values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: Step = None, **options: Unpack[Options]
 ) -> Release: ...
 def quantile(
-    values: Any,
-    epsilons: Any,
-    q: float,
-    *,
-    bounds: Bounds = None,
-    step: float | None = None,
-    **options: Unpack[Options],
+    values: Any, epsilons: Any, q: float, *, bounds: Bounds = None, step: Step = None, **options: Unpack[Options]
 ) -> Release: ...
 def min(
-    values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
+    values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: Step = None, **options: Unpack[Options]
 ) -> Release: ...
 def max(
-    values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: float | None = None, **options: Unpack[Options]
+    values: Any, epsilons: Any = None, *, bounds: Bounds = None, step: Step = None, **options: Unpack[Options]
 ) -> Release: ...
 def kth_largest(
     values: Any,
@@ -90,7 +85,7 @@ def kth_largest(
     k: int = 2,
     *,
     bounds: Bounds = None,
-    step: float | None = None,
+    step: Step = None,
     **options: Unpack[Options],
 ) -> Release: ...
 def histogram(

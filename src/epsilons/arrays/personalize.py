@@ -84,7 +84,7 @@ def personalize(
     chosen = kept if owners is None else _cap(owners, kept, rows, source)
     value = run_algorithm(recipe, _pick(data, chosen), sampling.epsilon)
     private = source.private and not recipe.seeded
-    account = Account.of(levels, sampling.charges(levels)).at_share(roster.levels, part)
+    account = Account.of(levels, levels.cut_at(sampling.threshold)).at_share(roster.levels, part)
     made = algorithm_release(recipe.name, value, levels, account, sampling.threshold, neighbors, recipe.claim, private)
     return made if person is not None and roster.people is None else made.about(roster.covered)
 
@@ -117,10 +117,6 @@ class Sampling:
             hint = ("fewer ", Argument("rows_per_person"))
             raise PlanError("The threshold leaves nothing for each row.", rule="A billionth at least.", suggest=hint)
         return cls(t, to_epsilon(nano), parts)
-
-    def charges(self, levels: Levels) -> list[int | None]:
-        """What each level pays: the threshold at most."""
-        return [None if grant is None else min(grant, self.threshold) for grant in levels.grants]
 
     def chances(self, levels: Levels) -> list[int]:
         """Of staying in the sample, per level, out of 2^64: (e^eps - 1)/(e^t - 1), rounded down.

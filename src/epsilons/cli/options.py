@@ -49,6 +49,7 @@ PAIR = Listed("LOW,HIGH", float, "two numbers with a comma between them, such as
 
 # Flags out of the catalogue -----------------------------------------------------------------------------------------
 
+_KEYS = 'Groups, with their keys: region=north,south, or a JSON list: region=["a,b","c"]. May be repeated.'
 #: What a flag takes where its argument's type does not say it.
 _KINDS: dict[str, dict[str, Any]] = {
     "bounds": {"type": PAIR, "help": "Public bounds of the column; those of the file unless given."},
@@ -57,12 +58,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "classes": {"type": str, "help": "The two classes, with a comma between them; the second is the one predicted."},
     "features": {"type": Listed("A,B,...", str.strip), "help": "The features' columns, with commas between them."},
     "threshold": {"type": str},
-    "by": {
-        "type": str,
-        "multiple": True,
-        "metavar": "COLUMN=KEY,KEY",
-        "help": 'Groups, with their keys: region=north,south, or a JSON list: region=["a,b","c"]. May be repeated.',
-    },
+    "by": {"type": str, "multiple": True, "metavar": "COLUMN=KEY,KEY", "help": _KEYS},
 }
 #: (metavar, help) of bounds that may be repeated: of a model's columns, and of any statistic that is planned.
 _BY_COLUMN = ("COLUMN=LOW,HIGH", "Public bounds of a column; those of the file unless given. May be repeated.")

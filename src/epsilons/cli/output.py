@@ -216,8 +216,6 @@ def _charges(people: Dataset, answers: Answers, stored: bool) -> str:
         alone, others = levels, []
     lines = [(names.get(level, show(level)), [level]) for level in alone]
     lines += [(f"{len(others)} {'other ' if alone else ''}levels", others)] if others else []
-    rows = [
-        (name, show_span(those), show_span([charges[one] for one in those]), show_span([left[one] for one in those]))
-        for name, those in lines
-    ]
+    spans = [(name, (those, [charges[one] for one in those], [left[one] for one in those])) for name, those in lines]
+    rows = [(name, *map(show_span, columns)) for name, columns in spans]
     return text_table(("level", "granted", "charged when first asked" if stored else "charged", "left"), rows, width())

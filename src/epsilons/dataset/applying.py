@@ -118,8 +118,7 @@ def _rows(prepared: Prepared, digests: NDArray[np.uint8], columns: Sequence[str]
     found = prepared.engine.run(prepared.select(wanted, [], where))
     rank = np.empty(len(digests), np.int64)
     rank[np.argsort(digests.view("S16").reshape(-1), kind="stable")] = np.arange(len(digests))
-    place = rank[found[_WHO].combine_chunks().to_numpy(zero_copy_only=False)]
-    found = found.append_column(_PLACE, pa.array(place))
+    found = found.append_column(_PLACE, pa.array(rank[found[_WHO].combine_chunks().to_numpy(zero_copy_only=False)]))
     keys = [(_PLACE, "ascending"), *((name, "ascending") for name in dict.fromkeys(columns))]
     return found.sort_by(keys).drop_columns([_WHO, _PLACE])
 

@@ -234,11 +234,10 @@ class Batch(BatchQuestions):
 
     def plan(self) -> BatchPlan:
         """Who gets how much of the share, and the error to expect. Free."""
-        rows = tuple(
-            replace(wanted[0]._predict(share, self._share), question=", ".join(pending.name for pending in wanted))
-            for wanted, share in zip(self._asked.values(), self.split(), strict=True)
-        )
-        return BatchPlan(float(self._share), rows, self._people.describe().levels)
+        named = ((wanted[0], ", ".join(pending.name for pending in wanted)) for wanted in self._asked.values())
+        pairs = zip(named, self.split(), strict=True)
+        rows = [replace(first._predict(share, self._share), question=names) for (first, names), share in pairs]
+        return BatchPlan(float(self._share), tuple(rows), self._people.describe().levels)
 
     def ask(self) -> Answers:
         """Ask everything now."""

@@ -51,9 +51,8 @@ def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     where = Path(path)
     declared = _read(where)
     _check_keys(declared, _KEYS, where.name)
-    for name in ("source", "person", "preferences"):
-        if name not in declared:
-            raise DataError(f"{where.name} has no {name!r}.", rule="Every dataset has one.", suggest=_HINT)
+    for name in (name for name in ("source", "person", "preferences") if name not in declared):
+        raise DataError(f"{where.name} has no {name!r}.", rule="Every dataset has one.", suggest=_HINT)
     here = where.resolve().parent
     arguments = {name: declared[name] for name in _PLAIN if name in declared}
     local = arguments.get("engine", "duckdb") == "duckdb"

@@ -121,10 +121,8 @@ class Description(Shown):
     def _level_rows(self) -> list[tuple[str, ...]]:
         if self._many:
             return [(f"{len(self.levels):,} levels", "not listed", f"{self.people:,}", "")]
-        return [
-            (one.name, "public" if one.left is None else show(one.epsilon), f"{one.people:,}", show(one.left))
-            for one in self.levels
-        ]
+        granted = [(one, "public" if one.left is None else show(one.epsilon)) for one in self.levels]
+        return [(one.name, epsilon, f"{one.people:,}", show(one.left)) for one, epsilon in granted]
 
     def _notes(self) -> list[str]:
         notes = [

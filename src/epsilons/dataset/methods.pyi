@@ -3,13 +3,12 @@
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal, Unpack
 
-from epsilons.arrays.functions import SharedOptions, Statistic
+from epsilons.arrays.functions import SharedOptions, Statistic, Step
 from epsilons.dataset.batch import Pending
 from epsilons.planner.plan import Plan
 from epsilons.release import Release
 from epsilons.statistics.entry import Bounds
 
-Step = float | None
 ColumnBounds = Mapping[str, tuple[float, float]] | None
 
 class TableOptions(SharedOptions, total=False):

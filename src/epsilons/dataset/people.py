@@ -100,8 +100,7 @@ def renew(before: Preparation, members: Members) -> Preparation:
     name = f"epsilons rows {members.epoch}"
     kept = [_of(old.name, column_name) for column_name in (*old.schema, PERSON)]
     same = exp.EQ(this=_of(old.name, PERSON), expression=_of(_PEOPLE, _ID))
-    query = exp.select(*kept, _of(_PEOPLE, COHORT)).from_(table(old.name)).join(table(_PEOPLE), on=same)
-    engine.keep(name, query)
+    engine.keep(name, exp.select(*kept, _of(_PEOPLE, COHORT)).from_(table(old.name)).join(table(_PEOPLE), on=same))
     engine.drop(_PEOPLE)
     engine.drop(old.name)
     prepared = Prepared(engine, name, old.schema, COHORT, len(cohorts), old.rows, PERSON)
@@ -135,9 +134,8 @@ def _first_half(digests: NDArray[np.uint8]) -> NDArray[Any]:
 def _join(origin: str, person: Column, columns: list[Column], crowded: bool | None) -> exp.Select:
     """Everybody's rows with PERSON and COHORT; with `crowded` only of those who have too many, or few enough."""
     on = exp.EQ(this=_of(origin, person.name), expression=_of(_PEOPLE, _ID))
-    taken: list[exp.Expr] = [_of(origin, kind.name) for kind in columns]
-    query = exp.select(*taken, _of(_PEOPLE, PERSON), _of(_PEOPLE, COHORT)).from_(table(origin))
-    query = query.join(table(_PEOPLE), on=on)
+    taken = [*(_of(origin, kind.name) for kind in columns), _of(_PEOPLE, PERSON), _of(_PEOPLE, COHORT)]
+    query = exp.select(*taken).from_(table(origin)).join(table(_PEOPLE), on=on)
     if crowded is None:
         return query
     return query.where(_of(_PEOPLE, _CROWDED) if crowded else exp.Not(this=_of(_PEOPLE, _CROWDED)))
@@ -171,8 +169,7 @@ def _piece(kind: Column) -> exp.Expr:
     elif kind.family == NUMBER:
         value = cast(column(kind.name), "DOUBLE")
         cut = exp.Least(this=exp.Greatest(this=value, expressions=[double(-_FAR)]), expressions=[double(_FAR)])
-        fine = exp.Floor(this=exp.Mul(this=cut, expression=double(_FINE)))
-        shown = cast(cast(fine, "BIGINT"), "VARCHAR")
+        shown = cast(cast(exp.Floor(this=exp.Mul(this=cut, expression=double(_FINE))), "BIGINT"), "VARCHAR")
     else:
         shown = _text("")
     return exp.Case(ifs=[exp.If(this=missing(kind), true=_text("-"))], default=shown)
@@ -239,8 +236,7 @@ class TablePeople:
 
     def _sampled(self, chances: Sequence[int], entropy: Entropy) -> AbstractContextManager[Prepared]:
         """No sample where grants alone say that everyone who is used is certain to be in; others have no level."""
-        certain = min(chances) >= ALWAYS
-        return nullcontext(self.preparation.prepared) if certain else self.sampled(chances, entropy)
+        return nullcontext(self.preparation.prepared) if min(chances) >= ALWAYS else self.sampled(chances, entropy)
 
     @contextmanager
     def sampled(self, chances: Sequence[int], entropy: Entropy) -> Iterator[Prepared]:

@@ -182,12 +182,9 @@ def _read_levels(
         raise PreferenceError(what, rule="A level goes by its name.", suggest=hint)
     ranked = sorted(levels, key=lambda name: float(levels[name]))
     strictness = [float(levels[name]) for name in ranked]
-    ifs = [
-        exp.If(this=exp.EQ(this=column(kind.name), expression=literal(name, kind)), true=whole(rank))
-        for rank, name in enumerate(ranked)
-    ]
-    fallback = exp.null() if default is None else whole(strictness.index(default))
-    ifs.append(exp.If(this=missing(kind), true=fallback))
+    named = [exp.EQ(this=column(kind.name), expression=literal(name, kind)) for name in ranked]
+    ifs = [exp.If(this=same, true=whole(rank)) for rank, same in enumerate(named)]
+    ifs.append(exp.If(this=missing(kind), true=exp.null() if default is None else whole(strictness.index(default))))
     ids, asked = _take_least(engine, person, exp.Case(ifs=ifs, default=whole(-1)))
     ranks = asked.cast(pa.int64()).fill_null(len(ranked)).to_numpy(zero_copy_only=False)
     if (ranks < 0).any():

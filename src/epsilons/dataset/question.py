@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from epsilons.arguments.checks import BOUNDS_RULE
 from epsilons.arguments.reading import AskOptions, Call
 from epsilons.dataset.facts import TableFacts
 from epsilons.engines.base import NUMBER, Column
@@ -136,8 +137,7 @@ def _parse_model(call: Call, facts: TableFacts) -> tuple[Any, str, str]:
     known = {**facts.bounds, **{schema.find(name).name: pair for name, pair in (given or {}).items()}}
     for name in names if call.entry.text else (*names, aim.name):
         if name not in known:
-            rule = "Bounds are public facts; reading them from the data would leak it."
-            raise PlanError(f"Column {name!r} has no bounds.", rule=rule, suggest=_MODEL_BOUNDS)
+            raise PlanError(f"Column {name!r} has no bounds.", rule=BOUNDS_RULE, suggest=_MODEL_BOUNDS)
     found = {"features": names, "bounds": tuple(known[name] for name in names), "target": known.get(aim.name)}
     statistic = call.entry.build({**own, **found}, RowScope(Scope(facts.rows)))
     for label in getattr(statistic, "classes", ()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
@@ -102,10 +103,9 @@ class Registry:
     def describe(self, facts: TableFacts, version: str, pending: int, seconds: float) -> Description:
         """Public facts about people and the ledger."""
         cohorts, left = self.ledger.cohorts(), self.ledger.remaining()
-        people: dict[int | None, int] = {}
-        for cohort in cohorts:
-            if cohort.state == ACTIVE and cohort.people:
-                people[cohort.granted] = people.get(cohort.granted, 0) + cohort.people
+        people: Counter[int | None] = Counter()
+        for cohort in (cohort for cohort in cohorts if cohort.state == ACTIVE and cohort.people):
+            people[cohort.granted] += cohort.people
         shown = [(name_grant(grant, self.names), to_epsilon(grant), number) for grant, number in people.items()]
         return Description(
             columns=tuple((kind.name, kind.family, facts.describe(kind)) for kind in facts.schema.values()),

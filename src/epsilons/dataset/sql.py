@@ -18,9 +18,11 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from epsilons.arguments.checks import BOUNDS_RULE
 from epsilons.engines.base import Schema
 from epsilons.errors import Argument, PlanError
 from epsilons.statistics.catalogue import CATALOGUE
+from epsilons.summaries.columns import KEYS_RULE
 
 if TYPE_CHECKING:
     from epsilons.dataset.batch import Batch, Pending
@@ -92,23 +94,19 @@ class Query:
         options: Mapping[str, Any],
     ) -> tuple[Pending, ...]:
         """All of it, as questions of a batch."""
-        for name in self.groups:
-            if name not in keys:
-                rule = "Keys come from the caller; reading them from the table would show who is in it."
-                hint = Argument("keys", {name: ["north", "south"]})
-                raise PlanError(f"GROUP BY {name} needs its keys.", rule=rule, suggest=hint)
-        for name in keys:
-            if name not in self.groups:
-                raise PlanError(f"Keys of {name!r}, by which nothing is grouped.", suggest=f"GROUP BY {name}")
+        for name in (name for name in self.groups if name not in keys):
+            hint = Argument("keys", {name: ["north", "south"]})
+            raise PlanError(f"GROUP BY {name} needs its keys.", rule=KEYS_RULE, suggest=hint)
+        for name in (name for name in keys if name not in self.groups):
+            raise PlanError(f"Keys of {name!r}, by which nothing is grouped.", suggest=f"GROUP BY {name}")
         by = {name: keys[name] for name in self.groups} or None
         noted = []
         for one in self.aggregates:
             arguments: dict[str, Any] = dict(one.arguments)
             if one.column is not None and one.statistic != "count":
                 if one.column not in bounds:
-                    rule = "Bounds are public facts; reading them from the data would leak it."
-                    hint = Argument("bounds", {one.column: (0, 100)})
-                    raise PlanError(f"A {one.statistic} of {one.column!r} needs bounds.", rule=rule, suggest=hint)
+                    what, example = f"A {one.statistic} of {one.column!r} needs bounds.", {one.column: (0, 100)}
+                    raise PlanError(what, rule=BOUNDS_RULE, suggest=Argument("bounds", example))
                 arguments["bounds"] = bounds[one.column]
             where, column = self.where, () if one.column is None or one.present else (one.column,)
             if one.present:
@@ -151,9 +149,8 @@ def _read(text: str, rest: str, condition: list[Token] | None, schema: Schema, p
     select = statements[0]
     if not isinstance(select, exp.Select):
         raise _unsupported(type(select).__name__.upper(), _APART)
-    for part, called in _PARTS.items():
-        if select.args.get(part):
-            raise _unsupported(called)
+    for called in (called for part, called in _PARTS.items() if select.args.get(part)):
+        raise _unsupported(called)
     tables = _check_from(select)
     for column in select.find_all(exp.Column):
         if column.table and column.table.casefold() not in tables:

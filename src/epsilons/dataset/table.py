@@ -140,8 +140,7 @@ class Dataset(Questions):
         # An algorithm has no content that could be compared: without a name every run is a question of its own.
         options = replace(options, fresh=options.fresh or name is None)
         counted = Question(Count(), self._facts.neighbors), None, condition, None, (), options
-        asked = Applied(*counted, recipe, listed, aim, name, threshold, private_under)
-        return self._answer(ApplyAttempt, asked)
+        return self._answer(ApplyAttempt, Applied(*counted, recipe, listed, aim, name, threshold, private_under))
 
     def key(self, column: str, word: str) -> Any:
         """A key written as text, in the type of its column: groups of a column of numbers are numbers."""
@@ -151,9 +150,7 @@ class Dataset(Questions):
                 return float(word) if kind.floating or kind.scale else int(word)
             except ValueError:
                 raise PlanError(f"{word!r} is not a number.", rule=f"Column {kind.name!r} holds numbers.") from None
-        if kind.family == TRUTH:
-            return word.strip().lower() in ("true", "1", "yes")
-        return word
+        return word.strip().lower() in ("true", "1", "yes") if kind.family == TRUTH else word
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Dataset:
@@ -264,8 +261,7 @@ class Dataset(Questions):
                     return attempt.release()
                 except StalePlanError:
                     continue
-        what = "The budgets keep changing; nothing was charged."
-        raise LedgerError(what, suggest="ask again when fewer others ask")
+        raise LedgerError("The budgets keep changing; nothing was charged.", suggest="ask again when fewer others ask")
 
     def _parse(self, call: Call) -> TableQuestion:
         """The question, with whatever would be refused about it said before anybody is charged."""
@@ -274,8 +270,7 @@ class Dataset(Questions):
             return asked
         statistic = asked.question.statistic
         check_asked(self._preparation.prepared, statistic, asked.column)
-        values_needed = statistic.name in ("sum", "mean") and statistic.scope is None
-        if call.options.privacy == "individual" and values_needed:
+        if call.options.privacy == "individual" and statistic.name in ("sum", "mean") and statistic.scope is None:
             what = f"Individual privacy for a {statistic.name} works on arrays."
             raise PlanError(what, rule="A table's summary does not say how far single people move it.")
         return asked

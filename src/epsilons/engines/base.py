@@ -11,7 +11,7 @@ and `takes`, which looks at a source's type alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -72,7 +72,7 @@ class Column:
         return self.family in (NUMBER, TRUTH)
 
 
-class Schema(Mapping[str, Column]):
+class Schema(dict[str, Column]):
     """The columns of a table, in order.
 
     The first line of a CSV file without a header is a person's row. So its names are not `known` to be names, and stay
@@ -80,17 +80,9 @@ class Schema(Mapping[str, Column]):
     """
 
     def __init__(self, columns: list[Column], known: bool = True) -> None:
-        self._columns, self.known = {column.name: column for column in columns}, known
+        super().__init__((column.name, column) for column in columns)
+        self.known = known
         check_names([column.name for column in columns])
-
-    def __getitem__(self, name: str) -> Column:
-        return self._columns[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
 
     def __repr__(self) -> str:
         return f"Schema({', '.join(f'{c.name}: {c.family}' for c in self.values())})"
@@ -231,12 +223,10 @@ def open_table(source: Any, engine: str | None = None, **options: Any) -> Engine
         raise DataError(f"Unknown engine {engine!r}.", suggest=", ".join(sorted(known)))
     kind = known[engine]
     given = {name: value for name, value in options.items() if value is not None}
-    unknown = sorted(set(given) - kind.options)
-    if unknown:
-        takers = sorted(name for name, other in known.items() if unknown[0] in other.options)
-        raise DataError(f"The engine {engine!r} takes no {unknown[0]!r}.", suggest=f"for {', '.join(takers)} only")
-    opened: Engine = cast(Any, kind)(source, **given)
-    return opened
+    for unknown in sorted(set(given) - kind.options):
+        takers = sorted(name for name, other in known.items() if unknown in other.options)
+        raise DataError(f"The engine {engine!r} takes no {unknown!r}.", suggest=f"for {', '.join(takers)} only")
+    return cast(Engine, cast(Any, kind)(source, **given))
 
 
 def hide_engine_errors(work: Callable[[], _T], engine: str) -> _T:

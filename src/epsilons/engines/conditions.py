@@ -29,7 +29,7 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from epsilons.engines.base import NUMBER, OTHER, TEXT, TRUTH, Column, Schema, unaskable
-from epsilons.engines.trees import Comparison, Never, Predicate, Several, canonical, check_storable, split_like
+from epsilons.engines.trees import NODES, Comparison, Never, Predicate, Several, canonical, check_storable, split_like
 from epsilons.errors import EpsilonsError, PlanError
 
 LONGEST_CONDITION = 20_000
@@ -40,9 +40,7 @@ LONGEST_PIECE = 100
 
 _NEGATED = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _FLIPPED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
-_SIGNS: dict[type[exp.Expr], str] = {
-    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
-}  # fmt: skip
+_SIGNS = {node: sign for sign, node in NODES.items()}
 _DIGITS = re.compile(r"(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?", re.ASCII)
 _KEYWORDS = {"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "TRUE", "FALSE"}
 _WRITTEN = {TokenType.STRING, TokenType.NUMBER, TokenType.IDENTIFIER}
@@ -77,11 +75,9 @@ def parse(text: Any, schema: Schema) -> Predicate:
         reason = error.reason
     except Exception:  # parsers quote what they could not read, and recursion ends in errors of its own
         pass
-    raise reason or PlanError(
-        "The condition is not one that can be asked.",
-        rule="Columns against literals of their type: = <> < <= > >=, IN, BETWEEN, LIKE, IS [NOT] NULL; AND, OR, NOT.",
-        suggest="age >= 18 AND region IN ('north', 'south')",
-    )
+    rule = "Columns against literals of their type: = <> < <= > >=, IN, BETWEEN, LIKE, IS [NOT] NULL; AND, OR, NOT."
+    hint = "age >= 18 AND region IN ('north', 'south')"
+    raise reason or PlanError("The condition is not one that can be asked.", rule=rule, suggest=hint)
 
 
 def _no_pattern(suggest: str = "name LIKE 'A%' AND name LIKE '%son'") -> PlanError:
@@ -121,8 +117,7 @@ def _condition(node: Any, schema: Schema, negated: bool) -> Predicate:
     while kind in (exp.Paren, exp.Not):
         _only(node, "this")
         negated ^= kind is exp.Not
-        node = node.this
-        kind = type(node)
+        node, kind = node.this, type(node.this)
     if kind in (exp.And, exp.Or):
         parts = [_condition(part, schema, negated) for part in _unchain(node, kind)]
         return _join(parts, every=(kind is exp.And) != negated)

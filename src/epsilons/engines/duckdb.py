@@ -133,8 +133,7 @@ class DuckDB:
         return Schema([*self._columns(SOURCE).values(), *unusable], named)
 
     def _describe(self, query: exp.Query) -> list[tuple[str, str]]:
-        rows = self._connection.execute(f"DESCRIBE {query.sql('duckdb')}").fetchall()
-        return [(row[0], row[1]) for row in rows]
+        return [row[:2] for row in self._connection.execute(f"DESCRIBE {query.sql('duckdb')}").fetchall()]
 
     def _columns(self, name: str) -> Schema:
         return _make_schema(self._describe(exp.select("*").from_(table(name))))

@@ -53,8 +53,7 @@ def read_values(values: Any) -> NDArray[Any]:
         return _of_arrow(as_arrow(values), kind)
     array = quietly(_of_list if is_list(values) else np.asanyarray, values)
     if array is None:
-        hint = "a flat list or array"
-        raise DataError("Values are not a list or array.", rule="One value per person.", suggest=hint)
+        raise DataError("Values are not a list or array.", rule="One value per person.", suggest="a flat list or array")
     kind = array.dtype.kind
     if kind not in NUMPY:
         raise _unread(array.dtype.type.__name__)
@@ -128,8 +127,7 @@ def _times(array: NDArray[Any]) -> NDArray[Any]:
     if unit in ("ns", "ps", "fs", "as"):
         return (array + np.timedelta64(500, "ns")).astype("M8[us]")
     inside = (array >= _FIRST.astype(array.dtype)) & (array <= _LAST.astype(array.dtype))
-    kept = np.where(inside, array, np.datetime64("NaT"))
-    return kept.astype("M8[D]" if unit in "YMWD" else "M8[us]")
+    return np.where(inside, array, np.datetime64("NaT")).astype("M8[D]" if unit in "YMWD" else "M8[us]")
 
 
 # Entries that are read by their own types, and public keys -----------------------------------------------------------
@@ -138,8 +136,7 @@ def _times(array: NDArray[Any]) -> NDArray[Any]:
 def read_entry(entry: Any) -> Any:
     """An entry as plain Python has it; None for what is missing, or of a type that is not read."""
     kind: Any = type(entry)
-    plain = kind is str or kind is float or kind is int
-    return entry if plain else quietly(lambda one: _reader(kind)(one), entry)
+    return entry if kind is str or kind is float or kind is int else quietly(lambda one: _reader(kind)(one), entry)
 
 
 def _read_time(moment: datetime) -> datetime | None:

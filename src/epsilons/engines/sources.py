@@ -184,8 +184,7 @@ def _read_frame(source: Any, declared: dict[str, str]) -> Frame:
     if isinstance(source, (pa.Table, pa.RecordBatch)):
         table = pa.Table.from_batches([source]) if isinstance(source, pa.RecordBatch) else source
         return _from_arrow(table, declared, ())
-    home = type(source).__module__.partition(".")[0]
-    name = type(source).__name__
+    home, name = type(source).__module__.partition(".")[0], type(source).__name__
     if home == "pandas" and name == "DataFrame":
         return _from_pandas(source, declared)
     if home == "polars" and name in ("DataFrame", "LazyFrame"):

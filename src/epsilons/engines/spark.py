@@ -187,11 +187,9 @@ def _find_frame(source: Any) -> DataFrame:
             raise DataError("A stream has no end to be asked about.", suggest="a DataFrame that was read, not streamed")
         return source
     if isinstance(source, DataFrame) or Spark.takes(source):
-        raise DataError(
-            "This kind of Spark frame cannot be read.",
-            rule="A DataFrame of a session in this process; not of Spark Connect, not of pandas on Spark.",
-            suggest="a DataFrame of a session that runs here",
-        )
+        rule = "A DataFrame of a session in this process; not of Spark Connect, not of pandas on Spark."
+        hint = "a DataFrame of a session that runs here"
+        raise DataError("This kind of Spark frame cannot be read.", rule=rule, suggest=hint)
     paths = [source] if isinstance(source, (str, os.PathLike)) else source
     if not isinstance(paths, (list, tuple)) or not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
         rule, named = "A Spark DataFrame, the name of a table, or paths of Parquet files.", Argument("engine", "spark")
@@ -289,11 +287,10 @@ def _home(session: SparkSession) -> str:
     if shared is None:
         if str(context.master).startswith("local"):
             return _HERE + claim_folder()
-        raise DataError(
-            "There is no directory for the prepared copy that every executor reaches.",
-            rule="The copy is written to files, so that a lost executor changes nothing.",
-            suggest="a checkpoint directory of the session, such as hdfs:///private/epsilons",
-        )
+        what = "There is no directory for the prepared copy that every executor reaches."
+        rule = "The copy is written to files, so that a lost executor changes nothing."
+        hint = "a checkpoint directory of the session, such as hdfs:///private/epsilons"
+        raise DataError(what, rule=rule, suggest=hint)
     home = f"{shared}/epsilons-{_token()}"
     files, path = _hadoop(session, home)
     jvm: Any = session._jvm

@@ -37,7 +37,7 @@ LONGEST_TEXT = 10_000
 #: Digits enough for any decimal of an engine.
 _CONTEXT = Context(prec=60)
 
-_NODES: dict[str, type[exp.Expr]] = {
+NODES: dict[str, type[exp.Expr]] = {
     "=": exp.EQ, "<>": exp.NEQ, "<": exp.LT, "<=": exp.LTE, ">": exp.GT, ">=": exp.GTE,
 }  # fmt: skip
 #: What a pattern asks for, by whether it has % before its text and after it.
@@ -253,7 +253,7 @@ class Comparison(Predicate):
             before, sought, after = split_like(str(values[0]))
             node, values = _PATTERNS[before, after], (sought,)
         else:
-            node = _NODES.get(sign, exp.In)
+            node = NODES.get(sign, exp.In)
         first, *_ = literals = [literal(value, self.column) for value in values]
         plain = exp.In(this=this, expressions=literals) if node is exp.In else node(this=this, expression=first)
         found = bit(plain if sign == self.sign else exp.Not(this=plain))

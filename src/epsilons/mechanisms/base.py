@@ -52,8 +52,7 @@ class Account:
     def at_share(self, levels: Levels, share: Fraction) -> Account:
         """By what people granted, where this is by the share of it that was used; people left out pay nothing."""
         spent = dict(self.losses)
-        parts = [None if grant is None else math.floor(grant * share) for grant in levels.grants]
-        return Account.of(levels, [None if part is None else spent.get(part, 0) for part in parts])
+        return Account.of(levels, [None if part is None else spent.get(part, 0) for part in levels.parts_at(share)])
 
     @cached_property
     def charges(self) -> dict[float, float]:
@@ -228,10 +227,9 @@ def _lineage(kind: type[Mechanism]) -> list[type[Mechanism]]:
 
 def serves(kind: type[Mechanism], statistic: Statistic) -> bool:
     """Whether a class can serve such a statistic at all."""
-    return all(
-        statistic.family in one.families and (one.statistics is None or statistic.name in one.statistics)
-        for one in _lineage(kind)
-    )
+    lineage = _lineage(kind)
+    named = all(one.statistics is None or statistic.name in one.statistics for one in lineage)
+    return named and all(statistic.family in one.families for one in lineage)
 
 
 def why_refused(mechanism: Mechanism, question: Question, levels: Levels) -> str | None:
@@ -260,8 +258,7 @@ def _check_charges(mechanism: Mechanism, question: Question, levels: Levels) -> 
             if (misfit := weighting.misfit(levels) or question.statistic.misfit(weighting)) is not None:
                 return misfit
             losses = weighting.charges(levels)
-        derived = type(mechanism).charge is Weighing.charge
-        charges = losses if derived else tuple(mechanism.charge(question, levels))
+        charges = losses if type(mechanism).charge is Weighing.charge else tuple(mechanism.charge(question, levels))
         if len(charges) != len(levels.grants):
             return f"it makes {len(charges)} charges for {len(levels.grants)} levels"
         for grant, charge, loss in zip(levels.grants, charges, losses, strict=True):
@@ -348,21 +345,18 @@ def option_names(kind: Any) -> set[str]:
 def serving(question: Question, levels: Levels, settings: Settings) -> list[Mechanism]:
     """Every mechanism that can serve, with the options that it takes."""
     statistic, found = question.statistic, []
-    for kind in (kind_for(name, statistic) for name in list_mechanisms(question.privacy)):
-        if serves(kind, statistic):
-            options = {key: value for key, value in vars(settings).items() if key in option_names(kind)}
-            found.append(create(kind.name, statistic, **options))
-    found = [mechanism for mechanism in found if _may_serve(mechanism, question, levels)]
+    kinds = [kind_for(name, statistic) for name in list_mechanisms(question.privacy)]
+    for kind in (kind for kind in kinds if serves(kind, statistic)):
+        options = {key: value for key, value in vars(settings).items() if key in option_names(kind)}
+        made = create(kind.name, statistic, **options)
+        # A mechanism of one's own must keep its word, as tests see to it that ours do.
+        ours = kind.__module__.startswith(f"{__package__}.")
+        kept = why_refused(made, question, levels) is None
+        if kept and (ours or not isinstance(_check_charges(made, question, levels), str)):
+            found.append(made)
     if not found:
         raise PlanError(("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}."))
     return found
-
-
-def _may_serve(mechanism: Mechanism, question: Question, levels: Levels) -> bool:
-    """Whether it can be planned: a mechanism of one's own must keep its word, as tests see to it that ours do."""
-    ours = type(mechanism).__module__.startswith(f"{__package__}.")
-    refused = why_refused(mechanism, question, levels) is not None
-    return not refused and (ours or not isinstance(_check_charges(mechanism, question, levels), str))
 
 
 def take_named(name: str, question: Question, levels: Levels, settings: Settings) -> tuple[Mechanism, str]:

@@ -41,6 +41,12 @@ class LocalSensitivity(Mechanism):
     The noise is discrete Laplace of scale b(D) = max_i LS_i(D)/eps_i, LS_i(D) = how far replacing person i's record can
     move the answer on the data D as they are; no noise at all where nobody can move it. For groups of 1..g people:
     b(D) = max_i LS^(i)(D)/eps_(i). The guarantee says nothing against an adversary who learns from the scale itself.
+
+    Theorem:    Soria-Comas et al. 2017, sections on individual and group DP; the maximum over persons honours each
+                person's own epsilon ("personalized individual").
+    Guarantee:  individual DP (not DP): the actual data against its neighbours, with the scale frozen.
+    Cost:       eps_i charged to each person, in that weaker kind.
+    Error:      none is predicted or shown: it would be data.
     """
 
     name: ClassVar[str] = "local-sensitivity"
@@ -52,6 +58,11 @@ class LocalSensitivity(Mechanism):
     kind: ClassVar[str] = INDIVIDUAL
     caveats: ClassVar[tuple[str, ...]] = (NOT_DP,)
     imputes: ClassVar[bool] = True
+
+    def __init_subclass__(cls) -> None:
+        """Statistics differ in the definition of the scale alone: what follows from it is said here for all of them."""
+        shared = str(LocalSensitivity.__doc__).rpartition("\n\n")[2]
+        cls.__doc__ = f"{(cls.__doc__ or '').rstrip()}\n{shared}"
 
     def why_no_interval(self, question: Question) -> str:
         return "Its width would show how far single people could move the answer, which is data."
@@ -70,8 +81,7 @@ class LocalSensitivity(Mechanism):
     def rate(self, question: Question, people: People) -> Fraction | None:
         """1/b(D) per step of the answer; None where nobody can move it. Private: it must never leave this room."""
         by_group = tuple(self.group_reach(question, people, size + 1) for size in range(len(question.groups)))
-        reaches = by_group or self.reach(question, people)
-        pairs = zip(question.groups or people.levels.grants, reaches, strict=True)
+        pairs = zip(question.groups or people.levels.grants, by_group or self.reach(question, people), strict=True)
         return min((Fraction(g, NANO * reach) for g, reach in pairs if g is not None and reach > 0), default=None)
 
     def here(self, question: Question, people: People) -> Local:
@@ -127,11 +137,6 @@ class LocalCount(_LocalSum):
     """Noise of the same size for all data, since replacing a record moves one count by one.
 
     Definition: discrete Laplace noise of scale max_i LS/eps_i, LS = 1 for a count, 2 between the bins of a histogram.
-    Theorem:    Soria-Comas et al. 2017, sections on individual and group DP; the maximum over persons honours each
-                person's own epsilon ("personalized individual").
-    Guarantee:  individual DP (not DP): the actual data against its neighbours, with the scale frozen.
-    Cost:       eps_i charged to each person, in that weaker kind.
-    Error:      none is predicted or shown: it would be data.
     """
 
     statistics: ClassVar[tuple[str, ...] | None] = ("count", "histogram")
@@ -154,11 +159,6 @@ class LocalTotal(_LocalSum):
     """Noise scaled to how far each person could move this very sum or mean.
 
     Definition: discrete Laplace noise of scale max_i LS_i(D)/eps_i, LS_i(D) = the way from x_i to the farther bound.
-    Theorem:    Soria-Comas et al. 2017, sections on individual and group DP; the maximum over persons honours each
-                person's own epsilon ("personalized individual").
-    Guarantee:  individual DP (not DP): the actual data against its neighbours, with the scale frozen.
-    Cost:       eps_i charged to each person, in that weaker kind.
-    Error:      none is predicted or shown: it would be data.
     """
 
     statistics: ClassVar[tuple[str, ...] | None] = ("sum", "mean")
@@ -181,11 +181,6 @@ class LocalOrder(LocalSensitivity):
 
     Definition: discrete Laplace noise of scale max_i LS_i(D)/eps_i; LS_i(D) from the gaps around the rank
                 (`statistics.sensitivity`).
-    Theorem:    Soria-Comas et al. 2017, sections on individual and group DP; the maximum over persons honours each
-                person's own epsilon ("personalized individual").
-    Guarantee:  individual DP (not DP): the actual data against its neighbours, with the scale frozen.
-    Cost:       eps_i charged to each person, in that weaker kind.
-    Error:      none is predicted or shown: it would be data.
     """
 
     families: ClassVar[tuple[str, ...]] = ("order",)
@@ -226,11 +221,6 @@ class LocalUnbounded(LocalSensitivity):
     """Noise scaled to how far each person could move the k-th largest value, without bounds.
 
     Definition: discrete Laplace noise of scale max_i LS_i(D)/eps_i; LS_i(D) from the gaps around it.
-    Theorem:    Soria-Comas et al. 2017, sections on individual and group DP; the maximum over persons honours each
-                person's own epsilon ("personalized individual").
-    Guarantee:  individual DP (not DP): the actual data against its neighbours, with the scale frozen.
-    Cost:       eps_i charged to each person, in that weaker kind.
-    Error:      none is predicted or shown: it would be data.
     """
 
     families: ClassVar[tuple[str, ...]] = ("unbounded",)

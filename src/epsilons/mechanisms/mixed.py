@@ -79,10 +79,8 @@ class Mixed(Mechanism):
     def level_rows(self, question: Question, levels: Levels, answers: Floats, variance: float) -> list[LevelAnswer]:
         """Each level's answer with its weight and its errors."""
         shares, scales = self.shares(question, levels), self.mean_scales(question, levels)
-        return [
-            LevelAnswer(levels.name(g), n, float(a), float(w), variance / n, float(s))
-            for g, n, a, w, s in zip(levels.grants, levels.sizes, answers, shares, scales, strict=True)
-        ]
+        rows = zip(levels.grants, levels.sizes, answers, shares, scales, strict=True)
+        return [LevelAnswer(levels.name(g), n, float(a), float(w), variance / n, float(s)) for g, n, a, w, s in rows]
 
 
 @register
@@ -235,8 +233,7 @@ class MixedQuantile(Mixed):
             # Of one level, numbered 0: the other levels would only be zeros in every sum.
             own = SortedCells(cells.keys[codes == code] - code, cells.missing[code : code + 1], 1)
             if grant is None:
-                rank = statistic.rank(own.people) if own.people else 0
-                found.append((None, int(own.cells(rank, rank + 1)[0]) if own.people else statistic.default_cell))
+                found.append((None, statistic.cell_at_rank(own)))
                 continue
             blocks = outward(statistic.points, own, WeightCost((grant,), own.totals, statistic.q))
             found.append((SegmentSampler(blocks, Fraction(1, 2 * NANO * statistic.q.denominator)), 0))

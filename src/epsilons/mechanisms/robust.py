@@ -39,8 +39,7 @@ class Robust(Weighing):
         reach = statistic.parts[0].reach[question.neighbors] * statistic.units[0]
         low, high = statistic.extremes()
         gap = max(high - statistic.centre, statistic.centre - low)
-        top = _best_top(levels.grants, levels.sizes, levels.left_out, reach / gap)
-        return proportional(levels, top, Rest.CENTRED)
+        return proportional(levels, _best_top(levels.grants, levels.sizes, levels.left_out, reach / gap), Rest.CENTRED)
 
 
 @lru_cache(maxsize=256)

@@ -103,9 +103,8 @@ class SmoothSensitivity(Mechanism):
         if self.scale == "paper" and paper_loss(self.gamma) > 1 - _ROOM:
             what = (Argument("scale", "paper"), " is not proved private at ", Argument("gamma", self.gamma), ".")
             rule = f"There its loss is bounded by {float(paper_loss(self.gamma)):.3f} epsilon only."
-            raise PlanError(
-                what, rule=rule, suggest=(Argument("gamma"), " from 2 to 6, or ", Argument("scale", "tight"))
-            )
+            hint = (Argument("gamma"), " from 2 to 6, or ", Argument("scale", "tight"))
+            raise PlanError(what, rule=rule, suggest=hint)
 
     def epsilon(self, question: Question, levels: Levels) -> int:
         """The one epsilon at which the noise is drawn, in nano-epsilon; no error can be predicted."""
@@ -113,7 +112,7 @@ class SmoothSensitivity(Mechanism):
 
     def charge(self, question: Question, levels: Levels) -> Charges:
         t, cut = self.epsilon(question, levels), self.inside == "threshold"
-        return tuple(None if g is None else 0 if cut and g < t else min(g, t) for g in levels.grants)
+        return tuple(0 if cut and most is not None and most < t else most for most in levels.cut_at(t))
 
     def used(self, question: Question, levels: Levels) -> float:
         if self.inside != "sample":

@@ -60,8 +60,7 @@ class Thresholded(Weighing):
         # Where nothing can be predicted, the largest: it keeps the noise least.
         ordered = sorted(candidates, reverse=True)
         weightings = self.weigh_many(levels, np.array(ordered, float))
-        errors = FAMILIES[question.statistic.family].predict_errors(question, levels, weightings)
-        return ordered[int(errors.argmin())]
+        return ordered[int(FAMILIES[question.statistic.family].predict_errors(question, levels, weightings).argmin())]
 
 
 def resolve_threshold(threshold: Any, levels: Levels, best: Callable[[], int] | None = None) -> int:

@@ -17,17 +17,6 @@ from epsilons.preferences.roster import (
 )
 
 __all__ = [
-    "LADDER",
-    "LARGEST_EPSILON",
-    "MAX_LEVELS",
-    "PUBLIC",
-    "Levels",
-    "Preferences",
-    "Roster",
-    "aligned_roster",
-    "count_codes",
-    "name_grant",
-    "read_ids",
-    "roster_of",
-    "to_nano",
-]
+    "LADDER", "LARGEST_EPSILON", "MAX_LEVELS", "PUBLIC", "Levels", "Preferences", "Roster", "aligned_roster",
+    "count_codes", "name_grant", "read_ids", "roster_of", "to_nano",
+]  # fmt: skip

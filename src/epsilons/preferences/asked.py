@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from epsilons.display import Shown, show_count
 from epsilons.errors import Argument, PreferenceError
 from epsilons.guarantee import to_epsilon
-from epsilons.preferences.roster import Roster, look_up, roster_of, to_single_nano
+from epsilons.preferences.roster import LEVELS, Roster, look_up, roster_of, to_single_nano
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,7 @@ class Preferences(Shown):
         if column.levels is not None:
             default = _find_default(known, column.levels, default)
         elif isinstance(default, str):
-            wrong = "A default of a column of epsilons is a number."
-            raise PreferenceError(wrong, suggest=Argument("default", 0.05))
+            raise PreferenceError("A default of a column of epsilons is a number.", suggest=Argument("default", 0.05))
         made = cls({}, default)
         made.column = column
         made._name_levels(known)
@@ -148,9 +147,7 @@ class Preferences(Shown):
 
 def _check_levels(levels: Any) -> dict[str, int | None]:
     if not isinstance(levels, Mapping) or not levels or not all(isinstance(name, str) for name in levels):
-        raise PreferenceError(
-            "Levels are names with epsilons.", suggest=Argument("levels", {"strict": 0.05, "open": 1})
-        )
+        raise PreferenceError("Levels are names with epsilons.", suggest=LEVELS)
     return {name: to_single_nano(epsilon) for name, epsilon in levels.items()}
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from epsilons.guarantee import NANO, Covered, to_epsilon
 PUBLIC = math.inf
 MAX_LEVELS = 256
 LARGEST_EPSILON = 10**6
+#: What to try where names of levels were meant, or came without epsilons.
+LEVELS = Argument("levels", {"strict": 0.05, "open": 1})
 
 
 def _ladder() -> tuple[int, ...]:
@@ -114,11 +116,19 @@ class Levels:
         """Whether everyone on the roster is public."""
         return not self.finite
 
+    def cut_at(self, most: int) -> tuple[int | None, ...]:
+        """Every grant, but at most this many nano-epsilon of it."""
+        return tuple(None if grant is None else min(grant, most) for grant in self.grants)
+
+    def parts_at(self, share: Fraction) -> tuple[int | None, ...]:
+        """A share of every grant, rounded down."""
+        return tuple(None if grant is None else math.floor(grant * share) for grant in self.grants)
+
     def take_share(self, share: Fraction) -> Levels:
-        """What a question may use at a share of every grant, rounded down; people left with nothing are left out."""
+        """What a question may use at a share of every grant; people left with nothing are left out."""
         merged: Counter[int | None] = Counter()
-        for grant, size in zip(self.grants, self.sizes, strict=True):
-            merged[None if grant is None else math.floor(grant * share)] += size
+        for part, size in zip(self.parts_at(share), self.sizes, strict=True):
+            merged[part] += size
         left_out = self.left_out + merged.pop(0, 0)
         grants = tuple(sorted(merged, key=to_epsilon))
         return Levels(grants, tuple(merged[grant] for grant in grants), {}, self.rounding_loss, left_out)
@@ -162,8 +172,7 @@ def to_nano(epsilon: float) -> int | None:
     if math.isinf(epsilon):
         return None
     nano = round(epsilon * NANO)
-    if nano / NANO > epsilon:
-        nano -= 1
+    nano -= nano / NANO > epsilon
     if nano == 0:
         nothing = f"An epsilon of {epsilon:.6g} rounds down to nothing."
         raise PreferenceError(nothing, rule="The smallest epsilon is a billionth.", suggest=suggest)
@@ -200,10 +209,9 @@ class Roster(Shown):
             raise PreferenceError("These epsilons are a roster already.", suggest="the roster itself")
         if isinstance(epsilons, Mapping):
             made = roster_of(look_up(epsilons, people), default)
-        elif hasattr(epsilons, "by_person"):
-            made = epsilons.assign(people)
         else:
-            made = roster_of(epsilons, default, len(people))
+            by_id = hasattr(epsilons, "by_person")
+            made = epsilons.assign(people) if by_id else roster_of(epsilons, default, len(people))
         if len(made) != len(people):
             raise PreferenceError(f"{len(people)} ids and {len(made)} epsilons.", rule="One epsilon per person.")
         self._fill(made.levels, made.codes, people)
@@ -236,8 +244,7 @@ class Roster(Shown):
         """(the roster at a share of every grant, who is on it): `Levels.take_share` with the matching codes."""
         levels = self.levels.take_share(share)
         places = {grant: place for place, grant in enumerate(levels.grants)}
-        parts = (None if grant is None else math.floor(grant * share) for grant in self.levels.grants)
-        codes = np.array([places.get(part, -1) for part in parts], np.int16)[self.codes]
+        codes = np.array([places.get(part, -1) for part in self.levels.parts_at(share)], np.int16)[self.codes]
         used = codes >= 0
         return Roster.of(levels, codes[used].astype(np.uint8)), used
 
@@ -250,8 +257,7 @@ def roster_of(epsilons: Any, default: float | None = None, people: int | None = 
     if isinstance(epsilons, Roster):
         return epsilons
     if hasattr(epsilons, "by_person"):
-        assigned: Roster = epsilons.assign()
-        return assigned
+        return cast(Roster, epsilons.assign())
     array = _as_floats(epsilons)
     if array.ndim == 0:
         if people is None:
@@ -266,9 +272,7 @@ def roster_of(epsilons: Any, default: float | None = None, people: int | None = 
     if len(array) == 0:
         return Roster.of(Levels((), ()), np.empty(0, np.uint8))
     distinct, codes = _encode(array)
-    if codes is None:
-        return _on_ladder(array)
-    return _merge_levels([to_nano(float(e)) for e in distinct], codes)
+    return _on_ladder(array) if codes is None else _merge_levels([to_nano(float(e)) for e in distinct], codes)
 
 
 def read_ids(ids: Iterable[Hashable]) -> tuple[Hashable, ...]:
@@ -309,11 +313,9 @@ def _as_floats(epsilons: Any) -> NDArray[np.float64]:
             raise TypeError
         return np.asarray(raw, dtype=np.float64, order="C")
     except (TypeError, ValueError):
-        raise PreferenceError(
-            "Epsilons are not numbers.",
-            rule="One number per person; an infinite one is public.",
-            suggest=("for names of levels: ", Argument("levels", {"strict": 0.05, "open": 1})),
-        ) from None
+        rule = "One number per person; an infinite one is public."
+        hint = ("for names of levels: ", LEVELS)
+        raise PreferenceError("Epsilons are not numbers.", rule=rule, suggest=hint) from None
 
 
 def to_single_nano(epsilon: Any) -> int | None:
@@ -360,8 +362,7 @@ def _check_extremes(ascending: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _hash(chunk: NDArray[np.float64], multiplier: np.uint64) -> NDArray[np.uint64]:
-    hashed: NDArray[np.uint64] = (chunk.view(np.uint64) * multiplier) >> np.uint64(48)
-    return hashed
+    return cast(NDArray[np.uint64], (chunk.view(np.uint64) * multiplier) >> np.uint64(48))
 
 
 def _collision_free(distinct: NDArray[np.float64]) -> tuple[np.uint64, NDArray[np.uint8]]:
@@ -380,8 +381,7 @@ def _merge_levels(nanos: list[int | None], codes: NDArray[np.uint8]) -> Roster:
     grants = tuple(dict.fromkeys(nanos))
     if len(grants) < len(nanos):
         codes = np.array([grants.index(nano) for nano in nanos], np.uint8)[codes]
-    sizes = tuple(int(count) for count in count_codes(codes, len(grants)))
-    return Roster.of(Levels(grants, sizes), codes)
+    return Roster.of(Levels(grants, tuple(count_codes(codes, len(grants)).tolist())), codes)
 
 
 def _on_ladder(array: NDArray[np.float64]) -> Roster:
@@ -403,8 +403,8 @@ def _on_ladder(array: NDArray[np.float64]) -> Roster:
     grants = tuple(None if code == len(LADDER) else LADDER[code] for code in used)
     compact = np.zeros(len(rungs), np.uint8)
     compact[used] = np.arange(len(used), dtype=np.uint8)
-    sizes = tuple(int(counts[code]) for code in used)
-    return Roster.of(Levels(grants, sizes, {}, lost / finite if finite else 0.0), compact[codes])
+    levels = Levels(grants, tuple(counts[used].tolist()), {}, lost / finite if finite else 0.0)
+    return Roster.of(levels, compact[codes])
 
 
 def count_codes(codes: NDArray[np.uint8], levels: int) -> NDArray[np.int64]:

@@ -194,13 +194,10 @@ def make_release(
     models = mechanism.error_bars(question, levels, answer)
     groups = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
     grouped = (f"In this release alone, bounds for groups by their size: {groups}.",) if groups else ()
+    caveats = _caveats(levels, entropy.private, (*mechanism.caveats, *grouped), notes)
     return _build(
         account,
-        levels,
-        question.neighbors,
-        _caveats(levels, entropy.private, (*mechanism.caveats, *grouped), notes),
-        mechanism.kind,
-        mechanism.imputes,
+        Guarantee(question.neighbors, account.losses, mechanism.kind, caveats, mechanism.imputes),
         statistic=question.statistic.describe(),
         value=answer.value,
         error=find_error(mechanism, question, levels, worst=True) if by_worst else stated,
@@ -217,19 +214,16 @@ def exact_release(
     question: Question, people: People, notes: tuple[str, ...] = (), account: Account | None = None
 ) -> Release:
     """The exact answer from people who all chose public, labelled so."""
-    levels = people.levels
+    account = account or Account.of(people.levels, people.levels.grants)
+    caveats = (ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, *notes)
     return _build(
-        account or Account.of(levels, levels.grants),
-        levels,
-        question.neighbors,
-        (ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, *notes),
-        promises.NO_PROMISE,
+        account,
+        Guarantee(question.neighbors, account.losses, promises.NO_PROMISE, caveats),
         statistic=question.statistic.describe(),
         value=question.statistic.exact(people),
         error=0.0,
         mechanism=EXACT,
         why=EVERYONE_PUBLIC,
-        assumption=ASSUMPTIONS["nothing"],
         no_interval="The answer is exact.",
     )
 
@@ -238,18 +232,14 @@ def individual_release(
     statistic: str, value: float, levels: Levels, account: Account, private: bool, caveats: tuple[str, ...]
 ) -> Release:
     """An answer with individual privacy for a function of the caller's own."""
+    told = _caveats(levels, private, (*LocalSensitivity.caveats, *caveats))
     return _build(
         account,
-        levels,
-        "replace",
-        _caveats(levels, private, (*LocalSensitivity.caveats, *caveats)),
-        promises.INDIVIDUAL,
+        Guarantee("replace", account.losses, promises.INDIVIDUAL, told),
         statistic=statistic,
         value=value,
-        error=None,
         mechanism=LocalSensitivity.name,
         why="Asked for by name: noise for a local sensitivity that the caller stated.",
-        assumption=ASSUMPTIONS["nothing"],
         no_interval="Its width would be data.",
     )
 
@@ -267,12 +257,9 @@ def algorithm_release(
     """The result of another's private algorithm on a sample; the promise rests on their claim, which it names."""
     return _build(
         account,
-        levels,
-        neighbors,
-        _caveats(levels, private, (claim,)),
+        Guarantee(neighbors, account.losses, caveats=_caveats(levels, private, (claim,))),
         statistic=name,
         value=value,
-        error=None,
         mechanism="sample",
         why=f"A random sample, likelier the more was granted; then the algorithm at {to_epsilon(threshold):.4g}.",
         assumption=ASSUMPTIONS["unrelated"],
@@ -281,18 +268,10 @@ def algorithm_release(
     )
 
 
-def _build(
-    account: Account,
-    levels: Levels,
-    neighbors: str,
-    caveats: tuple[str, ...],
-    kind: str = promises.PERSONALIZED,
-    imputes: bool = False,
-    **parts: Any,
-) -> Release:
-    """A release whose promise and price are those of an account."""
-    promise = Guarantee(neighbors, account.losses, kind, caveats, imputes)
-    return Release(guarantee=promise, charges=account.charges, levels=account.called, **parts)
+def _build(account: Account, promise: Guarantee, **parts: Any) -> Release:
+    """A release at the price of an account; an error that is not told is not known, nor is anything assumed."""
+    told = {"error": None, "assumption": ASSUMPTIONS["nothing"], **parts}
+    return Release(guarantee=promise, charges=account.charges, levels=account.called, **told)
 
 
 def _caveats(levels: Levels, private: bool, own: tuple[str, ...], notes: tuple[str, ...] = ()) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ the budgets since.
 from __future__ import annotations
 
 import json
-import math
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -59,7 +58,7 @@ class Spendable:
             rounded = sum(sizes[c] * (1 - rungs[c] / part) for c, part in allowance.nano.items()) / max(people, 1)
             nano |= rungs
         nano = {cohort: part for cohort, part in nano.items() if part != 0}
-        grants = sorted(set(nano.values()), key=_openness)
+        grants = sorted(set(nano.values()), key=lambda grant: (grant is None, grant))
         place = {cohort: grants.index(part) for cohort, part in nano.items()}
         counts = [0] * len(grants)
         for cohort, level in place.items():
@@ -101,8 +100,7 @@ class Spendable:
         known = {cohort.id: cohort.granted for cohort in cohorts}
         granted = {cohort: known[cohort] for cohort in (*place, *plain["others"])}
         grants, sizes = tuple(row[0] for row in plain["levels"]), tuple(row[1] for row in plain["levels"])
-        levels = Levels(grants, sizes, {}, plain["rounded"], plain["left_out"])
-        return cls._named(levels, place, granted, names)
+        return cls._named(Levels(grants, sizes, {}, plain["rounded"], plain["left_out"]), place, granted, names)
 
     def places(self, cohorts: Sequence[int]) -> NDArray[np.int64]:
         """The level of each of these cohorts, -1 for those that are not used."""
@@ -119,12 +117,8 @@ class Spendable:
         for cohort, granted in self.granted.items():
             charge = charges[self.place[cohort]] if cohort in self.place else 0
             most[granted] = None if granted is None else max(most.get(granted) or 0, charge or 0)
-        return Account(tuple([(grant, most[grant]) for grant in sorted(most, key=_openness)]), self.names)
-
-
-def _openness(grant: int | None) -> float:
-    """Strict people first, public ones last."""
-    return math.inf if grant is None else grant
+        losses = sorted(most.items(), key=lambda one: (one[0] is None, one[0]))  # public people last
+        return Account(tuple(losses), self.names)
 
 
 @dataclass(frozen=True)
@@ -143,11 +137,10 @@ class Sketch:
     @cached_property
     def charges(self) -> tuple[int | None, ...]:
         """What each level pays; nobody pays where everyone is public."""
-        grants = self.spendable.levels.grants
         if self.threshold is not None:
-            return tuple(None if grant is None else min(grant, self.threshold) for grant in grants)
+            return self.spendable.levels.cut_at(self.threshold)
         if self.mechanism is None:
-            return (None,) * len(grants)
+            return (None,) * len(self.spendable.levels.grants)
         return charges_of(self.mechanism, self.question, self.spendable.levels)
 
     def to_text(self, asked: str) -> str:
@@ -166,8 +159,7 @@ class Sketch:
             plan = json.loads(text)["plan"]
             name, options = plan["mechanism"], plan["options"]
             chosen = None if name == EXACT else create(name, question.statistic, **options)
-            spendable = Spendable.from_plain(plan, cohorts, names)
-            return cls(chosen, plan["why"], question, spendable, plan.get("threshold"))
+            return cls(chosen, plan["why"], question, Spendable.from_plain(plan, cohorts, names), plan.get("threshold"))
         except (ValueError, KeyError, TypeError):
             raise cannot_resume() from None
 

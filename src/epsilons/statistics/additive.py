@@ -22,6 +22,7 @@ from epsilons.noise.coins import binomial
 from epsilons.noise.entropy import ALWAYS
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.statistics.base import Answer, Floats, Rest, Statistic, Weighting
+from epsilons.summaries.cells import Integers
 
 if TYPE_CHECKING:
     from epsilons.noise.entropy import Entropy
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from epsilons.summaries import People
 
 Sums = Sequence[Sequence[Fraction]]
-Integers = NDArray[np.int64]
 
 _MOST_OUTCOMES = 2_000_000
 
@@ -241,8 +241,7 @@ class Counting(Additive):
         """Whether everyone is counted at most once in all."""
 
     def fill(self, sums: Sums, rest: Fraction) -> Sums:
-        centre = Fraction(self.centre) * rest
-        return [[s + centre for s in part] for part in sums]
+        return [[s + Fraction(self.centre) * rest for s in part] for part in sums]
 
     def sampled_tally(self, people: People, chances: Sequence[int], entropy: Entropy) -> list[Integers]:
         if not self.one_each:
@@ -273,10 +272,8 @@ def weighted_sums(counts: Integers, weights: Sequence[int]) -> list[int]:
 
 def thin_counts(counts: Integers, chances: Sequence[int], entropy: Entropy) -> Integers:
     """Keep each counted person with their level's chance: exact binomials instead of one coin per person."""
-    kept = [
-        row if chance >= ALWAYS else [binomial(entropy, count, chance) for count in row]
-        for row, chance in zip(counts.tolist(), chances, strict=True)
-    ]
+    pairs = zip(counts.tolist(), chances, strict=True)
+    kept = [row if chance >= ALWAYS else [binomial(entropy, count, chance) for count in row] for row, chance in pairs]
     return np.array(kept, np.int64)
 
 

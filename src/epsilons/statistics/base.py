@@ -244,8 +244,7 @@ class Weighting:
     def charges(self, levels: Levels) -> tuple[int | None, ...]:
         """The losses rounded up, in whole numbers: fractions would outlast the draw. With coins at most the grant."""
         up, down = self.rate.numerator, self.one * self.rate.denominator
-        paid = [-(-weight * up // down) for weight in self.weights]
-        pairs = zip(levels.grants, paid, strict=True)
+        pairs = zip(levels.grants, [-(-weight * up // down) for weight in self.weights], strict=True)
         return tuple(None if g is None else p if self.coins is None else min(g, p) for g, p in pairs)
 
     def misfit(self, levels: Levels) -> str | None:

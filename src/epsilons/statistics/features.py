@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from epsilons.arguments.checks import check_real
+from epsilons.arguments.checks import BOUNDS_RULE, check_real
 from epsilons.engines.readings import read_entry
 from epsilons.errors import Argument, PlanError
 
-BOUNDS_RULE = "Bounds are public facts; reading them from the data would leak it."
 _BOUNDS = (Argument("bounds_X", (0, 1)), ", or ", Argument("bounds_X", ([0, 18], [1, 90])), " by feature")
 _NAMES = Argument("features", ["age", "schooling"])
 

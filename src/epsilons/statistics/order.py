@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments.checks import check_bounds, check_rank, check_real, check_step, exact
+from epsilons.arguments.checks import check_bounds, check_rank, check_step, exact, read_real
 from epsilons.arguments.options import Parameter
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO
@@ -186,15 +186,13 @@ class Order(Statistic):
 
     def exact(self, people: People) -> Any:
         if self.scope is None:
-            return self._at_rank(people.cells(self).with_missing_at(self.default_cell))
-        return self.scope.arrange(self._at_rank(cells) for cells in people.grouped_cells(self))
+            return self.value(self.cell_at_rank(people.cells(self).with_missing_at(self.default_cell)))
+        return self.scope.arrange(self.value(self.cell_at_rank(cells)) for cells in people.grouped_cells(self))
 
-    def _at_rank(self, cells: SortedCells) -> float | int:
-        """The value at the rank asked for; where nothing counts, the grid point nearest the centre."""
-        if cells.people == 0:
-            return self.value(self.default_cell)
+    def cell_at_rank(self, cells: SortedCells) -> int:
+        """The grid point at the rank asked for; where nothing counts, the one nearest the centre."""
         rank = self.rank(cells.people)
-        return self.value(int(cells.cells(rank, rank + 1)[0]))
+        return int(cells.cells(rank, rank + 1)[0]) if cells.people else self.default_cell
 
     def describe(self) -> str:
         what = f"quantile {float(self.q):g}" if self.label == "quantile" and self.q is not None else self.label
@@ -208,10 +206,7 @@ minimum, maximum = partial(Order, from_low=0, label="min"), partial(Order, from_
 
 def quantile(q: float, bounds: Any, step: float | None = None) -> Order:
     """The value of rank floor(q*n)."""
-    try:
-        number = check_real(q)
-    except TypeError:
-        number = math.nan
+    number = read_real(q)
     what = "A quantile needs its q." if q is None else f"A quantile of {q!r} is not allowed."
     if not 0 <= number <= 1:
         raise PlanError(what, rule="q is a number from 0 to 1.", suggest=Argument("q", 0.9))
@@ -225,9 +220,9 @@ def kth_largest(k: int, bounds: Any, step: float | None = None) -> Order:
     return Order(bounds, step, from_high=check_rank(k) - 1, label="kth_largest")
 
 
-def _entry(name: str, make: Callable[[Mapping[str, Any]], Order], what: str, *sql: str, **other: Any) -> Entry:
+def _entry(name: str, make: Callable[..., Order], what: str, *sql: str, **other: Any) -> Entry:
     def build(given: Mapping[str, Any], over: RowScope) -> Statistic:
-        made = make(given)
+        made = make(**given)
         return made if over.complete else replace(made, scope=over.scope)
 
     doc = f"{what}, on a public grid of possible answers{other.pop('more', '')}."
@@ -241,12 +236,11 @@ def _entry(name: str, make: Callable[[Mapping[str, Any]], Order], what: str, *sq
 
 
 _Q = Parameter("q", float, None, "The part of the values below it.", positional=True, required=True)
-_DEFAULT = " (65,536 steps unless `step` is given)"
 ENTRIES = (
-    _entry("median", lambda given: median(given["bounds"], given["step"]), "The median", "Median", more=_DEFAULT),
+    _entry("median", median, "The median", "Median", more=" (65,536 steps unless `step` is given)"),
     _entry(
         "quantile",
-        lambda given: quantile(given["q"], given["bounds"], given["step"]),
+        quantile,
         "The value below which a fraction `q` of the people lie",
         *("Quantile", "ApproxQuantile", "PercentileCont", "PercentileDisc"),
         arguments=(_Q, BOUNDS, STEP),
@@ -254,6 +248,6 @@ ENTRIES = (
         help="The value below which a part Q of the values lies.",
         command="epsilons quantile people.toml wage 0.9 --bounds 0,100 --share 0.05",
     ),
-    _entry("min", lambda given: minimum(given["bounds"], given["step"]), "The smallest value", "Min"),
-    _entry("max", lambda given: maximum(given["bounds"], given["step"]), "The largest value", "Max"),
+    _entry("min", minimum, "The smallest value", "Min"),
+    _entry("max", maximum, "The largest value", "Max"),
 )

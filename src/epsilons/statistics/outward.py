@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.noise.segments import Block
+from epsilons.summaries.cells import Integers as Counts
 from epsilons.summaries.cells import SortedCells
 
-Counts = NDArray[np.int64]
 #: int64, or Python integers where that is too small.
 Costs = NDArray[Any]
 _Segments = tuple[Counts, Counts, Counts, Counts]
@@ -69,8 +69,7 @@ class RankCost(Cost):
         taken = np.clip(number[:, None] - (np.cumsum(counts, axis=1) - counts), 0, counts)
         finite = [e for e in self.epsilons if e is not None]
         possible = taken[:, len(finite) :].sum(axis=1) == 0
-        largest = max(finite, default=0) * int(self.totals.sum())
-        prices = np.array(finite, np.int64 if largest < _INT64_SAFE else object)
+        prices = np.array(finite, np.int64 if max(finite, default=0) * int(self.totals.sum()) < _INT64_SAFE else object)
         return (taken[:, : len(finite)].astype(prices.dtype) * prices).sum(axis=1), possible
 
 

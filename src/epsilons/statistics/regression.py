@@ -23,7 +23,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from epsilons.arguments.checks import check_bounds
+from epsilons.arguments.checks import BOUNDS_RULE, check_bounds
 from epsilons.arguments.options import Parameter
 from epsilons.errors import Argument, PlanError
 from epsilons.noise.entropy import Entropy
@@ -32,7 +32,7 @@ from epsilons.preferences import Levels
 from epsilons.statistics.additive import Average, Moments, Part, Sums, spell
 from epsilons.statistics.base import Floats, Question, Rest, Scope, Statistic, Weighting, equivalent_scale
 from epsilons.statistics.entry import ON_ARRAYS, ON_TABLES, Bounds, Entry, RowScope
-from epsilons.statistics.features import BOUNDS_RULE, check_classes, check_names, feature_bounds
+from epsilons.statistics.features import check_classes, check_names, feature_bounds
 from epsilons.summaries.models import MAX_PEOPLE, MODEL_STEPS
 
 #: The public guess of a weight's mean square, for features and targets on [-1, 1].
@@ -159,8 +159,7 @@ class Regression(Average):
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """Of predictions: d weights, each as uncertain as a mean of the targets' deviations from the model."""
-        deviation = self.unit / 2 if spread is None else spread
-        return Moments(0.0, self.width * min(deviation, self.unit) ** 2)
+        return Moments(0.0, self.width * min(self.unit / 2 if spread is None else spread, self.unit) ** 2)
 
     def extremes(self) -> tuple[float, float]:
         return -self.unit, self.unit
@@ -269,8 +268,7 @@ def _linear(given: Mapping[str, Any], over: RowScope) -> Statistic:
     names, bounds, scope = _features(given, over)
     target = given["bounds_y"] if "bounds_X" in given else given["target"]
     if target is None and "bounds_X" in given:
-        hint = Argument("bounds_y", (0, 100))
-        raise PlanError("There are no bounds for the target.", rule=BOUNDS_RULE, suggest=hint)
+        raise PlanError("There are no bounds for the target.", rule=BOUNDS_RULE, suggest=Argument("bounds_y", (0, 100)))
     return LinearRegression(names, bounds, target, scope=scope)
 
 

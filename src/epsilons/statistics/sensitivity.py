@@ -17,12 +17,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.summaries.arrays import STEPS
-from epsilons.summaries.cells import SortedCells
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-
+from epsilons.summaries.arrays import STEPS, Floats
+from epsilons.summaries.cells import Integers, SortedCells
 
 # Local sensitivity, for individual privacy only (Soria-Comas et al. 2017). Neighbours replace one record by another; a
 # missing person stands at a public value.

@@ -11,6 +11,7 @@ rows as well and divides by it, one budget for both.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -20,8 +21,8 @@ import numpy as np
 
 from epsilons.arguments.checks import check_bounds
 from epsilons.statistics.additive import Additive, Average, Moments, Part, Sums, doubt
-from epsilons.statistics.base import Question, Scope
-from epsilons.statistics.entry import BOUNDS, Entry
+from epsilons.statistics.base import Question, Scope, Statistic
+from epsilons.statistics.entry import BOUNDS, Entry, RowScope
 from epsilons.summaries.arrays import STEPS, zero_steps
 
 #: A split of the budget is a multiple of 1/64, so that charges stay simple fractions.
@@ -194,34 +195,33 @@ class Mean(Average, Bounded):
         return ((self.bounds[1] - self.bounds[0]) / 2 / STEPS / expected, self.off / expected)
 
 
-_SUM = Entry(
-    name="sum",
-    build=lambda given, over: Sum(given["bounds"], None if over.complete else over.scope),
-    arguments=(BOUNDS,),
-    doc="The sum of values clipped to public bounds; a missing value counts as their centre.",
-    table_doc="The sum of values clipped to public bounds.",
-    help="The sum of a column, its values clipped to public bounds.",
-    command="epsilons sum people.toml wage --bounds 0,100 --share 0.05",
-    sql=("Sum",),
-)
-_MEAN = Entry(
-    name="mean",
-    build=lambda given, over: (
+def bounded_entry(name: str, build: Callable[[Any, RowScope], Statistic], sql: str, **other: Any) -> Entry:
+    """The entry of a statistic of values that are clipped to public bounds."""
+    what = f"The {name} of values clipped to public bounds"
+    told = {
+        "doc": f"{what}; a missing value counts as their centre.",
+        "table_doc": f"{what}.",
+        "help": f"The {name} of a column, its values clipped to public bounds.",
+        "command": f"epsilons {name} people.toml wage --bounds 0,100 --share 0.05",
+    }
+    return Entry(name=name, build=build, arguments=(BOUNDS,), sql=(sql,), **(told | other))
+
+
+_SUM = bounded_entry("sum", lambda given, over: Sum(given["bounds"], None if over.complete else over.scope), "Sum")
+_MEAN = bounded_entry(
+    "mean",
+    lambda given, over: (
         Mean(given["bounds"])
         if over.complete
         else Mean.over(over.scope, given["bounds"], over.neighbors, over.location)
     ),
-    arguments=(BOUNDS,),
-    doc="The mean of values clipped to public bounds; a missing value counts as their centre.",
-    table_doc="The mean of values clipped to public bounds.",
+    "Avg",
     examples="""\
 >>> import epsilons as eps
 >>> answer = eps.mean([20, 30, 40], [0.5, 1, 1], bounds=(0, 100), mechanism="minimum")
 >>> answer.charges
 {0.5: 0.5, 1.0: 0.5}
 """,
-    help="The mean of a column, its values clipped to public bounds.",
     command="epsilons mean people.toml wage --bounds 0,100 --by region=north,south --share 0.05",
-    sql=("Avg",),
 )
 ENTRIES = (_SUM, _MEAN)

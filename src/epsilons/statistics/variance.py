@@ -16,8 +16,7 @@ from typing import Any, ClassVar
 
 from epsilons.statistics.additive import Average, Moments, Part, Sums
 from epsilons.statistics.base import Scope
-from epsilons.statistics.entry import BOUNDS, Entry
-from epsilons.statistics.total import Bounded
+from epsilons.statistics.total import Bounded, bounded_entry
 from epsilons.summaries.arrays import STEPS
 
 HALF = Fraction(1, 2)
@@ -80,14 +79,11 @@ class Variance(Average, Bounded):
         return self.max_error / 2
 
 
-ENTRY = Entry(
-    name="variance",
-    build=lambda given, over: Variance(given["bounds"], None if over.complete else over.scope),
-    arguments=(BOUNDS,),
+ENTRY = bounded_entry(
+    "variance",
+    lambda given, over: Variance(given["bounds"], None if over.complete else over.scope),
+    "VariancePop",
     doc="The variance (divided by n) of values clipped to public bounds.",
     table_doc="The variance (divided by the number of values) of values clipped to public bounds.",
-    help="The variance of a column, its values clipped to public bounds.",
-    command="epsilons variance people.toml wage --bounds 0,100 --share 0.05",
-    sql=("VariancePop",),
 )
 ENTRIES = (ENTRY,)

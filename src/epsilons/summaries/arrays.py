@@ -26,7 +26,7 @@ from epsilons.noise.coins import keep_people
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.preferences import Levels, Roster, count_codes
 from epsilons.summaries import People
-from epsilons.summaries.cells import LEVEL_BITS, SortedCells
+from epsilons.summaries.cells import LEVEL_BITS, Integers, SortedCells
 
 if TYPE_CHECKING:
     from epsilons.statistics.additive import Additive
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from epsilons.statistics.total import Bounded
 
 Codes = NDArray[np.uint8]
-Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Pair = tuple[float, float]
 
@@ -193,8 +192,7 @@ def unit_scale(numbers: NDArray[Any], bounds: Pair) -> Floats:
     """(x - c)/h in [-1, 1]; out of bounds goes to the bound, not a number goes to 0."""
     low, high = bounds
     with np.errstate(all="ignore"):
-        clipped = np.clip(as_doubles(numbers), low, high)
-        scaled = (clipped - (low / 2 + high / 2)) / (high / 2 - low / 2)
+        scaled = (np.clip(as_doubles(numbers), low, high) - (low / 2 + high / 2)) / (high / 2 - low / 2)
     np.nan_to_num(scaled, copy=False, nan=0.0, posinf=1.0, neginf=-1.0)
     return np.clip(scaled, -1.0, 1.0)
 

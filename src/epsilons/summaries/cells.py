@@ -104,8 +104,7 @@ class SortedCells:
         extra = np.repeat(cell << LEVEL_BITS | np.arange(self.levels), self.missing)
         if not len(extra):
             return self
-        keys = np.sort(np.concatenate([self.keys, extra]))
-        return SortedCells(keys, np.zeros(self.levels, np.int64), self.levels)
+        return SortedCells(np.sort(np.concatenate([self.keys, extra])), np.zeros(self.levels, np.int64), self.levels)
 
 
 def _weigh(counts: Integers, weights: list[int]) -> int:
@@ -147,8 +146,7 @@ class CountedCells(SortedCells):
 
     def _count(self, start: int, stop: int) -> Integers:
         """Rows per level of some runs. Doubles hold them exactly: no table has 2^53 rows."""
-        levels = self.runs[start:stop] & _LEVEL
-        return np.bincount(levels, self.counts[start:stop], self.levels).astype(np.int64)
+        return np.bincount(self.runs[start:stop] & _LEVEL, self.counts[start:stop], self.levels).astype(np.int64)
 
     def _expand(self, start: int, stop: int) -> Integers:
         stop = min(stop, self.people)
@@ -224,9 +222,7 @@ class CellRows:
 
     def sorted_cells(self, places: Integers, levels: int) -> SortedCells:
         """As `CellCounts.sorted_cells`."""
-        keys = self.keys
-        if self.missing.any():
-            keys = keys[keys >= 0]
+        keys = self.keys[self.keys >= 0] if self.missing.any() else self.keys
         if self.shift != LEVEL_BITS or not np.array_equal(places, np.arange(len(places))):
             place = places.astype(keys.dtype)[keys & (1 << self.shift) - 1]
             keys = (keys >> self.shift << LEVEL_BITS | place)[place >= 0]

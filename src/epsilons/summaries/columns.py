@@ -36,7 +36,7 @@ _EXACT_DIGITS = 18
 _FEW_BINS = 6
 MOST_GROUPS = 100_000
 _PLAIN = (str, int, float, bool)
-_KEYS_RULE = "Keys come from the caller; reading them from the table would show who is in it."
+KEYS_RULE = "Keys come from the caller; reading them from the table would show who is in it."
 _KEYS_HINT = Argument("by", {"region": ["north", "south"]})
 #: A bound, and what stands for whatever lies beyond it.
 _End = tuple[float, exp.Expr]
@@ -133,8 +133,7 @@ def model_step(kind: Column, bounds: Pair) -> exp.Expr:
         inside = exp.Floor(this=_binary(exp.Add, _binary(exp.Mul, value, scale), shift))
         return _between(value, (low, double(-MODEL_STEPS)), (high, double(MODEL_STEPS)), inside)
     cut = _limit(value, low - (high - low), high + (high - low))
-    place = exp.Floor(this=_binary(exp.Add, _binary(exp.Mul, cut, scale), shift))
-    return _limit(place, -MODEL_STEPS, MODEL_STEPS)
+    return _limit(exp.Floor(this=_binary(exp.Add, _binary(exp.Mul, cut, scale), shift)), -MODEL_STEPS, MODEL_STEPS)
 
 
 def grid_cell(statistic: Order, kind: Column) -> exp.Expr:
@@ -194,8 +193,7 @@ def _divide(value: exp.Expr, edges: Sequence[float], width: float) -> exp.Expr:
     lower, upper = edge(place.copy()), edge(_binary(exp.Add, place.copy(), 1.0))
     less = exp.If(this=_binary(exp.LT, value.copy(), lower), true=_binary(exp.Add, place.copy(), -1.0))
     more = exp.If(this=_binary(exp.GTE, value.copy(), upper), true=_binary(exp.Add, place.copy(), 1.0))
-    found = exp.Case(ifs=[less, more], default=place)
-    return cast(_limit(found, 0.0, len(edges) - 2), "INT")
+    return cast(_limit(exp.Case(ifs=[less, more], default=place), 0.0, len(edges) - 2), "INT")
 
 
 class Keys:
@@ -218,9 +216,9 @@ class Keys:
     def of(cls, by: Mapping[str, Sequence[Any]], schema: Schema) -> Keys:
         """Checked against the schema, before anything is read."""
         if not isinstance(by, Mapping) or not by:
-            raise PlanError("Groups are not columns with keys.", rule=_KEYS_RULE, suggest=_KEYS_HINT)
+            raise PlanError("Groups are not columns with keys.", rule=KEYS_RULE, suggest=_KEYS_HINT)
         if any(isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") for values in by.values()):
-            raise PlanError("Keys are not a list.", rule=_KEYS_RULE, suggest=_KEYS_HINT)
+            raise PlanError("Keys are not a list.", rule=KEYS_RULE, suggest=_KEYS_HINT)
         given = tuple(tuple(v if type(v) in _PLAIN else read_entry(v) for v in values) for values in by.values())
         return cls(tuple(schema.askable(name) for name in by), given)
 
@@ -308,5 +306,4 @@ def _place_of(kind: Column, words: list[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
 def integers(values: Any, default: int = 0) -> NDArray[np.int64]:
     """A column of a result as numpy; null is the default."""
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    numbers: NDArray[np.int64] = array.cast(pa.int64()).fill_null(default).to_numpy(zero_copy_only=False)
-    return numbers
+    return np.asarray(array.cast(pa.int64()).fill_null(default).to_numpy(zero_copy_only=False))

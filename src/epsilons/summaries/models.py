@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.engines.readings import find_places
-from epsilons.summaries.arrays import SUMMARIES, Codes, Floats, Integers, Pair, Rows, as_doubles, as_numbers
+from epsilons.summaries.arrays import SUMMARIES, Codes, Floats, Pair, Rows, as_doubles, as_numbers
+from epsilons.summaries.cells import Integers
 
 if TYPE_CHECKING:
     from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression

@@ -13,14 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.engines.base import Column, Engine, Schema
 from epsilons.engines.trees import Predicate, bit, cast, column, double, literal, met, present, table, whole
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.summaries.arrays import STEPS
-from epsilons.summaries.cells import LEVEL_BITS, CellCounts, CellRows
+from epsilons.summaries.cells import LEVEL_BITS, CellCounts, CellRows, Integers
 from epsilons.summaries.columns import NO_CELL, Keys, as_double, bin_of, grid_cell, integers, model_step, row_step
 from epsilons.summaries.models import MAX_PEOPLE, MODEL_STEPS
 
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from epsilons.statistics.regression import LinearRegression, LogisticRegression, Regression
     from epsilons.statistics.total import Bounded
 
-Integers = NDArray[np.int64]
 
 #: More bins than this would make the query itself long.
 MOST_BINS = 1_024
@@ -183,8 +181,7 @@ def ones(statistic: Any, kind: Column | None, people: bool = False) -> Aggregate
     """Rows whose value is 1, or people with such a row; without a column, all of them."""
     if kind is None:
         return Aggregate(people=people)
-    is_one = exp.EQ(this=as_double(_numbers(kind)), expression=double(1.0))
-    return Aggregate(bits=(bit(is_one),), people=people)
+    return Aggregate(bits=(bit(exp.EQ(this=as_double(_numbers(kind)), expression=double(1.0))),), people=people)
 
 
 def steps(statistic: Bounded, kind: Column | None) -> Aggregate:

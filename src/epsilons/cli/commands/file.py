@@ -75,10 +75,8 @@ def check(dataset: str, as_json: bool) -> None:
     with open_dataset(dataset) as people:
         about = people.describe()
     hints = about.hints()
-    if as_json:
-        output.print_json({**about.to_dict(), "hints": hints})
-    else:
-        output.write("\n".join([str(about), "", *(hints or ["Nothing is missing."])]))
+    text = "\n".join([str(about), "", *(hints or ["Nothing is missing."])])
+    output.print_json({**about.to_dict(), "hints": hints}) if as_json else output.write(text)
 
 
 @click.command(short_help="Take people's preferences as the source has them now, looser ones too.")
@@ -96,11 +94,9 @@ def sync(dataset: str, as_json: bool) -> None:
     """
     with open_dataset(dataset) as people:
         done = people.sync_preferences()
-    if as_json:
-        output.print_json(dict(done.__dict__))
-    else:
-        more = show_count(done.loosened, "person", "people")
-        output.write(f"{more} granted more, {done.tightened:,} less; {done.unchanged:,} as before.")
+    more = show_count(done.loosened, "person", "people")
+    text = f"{more} granted more, {done.tightened:,} less; {done.unchanged:,} as before."
+    output.print_json(dict(done.__dict__)) if as_json else output.write(text)
 
 
 COMMANDS = {"init": init, "check": check, "sync": sync}

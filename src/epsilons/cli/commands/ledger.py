@@ -115,12 +115,10 @@ def verify(as_json: bool, **where: Any) -> None:
     """Recount every balance from the journal, and compare all tables with it. Exit status 7 if anything differs."""
     with closing(_open(**where)) as ledger:
         done = ledger.verify()
-    if as_json:
-        print_json({"entries": done.entries, "releases": done.releases, "people": done.people, "head": done.head})
-        return
+    document = {name: getattr(done, name) for name in ("entries", "releases", "people", "head")}
     people = show_count(done.people, "person", "people")
     counts = f"{show_count(done.entries, 'line')}, {show_count(done.releases, 'release')}, {people}"
-    write(f"The ledger adds up: {counts}.\nHead: {done.head}")
+    print_json(document) if as_json else write(f"The ledger adds up: {counts}.\nHead: {done.head}")
 
 
 @command.command()
@@ -156,11 +154,9 @@ def adopt(as_json: bool, accept_loss: bool, yes: bool, **where: Any) -> None:
         click.confirm("Everybody's grant will count as fully spent, for good. Go on?", abort=True, err=True)
     with closing(_open(**where, adopt=not accept_loss, accept_loss=accept_loss)) as ledger:
         done = ledger.verify()
-    if as_json:
-        print_json({"ledger": ledger.id, "entries": done.entries, "head": done.head, "accepted_loss": accept_loss})
-        return
+    document = {"ledger": ledger.id, "entries": done.entries, "head": done.head, "accepted_loss": accept_loss}
     what = "Loss accepted: everybody's grant counts as spent." if accept_loss else "Adopted."
-    write(f"{what} The head is line {done.entries}: {done.head}")
+    print_json(document) if as_json else write(f"{what} The head is line {done.entries}: {done.head}")
 
 
 # Documents and tables -----------------------------------------------------------------------------------------------
