@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from epsilons.guarantee import (
+    APART,
     INDIVIDUAL,
     KINDS,
     NANO,
@@ -24,30 +26,58 @@ from epsilons.guarantee import (
     PUBLIC_PEOPLE,
     ROSTER_IS_PUBLIC,
     SEEDED,
+    Covered,
     Guarantee,
     compose_all,
 )
+from epsilons.preferences import Roster
 
 Law = NDArray[np.float64]
 
 neighbours = st.sampled_from(["absent", "replace"])
-grants = st.one_of(st.none(), st.integers(1, 10**15))
+# Small ones, so that two promises often have a level in common.
+grants = st.one_of(st.none(), st.integers(1, 3), st.integers(1, 10**15))
+
+Join = Callable[[Guarantee, Guarantee], Guarantee]
+SAME_PEOPLE = Covered("the same")
+#: Losses of the same people, or of different ones.
+JOINS: tuple[Join, ...] = (Guarantee.choice, Guarantee.compose)
 
 
 @st.composite
-def guarantees(draw: st.DrawFn, neighbors: str | None = None) -> Guarantee:
+def guarantees(draw: st.DrawFn, neighbors: str | None = None, covers: Covered | None = SAME_PEOPLE) -> Guarantee:
     levels = draw(st.lists(grants, max_size=4, unique=True))
     losses = tuple((g, None if g is None else draw(st.integers(0, g))) for g in levels)
     caveats = draw(st.lists(st.sampled_from([ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, SEEDED]), max_size=3, unique=True))
     where = neighbors or draw(neighbours)
-    return Guarantee(where, losses, draw(st.sampled_from(KINDS)), tuple(caveats), draw(st.booleans()))
+    return Guarantee(where, losses, draw(st.sampled_from(KINDS)), tuple(caveats), draw(st.booleans()), covers)
 
 
 @st.composite
 def alike(draw: st.DrawFn, size: int) -> list[Guarantee]:
-    """Several promises against the same neighbours, between which no step doubles anything."""
+    """Several promises to the same people against the same neighbours, between which no step doubles anything."""
     where = draw(neighbours)
     return [draw(guarantees(where)) for _ in range(size)]
+
+
+def about(group: int, guarantee: Guarantee) -> Guarantee:
+    """The same promise to the people of a group, one for each level; no two groups have anyone in common."""
+    levels = tuple(granted for granted, _ in guarantee.losses)
+    people = tuple((group, place) for place in range(len(levels)))
+    return replace(guarantee, covers=Covered("", levels, np.arange(len(levels)), people))
+
+
+def disjoint(several: Iterable[Guarantee]) -> list[Guarantee]:
+    """The same promises, each to people of its own."""
+    return [about(group, guarantee) for group, guarantee in enumerate(several)]
+
+
+def ways(several: list[Guarantee]) -> Iterator[tuple[Join, list[Guarantee]]]:
+    """Every way to join promises, with what it may join: in parallel only those to different people."""
+    for join in JOINS:
+        yield join, several
+    for join in (*JOINS, Guarantee.compose_parallel):
+        yield join, disjoint(several)
 
 
 def essence(guarantee: Guarantee) -> tuple[object, ...]:
@@ -81,8 +111,7 @@ def test_post_processing_keeps_the_promise_as_it_is(guarantee: Guarantee) -> Non
 
 @given(alike(2))
 def test_post_processing_may_come_before_or_after_everything_else(pair: list[Guarantee]) -> None:
-    one, two = pair
-    for join in (Guarantee.choice, Guarantee.compose, Guarantee.compose_parallel):
+    for join, (one, two) in ways(pair):
         assert join(one.post_process(), two.post_process()) == join(one, two).post_process()
 
 
@@ -109,8 +138,10 @@ def test_one_after_the_other_the_losses_add_up(pair: list[Guarantee]) -> None:
 
 @given(alike(2))
 def test_side_by_side_the_larger_loss_counts_and_why_is_said(pair: list[Guarantee]) -> None:
-    one, two = pair
+    one, two = disjoint(pair)
     both = one.compose_parallel(two)
+    for granted in levels_of(one, two):
+        assert loss(both, granted) == max(loss(one, granted), loss(two, granted))
     assert both.losses == one.choice(two).losses
     assert weaker(both) == max(weaker(one), weaker(two))
     assert "sound only because the groups are defined by public facts" in both.caveats[-1]
@@ -118,8 +149,7 @@ def test_side_by_side_the_larger_loss_counts_and_why_is_said(pair: list[Guarante
 
 @given(alike(3))
 def test_the_order_and_the_grouping_do_not_matter(three: list[Guarantee]) -> None:
-    a, b, c = three
-    for join in (Guarantee.choice, Guarantee.compose, Guarantee.compose_parallel):
+    for join, (a, b, c) in ways(three):
         assert essence(join(a, b)) == essence(join(b, a))
         assert essence(join(join(a, b), c)) == essence(join(a, join(b, c)))
 
@@ -137,31 +167,43 @@ def test_a_choice_made_before_or_after_another_release_costs_the_same(three: lis
 
 @given(alike(2), st.integers(0, NANO))
 def test_whoever_loses_more_to_a_part_loses_no_less_to_the_whole(pair: list[Guarantee], more: int) -> None:
-    one, two = pair
-    worse = replace(one, losses=tuple((g, None if e is None else e + more) for g, e in one.losses))
-    for join in (Guarantee.choice, Guarantee.compose, Guarantee.compose_parallel):
+    for join, (one, two) in ways(pair):
+        worse = replace(one, losses=tuple((g, None if e is None else e + more) for g, e in one.losses))
         for granted in levels_of(one, two):
             assert loss(join(worse, two), granted) >= loss(join(one, two), granted)
 
 
+@given(alike(2))
+def test_where_nobody_can_tell_who_is_meant_no_less_is_said(pair: list[Guarantee]) -> None:
+    """Without a roster they may be the same people or different ones, so the promise holds for both; and says so."""
+    unknown = [replace(guarantee, covers=None) for guarantee in pair]
+    for join in JOINS:
+        worst = join(*unknown)
+        for granted in levels_of(*pair):
+            assert loss(worst, granted) >= loss(join(*pair), granted) >= loss(join(*disjoint(pair)), granted)
+        assert (APART in worst.caveats) == all(guarantee.losses for guarantee in pair)
+
+
 @given(guarantees(), guarantees())
 def test_choice_costs_at_most_what_both_cost_and_at_least_either(one: Guarantee, two: Guarantee) -> None:
-    """Whatever the neighbours: the two are aligned first, and alignment never lowers a loss."""
-    either, both = one.choice(two), one.compose(two)
-    assert either.neighbors == both.neighbors
-    for granted in levels_of(one, two):
-        assert max(loss(one, granted), loss(two, granted)) <= loss(either, granted) <= loss(both, granted)
+    """Whatever the neighbours and whoever is meant: the two are aligned first, which never lowers a loss."""
+    unknown = [replace(guarantee, covers=None) for guarantee in (one, two)]
+    for a, b in ([one, two], disjoint([one, two]), unknown):
+        either, both = a.choice(b), a.compose(b)
+        assert either.neighbors == both.neighbors
+        for granted in levels_of(a, b):
+            assert max(loss(a, granted), loss(b, granted)) <= loss(either, granted) <= loss(both, granted)
 
 
-@given(guarantees(), guarantees())
-def test_nothing_joined_with_individual_privacy_is_dp_again(one: Guarantee, two: Guarantee) -> None:
-    assume(one.kind == INDIVIDUAL)
-    for join in (Guarantee.choice, Guarantee.compose, Guarantee.compose_parallel):
-        for joined in (join(one, two), join(two, one), join(join(two, one), two)):
+@given(guarantees(), guarantees(), guarantees())
+def test_nothing_joined_with_individual_privacy_is_dp_again(exact: Guarantee, one: Guarantee, two: Guarantee) -> None:
+    three = [replace(exact, kind=INDIVIDUAL), one, replace(two, kind=one.kind)]
+    for join, (exact, one, two) in ways(three):
+        for joined in (join(exact, one), join(one, exact), join(join(one, exact), two)):
             assert joined.kind == INDIVIDUAL
             assert "not DP" in str(joined)
             said = any("the weaker kind is all that remains" in caveat for caveat in joined.caveats)
-            assert said == (two.kind == PERSONALIZED)
+            assert said == (one.kind == PERSONALIZED)
 
 
 @given(st.integers(1, 4).flatmap(alike))
@@ -197,14 +239,14 @@ def laws(draw: st.DrawFn, outcomes: int = 4) -> Law:
     return law
 
 
-def promising(*losses: float) -> Guarantee:
-    """A promise at each loss, rounded up, to people who granted 1, 2, ..."""
-    bounds = tuple((i * NANO, math.ceil(bound * NANO)) for i, bound in enumerate(losses, 1))
-    return Guarantee("replace", bounds, INDIVIDUAL)
+def promising(bound: float, person: str = "ann", granted: int = 1) -> Guarantee:
+    """A promise to one person who granted 1, or more, at this loss, rounded up."""
+    losses = ((granted * NANO, math.ceil(bound * NANO)),)
+    return Guarantee("replace", losses, INDIVIDUAL, covers=Roster([person], [granted]).covered)
 
 
-def allowed(guarantee: Guarantee, person: int = 1) -> float:
-    return loss(guarantee, person * NANO) / NANO + 1e-9
+def allowed(guarantee: Guarantee, granted: int = 1) -> float:
+    return loss(guarantee, granted * NANO) / NANO + 1e-9
 
 
 @given(laws(), laws(), st.lists(laws(3), min_size=4, max_size=4))
@@ -240,7 +282,7 @@ def test_answers_about_different_people_lose_each_of_them_their_own(
 ) -> None:
     """Replacing ann's record changes the law of the answer about her group alone."""
     about_ann = promising(loss_between(ann, ann_replaced))
-    about_bob = promising(0.0, loss_between(bob, bob_replaced))
+    about_bob = promising(loss_between(bob, bob_replaced), "bob", 2)
     guarantee = about_ann.compose_parallel(about_bob)
     here = np.outer(ann, bob).ravel()
     assert loss_between(here, np.outer(ann_replaced, bob).ravel()) <= allowed(guarantee, 1)

@@ -82,6 +82,8 @@ class SegmentSampler:
         self._pull()
         self._reference = min(self._cost)
         self._outcomes = sum(self._count) + self._left_over
+        # Built here and not at the first draw, so that malformed blocks are refused before any random bit is used.
+        self._table(_WORD)
 
     def draw(self, entropy: Entropy) -> int:
         """One outcome."""
