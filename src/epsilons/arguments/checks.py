@@ -118,9 +118,8 @@ def check_number(name: str, given: Any, most: float = math.inf) -> float:
     low, high, rule, example = _LIMITS[name]
     number = read_real(given)
     if not low <= number <= min(high, most):
-        rule = rule if math.isinf(most) else f"{rule} It is at most {most:g}."
         suggest = ("leave ", Argument(name), " out") if example is None else Argument(name, example)
-        raise refuse(name, given, rule, suggest)
+        raise refuse(name, given, rule if math.isinf(most) else f"{rule} It is at most {most:g}.", suggest)
     return number
 
 

@@ -211,6 +211,5 @@ def _read_signature(given: Callable[..., Any], name: str) -> Callable[[Any, floa
             return lambda sample, at: given(**{data[0].name: sample, "epsilon": at})
     elif len(needed) == 2 and needed == places[:2] and epsilon in (None, needed[1]):
         return given
-    what = f"It is not clear which arguments of {name!r} are data and epsilon."
     rule = "Epsilon goes by its name, or is the second of two arguments; all others have defaults."
-    raise PlanError(what, rule=rule, suggest=_CALL)
+    raise PlanError(f"It is not clear which arguments of {name!r} are data and epsilon.", rule=rule, suggest=_CALL)

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from io import StringIO
-from typing import Any
+from typing import Any, cast
 
 import click
 from click.shell_completion import get_completion_class
@@ -45,8 +45,7 @@ class Commands(click.Group):
 
 def load(file: str) -> dict[str, click.Command]:
     """The commands of a file."""
-    found: dict[str, click.Command] = importlib.import_module(f"epsilons.cli.commands.{file}").COMMANDS
-    return found
+    return cast(dict[str, click.Command], importlib.import_module(f"epsilons.cli.commands.{file}").COMMANDS)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -143,9 +143,8 @@ def _parse_model(call: Call, facts: TableFacts) -> tuple[Any, str, str]:
     for label in getattr(statistic, "classes", ()):
         if not _is_value(label, aim):
             kind = "numbers" if aim.family == NUMBER else aim.family
-            suited = (Argument("classes"), " of that kind")
             what = f"A class is not a value of column {aim.name!r}."
-            raise DataError(what, rule=f"The column holds {kind}.", suggest=suited)
+            raise DataError(what, rule=f"The column holds {kind}.", suggest=(Argument("classes"), " of that kind"))
     if call.options.by is not None:
         rule, hint = "There are no groups of models.", ("rows of one group by ", Argument("where"))
         raise PlanError("Models are fitted to everyone at once.", rule=rule, suggest=hint)

@@ -149,29 +149,19 @@ class Engine(Protocol):
 
     name: ClassVar[str]
     options: ClassVar[frozenset[str]]
+    #: The columns of the table named `SOURCE`.
+    schema: Schema
+    #: The local files that are read, by absolute paths; none for anything else.
+    files: tuple[str, ...]
+    #: Whether it works in this very process, where a number per row may be handed over without leaving it.
+    embedded: bool
+    #: Whether `SOURCE` may be read more than once, and together with what `keep` and `add` made known. Where it may
+    #: not, since it lies elsewhere or might hold other rows the next time, it is copied first.
+    joins: bool
 
     @staticmethod
     def takes(source: Any) -> bool:
         """Whether this engine is the one for a source, unless another is named."""
-
-    @property
-    def schema(self) -> Schema:
-        """The columns of the table named `SOURCE`."""
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The local files that are read, by absolute paths; none for anything else."""
-
-    @property
-    def embedded(self) -> bool:
-        """Whether it works in this very process, where a number per row may be handed over without leaving it."""
-
-    @property
-    def joins(self) -> bool:
-        """Whether `SOURCE` may be read more than once, and together with what `keep` and `add` made known.
-
-        Where it may not, since it lies elsewhere or might hold other rows the next time, it is copied first.
-        """
 
     def check_ready(self) -> None:
         """`DataError` if nothing can be read any more; checked before anyone is charged."""

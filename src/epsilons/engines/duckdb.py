@@ -13,6 +13,7 @@ import os
 import re
 import weakref
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import duckdb
@@ -143,13 +144,9 @@ class DuckDB:
 
     def run(self, tree: exp.Query) -> pa.Table:
         text = tree.sql("duckdb", copy=False)
-
-        def work() -> pa.Table:
-            theirs = self._relation is not None and _reads_source(tree)
-            found = self._relation.query(SOURCE, text) if theirs else self._connection.sql(text)
-            return found.to_arrow_table()
-
-        return _hide_errors(work)
+        theirs = self._relation is not None and _reads_source(tree)
+        ask = partial(self._relation.query, SOURCE) if theirs else self._connection.sql
+        return _hide_errors(lambda: ask(text).to_arrow_table())
 
     def keep(self, name: str, tree: exp.Query) -> Schema:
         """As every engine. Of a user's relation, what is read passes through Arrow into the private connection."""

@@ -75,7 +75,7 @@ class Spark:
     name: ClassVar[str] = "spark"
     options: ClassVar[frozenset[str]] = frozenset()
     #: What Spark reads need not lie on this machine.
-    files = ()
+    files: tuple[str, ...] = ()
     #: The driver holds only summaries.
     embedded = False
     #: The second reading of a frame may give other rows than the first.

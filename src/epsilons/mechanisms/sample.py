@@ -29,9 +29,6 @@ class Sample(Thresholded):
                 about values. A mean divides by the expected size of the sample; the real size is private.
     """
 
-    threshold: float | str = "best"
-    rescale: bool = False
-
     name: ClassVar[str] = "sample"
     coins: ClassVar[bool] = True
 

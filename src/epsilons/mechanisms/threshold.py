@@ -24,11 +24,12 @@ from epsilons.statistics.base import Floats, Question, Rest, Weighting, Weightin
 _TRIED = 48
 
 
+@dataclass(frozen=True)
 class Thresholded(Weighing):
     """What threshold and sample share: one threshold for everyone, and whether totals are rescaled."""
 
-    threshold: float | str
-    rescale: bool
+    threshold: float | str = "best"
+    rescale: bool = False
     #: Whether people are kept by coins.
     coins: ClassVar[bool] = False
 
@@ -90,9 +91,6 @@ class Threshold(Thresholded):
     Error:      what is left out, at the publicly guessed density or spread, and the noise. Counts and sums stay as they
                 are (too small) unless `rescale=True`, which assumes that preferences say nothing about values.
     """
-
-    threshold: float | str = "best"
-    rescale: bool = False
 
     name: ClassVar[str] = "threshold"
 

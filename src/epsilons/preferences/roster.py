@@ -313,8 +313,7 @@ def _as_floats(epsilons: Any) -> NDArray[np.float64]:
             raise TypeError
         return np.asarray(raw, dtype=np.float64, order="C")
     except (TypeError, ValueError):
-        rule = "One number per person; an infinite one is public."
-        hint = ("for names of levels: ", LEVELS)
+        rule, hint = "One number per person; an infinite one is public.", ("for names of levels: ", LEVELS)
         raise PreferenceError("Epsilons are not numbers.", rule=rule, suggest=hint) from None
 
 

@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from epsilons import guarantee as promises
 from epsilons.accuracy.count import CountBar
@@ -307,8 +307,7 @@ def _plain(key: Hashable) -> Any:
 def _key(key: Any) -> Hashable:
     """The inverse."""
     if not isinstance(key, dict):
-        plain: Hashable = key
-        return plain
+        return cast(Hashable, key)
     (tag, content), *_ = key.items()
     if tag == "tuple":
         return tuple(_key(part) for part in content)

@@ -15,10 +15,10 @@ sections 4 and 5). What is released are the coefficients of the distinct monomia
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -60,12 +60,15 @@ class Regression(Average):
     family: ClassVar[str] = "regression"  # type: ignore[misc]
     #: The target's weight kappa beside features of weight one.
     kappa: ClassVar[int]
+    #: The field that holds the public fact about the target, and its check.
+    aim: ClassVar[tuple[str, Callable[[Any], Any]]]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", check_names(self.names, len(self.bounds)))
         object.__setattr__(self, "bounds", tuple(check_bounds(pair, self.name) for pair in self.bounds))
         if not 0 < len(self.bounds) <= MAX_FEATURES:
             raise PlanError(f"{len(self.bounds):,} features.", rule=f"At least 1, at most {MAX_FEATURES}.")
+        object.__setattr__(self, self.aim[0], self.aim[1](getattr(self, self.aim[0])))
 
     @property
     def private_count(self) -> bool:
@@ -189,10 +192,7 @@ class LinearRegression(Regression):
     name: ClassVar[str] = "linear_regression"
     summary: ClassVar[str] = "products"  # type: ignore[misc]
     kappa: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "target_bounds", check_bounds(self.target_bounds, self.name))
+    aim: ClassVar[tuple[str, Callable[[Any], Any]]] = ("target_bounds", partial(check_bounds, statistic=name))
 
     @property
     def unit(self) -> float:
@@ -212,10 +212,7 @@ class LogisticRegression(Regression):
     name: ClassVar[str] = "logistic_regression"
     summary: ClassVar[str] = "class_products"  # type: ignore[misc]
     kappa: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "classes", check_classes(self.classes))
+    aim: ClassVar[tuple[str, Callable[[Any], Any]]] = ("classes", check_classes)
 
     @property
     def unit(self) -> float:

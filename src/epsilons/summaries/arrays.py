@@ -287,8 +287,7 @@ def _check_length(values: int, people: int) -> None:
         rule, hint = "A statistic needs at least one person.", "one value and one epsilon per person"
         raise DataError("There are no people.", rule=rule, suggest=hint)
     if values != people:
-        rule = "values[i] belongs to the person of epsilons[i]."
-        hint = "lists of one length, or one epsilon for all"
+        rule, hint = "values[i] belongs to the person of epsilons[i].", "lists of one length, or one epsilon for all"
         raise DataError(f"{values} values and {people} epsilons.", rule=rule, suggest=hint)
 
 
