@@ -9,8 +9,6 @@ The roster (who was asked, with which epsilon) is public and stays the same in D
 guarantee: `enumerate_losses` speaks for the datasets it was given, `bound_loss` only ever refutes.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import operator

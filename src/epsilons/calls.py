@@ -4,8 +4,6 @@
 from one entry; `arguments.reading` reads their calls.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Numbers, keys and tables for people, in a terminal and in a notebook; values for TOML files."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

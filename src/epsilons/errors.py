@@ -14,8 +14,6 @@ A message says what happened, which rule it broke and what to try next. It never
 There are no bounds. Try: bounds=(0, 100)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

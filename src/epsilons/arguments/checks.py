@@ -3,8 +3,6 @@
 A check gives the value in one spelling or raises. It looks at public arguments only, so its message may show them.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Iterable

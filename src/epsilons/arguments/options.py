@@ -4,8 +4,6 @@ Arrays, tables, plans, batches, SQL, commands and estimators all take their opti
 its type, its default, its check and the fronts that take it; `reading.py` reads calls by them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial

@@ -5,8 +5,6 @@ Theorem 5). One that is private only when a record is replaced may show how many
 sample's coins hide nobody: such an algorithm is refused.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import sys

@@ -1,7 +1,5 @@
 """One question on arrays: check, choose a mechanism, draw; and its plan, which can be asked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

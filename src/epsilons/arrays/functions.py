@@ -3,8 +3,6 @@
 Type checkers read `functions.pyi`, which `make signatures` writes from the same catalogue.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from epsilons.arguments.options import ARRAYS

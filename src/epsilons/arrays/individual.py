@@ -1,7 +1,5 @@
 """Individual privacy for a function of one's own: noise for a local sensitivity that the caller states."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

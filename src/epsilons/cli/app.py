@@ -3,8 +3,6 @@
 A command is imported when it is used or listed, so that `epsilons collect respond` does not wait for a database driver.
 """
 
-from __future__ import annotations
-
 import errno
 import importlib
 import os

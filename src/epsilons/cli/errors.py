@@ -7,8 +7,6 @@
 An argument is a flag where the command takes it, otherwise a line of the dataset file if that has such a line.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ The result is stored like every answer, also the fact that the algorithm failed:
 back, and no second sample is drawn for one charge. So the result must survive JSON: numbers, text, lists, dicts.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ An attempt is made for the roster and the budgets as they stand; where others ar
 anew.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -16,8 +16,6 @@
 Paths are relative to the file. An unknown key is an error that names it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """What is publicly known of a dataset: what it fixes for all questions, its version, and its description."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping, Sequence

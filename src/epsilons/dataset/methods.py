@@ -3,8 +3,6 @@
 Type checkers read `methods.pyi`, which `make signatures` writes from the same catalogue.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

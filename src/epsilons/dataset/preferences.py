@@ -4,8 +4,6 @@ Preferences are public, but a column named by mistake is not: nothing that was r
 for a word that is a known level in all but case and blanks. What a caller wrote as a value of Python may be.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ per person, and a column that is complete by the steward's word or whose missing
 the statistic is one that pays for its denominator.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """People and their grants: from the table to the ledger, and from the ledger back to the rows."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from operator import itemgetter

@@ -16,8 +16,6 @@ normal form, whose `text` is the same for conditions that say the same in anothe
 - A comparison with a whole or decimal number is put in units of the column: `age < 17.5` and `age <= 17` are one.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from fractions import Fraction

@@ -7,8 +7,6 @@ A relation that the user already has in DuckDB runs on the connection it came fr
 and the rules for conditions (`conditions`) are the only barrier there.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import weakref

@@ -5,8 +5,6 @@ Columns of CSV files, and untyped columns of pandas, are text unless `types` dec
 guess would depend on one person's value, and fail on another's.
 """
 
-from __future__ import annotations
-
 import csv
 import glob
 import os

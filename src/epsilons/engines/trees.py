@@ -13,8 +13,6 @@ take longer or shorter by what one person's row holds. A pattern is a beginning,
 a time in proportion to the text.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What both models share: public facts as parameters, epsilons as metadata, and checks that look at no value."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The models: linear and logistic regression for scikit-learn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -9,8 +9,6 @@ back. A database may be ahead of its head (the process ended between the two wri
 is older, or that has another line where the head points, was restored, forked or edited, and is refused.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import hashlib

@@ -10,8 +10,6 @@ answer would be a second release. Newcomers may have been charged in the part th
 too. What people themselves grant beyond that is new.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import uuid

@@ -1,7 +1,5 @@
 """The personalized exponential mechanism, PE: answers that would need cheap changes are likely."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction

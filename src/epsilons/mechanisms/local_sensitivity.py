@@ -1,7 +1,5 @@
 """Noise for the data as they are. Individual privacy, which is not differential privacy."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from dataclasses import dataclass

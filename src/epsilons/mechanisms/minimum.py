@@ -1,7 +1,5 @@
 """Everyone at the strictest epsilon on the roster."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar

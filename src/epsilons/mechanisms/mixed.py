@@ -1,7 +1,5 @@
 """Every level answers for itself, and the answers are mixed."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from abc import abstractmethod

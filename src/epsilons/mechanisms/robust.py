@@ -1,7 +1,5 @@
 """One weighted sum with one noise, filled up with the centre: good however values and preferences relate."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache

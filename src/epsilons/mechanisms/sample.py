@@ -1,7 +1,5 @@
 """A random sample in which open people are likelier than strict ones."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar

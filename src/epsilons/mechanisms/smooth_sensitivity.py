@@ -1,7 +1,5 @@
 """Noise scaled to how far this order statistic could move on data like these."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Everybody's value, shrunk in proportion to their epsilon."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, cast
 

@@ -1,7 +1,5 @@
 """One threshold for everyone, and how it is chosen; the mechanism that uses only people who granted that much."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Callable

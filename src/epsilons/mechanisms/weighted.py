@@ -1,7 +1,5 @@
 """One weighted sum with one noise: the most accurate answer if preferences say nothing about values."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

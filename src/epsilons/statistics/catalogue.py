@@ -4,8 +4,6 @@ Functions on arrays, methods of a dataset, plans, batches, SQL and commands read
 statistics in `ENTRIES`; a new statistic is one file, and its name here.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How many people have a one, or how many rows or people count at all."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """What the catalogue says of a statistic: how fronts call it, how arguments make it, and what is said about it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal

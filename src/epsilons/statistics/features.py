@@ -1,7 +1,5 @@
 """Public facts about a model's features and target: names, bounds, classes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

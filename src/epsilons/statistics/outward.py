@@ -5,8 +5,6 @@ and so the same cost. Costs never fall on the way out from the rank asked for, s
 the remaining probability could still matter: what a draw costs depends on the epsilons, hardly on how many people.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -12,8 +12,6 @@ sections 4 and 5). What is released are the coefficients of the distinct monomia
 (docs/models.md has the proof).
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields

@@ -1,7 +1,5 @@
 """The k-th largest value without any bounds: only individual privacy can give it, and not for k=1."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction

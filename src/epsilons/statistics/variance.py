@@ -7,8 +7,6 @@ with m1 and m2 the two noisy means. Halves are the best split when the mean lies
 With a scope the number of rows is private: it is released as well, and both sums are divided by it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property

@@ -5,8 +5,6 @@ commit, and once it has ended the change survives a crash. `read` sees one consi
 the database, which may quote what was stored.
 """
 
-from __future__ import annotations
-
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator

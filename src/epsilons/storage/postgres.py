@@ -5,8 +5,6 @@ in the statements and constraints of the tables hold even against a client that 
 disk. A client that hangs in the middle of a change loses it, and the next one goes on.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

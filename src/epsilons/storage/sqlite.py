@@ -4,8 +4,6 @@ A writer holds the write lock from its first statement on (BEGIN IMMEDIATE), so 
 the write-ahead log lets readers go on meanwhile; synchronous=FULL makes a commit wait for the disk.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import threading
