@@ -33,25 +33,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "PUBLIC",
-    "BudgetExceeded",
-    "DataError",
-    "Dataset",
-    "EpsilonsError",
-    "Guarantee",
-    "LedgerError",
-    "Plan",
-    "PlanError",
-    "PreferenceError",
-    "Preferences",
-    "ProtocolError",
-    "Release",
-    "Roster",
-    "individually",
-    "ledger",
-    "mechanisms",
-    "personalize",
-]
+    "PUBLIC", "BudgetExceeded", "DataError", "Dataset", "EpsilonsError", "Guarantee", "LedgerError", "Plan",
+    "PlanError", "PreferenceError", "Preferences", "ProtocolError", "Release", "Roster", "individually", "ledger",
+    "mechanisms", "personalize",
+]  # fmt: skip
 __all__ += functions.__all__
 
 

@@ -17,13 +17,6 @@ from epsilons.collection.terms import Collection, Place
 from epsilons.collection.transport import Courier, HttpAggregator, OwnerClient
 
 __all__ = [
-    "Aggregator",
-    "Collection",
-    "Coordinator",
-    "Courier",
-    "HttpAggregator",
-    "OwnerClient",
-    "Place",
-    "Publication",
+    "Aggregator", "Collection", "Coordinator", "Courier", "HttpAggregator", "OwnerClient", "Place", "Publication",
     "Store",
-]
+]  # fmt: skip

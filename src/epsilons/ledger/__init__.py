@@ -53,23 +53,9 @@ if TYPE_CHECKING:
     from epsilons.ledger.ledger import Ledger
 
 __all__ = [
-    "Allowance",
-    "Cohort",
-    "Enrolment",
-    "History",
-    "Members",
-    "Past",
-    "Quota",
-    "QuotaError",
-    "Recount",
-    "Remaining",
-    "Reservation",
-    "StalePlanError",
-    "Statement",
-    "Terms",
-    "Use",
-    "open",
-]
+    "Allowance", "Cohort", "Enrolment", "History", "Members", "Past", "Quota", "QuotaError", "Recount", "Remaining",
+    "Reservation", "StalePlanError", "Statement", "Terms", "Use", "open",
+]  # fmt: skip
 
 
 def open(

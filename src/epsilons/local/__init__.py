@@ -20,15 +20,6 @@ from epsilons.local.sampling_privacy import SamplingDeniability, SamplingOnly, S
 from epsilons.local.survey import Survey
 
 __all__ = [
-    "CollectionPlan",
-    "Estimate",
-    "Leakage",
-    "PersonalResponse",
-    "RandomizedResponse",
-    "ResponseProtocol",
-    "SamplingDeniability",
-    "SamplingOnly",
-    "SamplingPrivacy",
-    "Survey",
-    "plan",
-]
+    "CollectionPlan", "Estimate", "Leakage", "PersonalResponse", "RandomizedResponse", "ResponseProtocol",
+    "SamplingDeniability", "SamplingOnly", "SamplingPrivacy", "Survey", "plan",
+]  # fmt: skip

@@ -23,14 +23,6 @@ from epsilons.noise.segments import Block, SegmentSampler
 from epsilons.noise.weighing import keep_chance
 
 __all__ = [
-    "Block",
-    "Entropy",
-    "SegmentSampler",
-    "bernoulli",
-    "binomial",
-    "discrete_laplace",
-    "discrete_laplace_many",
-    "floor_dyadic",
-    "keep_chance",
-    "system",
-]
+    "Block", "Entropy", "SegmentSampler", "bernoulli", "binomial", "discrete_laplace", "discrete_laplace_many",
+    "floor_dyadic", "keep_chance", "system",
+]  # fmt: skip
