@@ -56,17 +56,23 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def remembered_widths() -> Iterator[None]:
+def solve_width() -> Any:
+    from epsilons.accuracy.intervals import half_width
+
+    return functools.cache(half_width)
+
+
+@pytest.fixture
+def remembered_widths(solve_width: Any) -> Iterator[None]:
     """Thousands of answers have nearly the same error model, whose half-width is a pure function: solved for once.
 
     The normal part is rounded to three digits. That moves a half-width by at most half a percent, and so how often an
-    interval covers by about one run in two thousand.
+    interval covers by about one run in two thousand. Only for the test that asks for it: others compare digits.
     """
     from epsilons.accuracy import intervals
 
-    solve = functools.cache(intervals.half_width)
     with patch.object(
-        intervals, "half_width", lambda laplace, normal, *rest: solve(laplace, float(f"{normal:.3g}"), *rest)
+        intervals, "half_width", lambda laplace, normal, *rest: solve_width(laplace, float(f"{normal:.3g}"), *rest)
     ):
         yield
 
