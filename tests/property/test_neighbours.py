@@ -32,7 +32,7 @@ from support.frozen import Meter, recorded_costs
 from support.hostile import LISTED, Neighbours, neighbours
 
 #: The quick run, and the long one.
-QUICK, LONG = 300, 10_000
+QUICK, LONG = 150, 10_000
 
 
 def check_sums(pair: Neighbours) -> None:
