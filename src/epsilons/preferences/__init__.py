@@ -1,6 +1,7 @@
 """Who asked for what: a person's epsilon, the levels these form, and how many stand at each."""
 
 from epsilons.preferences.asked import Preferences
+from epsilons.preferences.ids import read_ids
 from epsilons.preferences.roster import (
     LADDER,
     LARGEST_EPSILON,
@@ -11,7 +12,6 @@ from epsilons.preferences.roster import (
     aligned_roster,
     count_codes,
     name_grant,
-    read_ids,
     roster_of,
     to_nano,
 )

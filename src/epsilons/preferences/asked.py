@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from epsilons.display import Shown, show_count
 from epsilons.errors import Argument, PreferenceError
 from epsilons.guarantee import to_epsilon
-from epsilons.preferences.roster import LEVELS, Roster, look_up, roster_of, to_single_nano
+from epsilons.preferences.ids import look_up
+from epsilons.preferences.roster import LEVELS, Roster, roster_of, to_single_nano
 
 
 @dataclass(frozen=True)
