@@ -55,6 +55,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     session.stop()
 
 
+@pytest.fixture
+def own_registry() -> Iterator[None]:
+    """Mechanisms that a test registers are gone after it."""
+    from epsilons.mechanisms import base
+
+    before = {name: list(kinds) for name, kinds in base._REGISTRY.items()}
+    yield
+    base._REGISTRY.clear()
+    base._REGISTRY.update(before)
+    base.REGISTERED.append(base.Mechanism)  # what plans remember of the others is forgotten
+
+
 @pytest.fixture(scope="session")
 def solve_width() -> Any:
     from epsilons.accuracy.intervals import half_width

@@ -277,6 +277,8 @@ def _check_charges(mechanism: Mechanism, question: Question, levels: Levels) -> 
 # What there is -----------------------------------------------------------------------------------------------------
 
 _REGISTRY: dict[str, list[type[Mechanism]]] = {}
+#: Whoever was ever registered: what is remembered of all mechanisms is remembered of so many.
+REGISTERED: list[type[Mechanism]] = []
 
 
 def register(mechanism: type[Mechanism]) -> type[Mechanism]:
@@ -290,6 +292,7 @@ def register(mechanism: type[Mechanism]) -> type[Mechanism]:
         rule = "What a name promises must not change under those who ask for it."
         raise PlanError(f"There is a mechanism {name!r} already.", rule=rule, suggest=f'name = "{name}-2"')
     _REGISTRY[name] = [*(kind for kind in kinds if not _overlap(kind, mechanism)), mechanism]
+    REGISTERED.append(mechanism)
     return mechanism
 
 

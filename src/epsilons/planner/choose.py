@@ -102,9 +102,14 @@ def list_finite(charges: Mapping[float, float]) -> list[list[float]]:
     return [[granted, spent] for granted, spent in charges.items() if math.isfinite(granted)]
 
 
-@lru_cache(maxsize=128)
 def rank_mechanisms(question: Question, levels: Levels, settings: Settings = DEFAULTS) -> tuple[PlanRow, ...]:
-    """Every mechanism that can serve, the best first; remembered, since rosters change less often than questions."""
+    """Every mechanism that can serve, the best first."""
+    return _rows(question, levels, settings, len(base.REGISTERED))
+
+
+@lru_cache(maxsize=128)
+def _rows(question: Question, levels: Levels, settings: Settings, registered: int) -> tuple[PlanRow, ...]:
+    """Remembered, since rosters change less often than questions, until another mechanism is registered."""
     return tuple(
         PlanRow(
             mechanism=mechanism.name,
@@ -130,7 +135,7 @@ def choose(name: str, question: Question, levels: Levels, settings: Settings = D
         (error, *_), mechanism = _rank(question, levels, settings)[0]
         return mechanism, _why(error, mechanism, question, levels)
 
-    return base.remember(levels, ("best", question, settings), best)
+    return base.remember(levels, ("best", question, settings, len(base.REGISTERED)), best)
 
 
 def _rank(question: Question, levels: Levels, settings: Settings) -> list[tuple[tuple[float, int, str], Mechanism]]:

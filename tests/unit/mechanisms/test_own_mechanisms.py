@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -36,12 +35,7 @@ GRANTED = (0.2, 0.5, 1.0)
 LEVELS = roster_of(list(GRANTED)).levels
 
 
-@pytest.fixture(autouse=True)
-def registry() -> Iterator[None]:
-    before = {name: list(kinds) for name, kinds in base._REGISTRY.items()}
-    yield
-    base._REGISTRY.clear()
-    base._REGISTRY.update(before)
+pytestmark = pytest.mark.usefixtures("own_registry")
 
 
 @dataclass(frozen=True)

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 import pytest
 
 import epsilons as eps
-from epsilons.mechanisms import base
 from epsilons.mechanisms.base import Weighing, create, kind_for, register
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question, Weighting
 from epsilons.statistics.count import Count
 from epsilons.statistics.order import median
 
-
-@pytest.fixture(autouse=True)
-def registry() -> Iterator[None]:
-    before = {name: list(kinds) for name, kinds in base._REGISTRY.items()}
-    yield
-    base._REGISTRY.clear()
-    base._REGISTRY.update(before)
+pytestmark = pytest.mark.usefixtures("own_registry")
 
 
 def make(name: str, families: tuple[str, ...] = ("linear",), module: str = __name__) -> type[Weighing]:
@@ -40,6 +32,13 @@ def test_the_name_of_a_mechanism_of_another_file_is_taken() -> None:
     with pytest.raises(eps.PlanError, match="There is a mechanism 'weighted' already"):
         register(make("weighted"))
     assert type(create("weighted", Count())) is before
+
+
+def test_a_plan_knows_a_mechanism_that_was_registered_after_it() -> None:
+    epsilons = [0.1, 0.7, 1.3]
+    assert "own" not in [row.mechanism for row in eps.plan("count", epsilons).rows]
+    register(make("own"))
+    assert "own" in [row.mechanism for row in eps.plan("count", epsilons).rows]
 
 
 def test_a_class_defined_again_takes_its_own_place() -> None:
