@@ -1,13 +1,50 @@
-"""Do people's preferences look related to their values? Asked of noisy answers per level, at no charge."""
+"""How far people's preferences may be related to their values, and whether noisy answers per level contradict it.
 
+The assumption g of a question says: no level's expected mean lies further than g spreads from everyone's. If weights
+differ, an answer may then be off by g spreads times `uneven`, whoever has which values (docs/theory.md, "related").
+"""
+
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
+from epsilons.arguments.checks import ASSUMPTIONS
+from epsilons.display import show
 from epsilons.noise.entropy import working_precision
+from epsilons.statistics.base import Floats, Question
 
 #: Below this chance under "unrelated" the sentence says that preferences and values look related.
 SUSPICIOUS = 0.01
+
+
+def uneven(weights: Floats, sizes: Floats, left_out: int = 0) -> Any:
+    """sum_i |w_i - median(w)| over everyone on the roster: of a weight for each level, or of rows of them.
+
+    The largest sum of w_i d_i over distances d of the levels, each at most 1, that average to zero over the roster.
+    """
+    people = np.append(float(left_out), sizes)
+    held = np.concatenate([np.zeros((*weights.shape[:-1], 1)), weights], axis=-1)
+    order = np.argsort(held, axis=-1)
+    place = (np.cumsum(people[order], axis=-1) >= people.sum() / 2).argmax(axis=-1)[..., None]
+    median = np.take_along_axis(held, np.take_along_axis(order, place, -1), -1)
+    return np.abs(held - median) @ people
+
+
+def condition(question: Question, spread: float | None = None) -> str:
+    """What errors and intervals take for granted, as a clause in the units of the column.
+
+    `spread` is what a released number says of the spread that distances are counted in; else it is the public guess.
+    """
+    if question.assume == 0:
+        return ASSUMPTIONS["unrelated"]
+    related, guessed = question.statistic.related(question)
+    far = question.assume * (guessed if spread is None else spread)
+    if math.isinf(far):
+        return ASSUMPTIONS["nothing"]
+    return f"no level's expected {related} is further than {show(far)} from everyone's"
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool,
     """A row for each group, each value with its interval; then charges and the promise."""
     head, rows = answers.table()
     keys = len(head) - 2 * len(answers)
-    holds = ", ".join(dict.fromkeys(_HOLDS[one.assumption] for one in answers.values() if one.models))
+    holds = ", ".join(dict.fromkeys(_holds(one.assumption) for one in answers.values() if one.models))
     # A single row has room for the condition.
     titles, cells = (["holds"], [holds]) if len(rows) == 1 and holds else ([], [])
     table = text_table([*map(show_key, head), *titles], [[*row, *cells] for row in rows], width())
@@ -187,12 +187,16 @@ def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool,
     write(f"{PERSONALIZED}: nobody loses more than is charged here (more: --verbose).")
 
 
+def _holds(assumption: str) -> str:
+    return _HOLDS.get(assumption, f"if {assumption}")
+
+
 def _explain(release: Release, many: bool, verbose: bool) -> str:
     """Who answered and how far it errs; why there is no interval."""
     if release.error == 0:
         return release.why
     error = "" if release.error is None else f", error ± {show(release.error)}{' in a typical row' if many else ''}"
-    error += "" if release.models or not error else f" {_HOLDS[release.assumption]}"
+    error += "" if release.models or not error else f" {_holds(release.assumption)}"
     why = f" {release.why}" if verbose else ""
     none = f" No interval: {release.no_interval[:1].lower()}{release.no_interval[1:]}" if release.no_interval else ""
     return f"By {release.mechanism}{error}.{why}{none}"

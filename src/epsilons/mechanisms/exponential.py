@@ -1,5 +1,6 @@
 """The personalized exponential mechanism, PE: answers that would need cheap changes are likely."""
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -90,7 +91,7 @@ class ExponentialCount(Exponential):
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
         population = (cast(Count, question.statistic).guess(question).variance * levels.size) ** 0.5
-        return (CountBar(levels.grants, levels.sizes, population, question.assume == "nothing"),)
+        return (CountBar(levels.grants, levels.sizes, population, math.isinf(question.assume)),)
 
     def sampler(self, question: Question, people: People) -> SegmentSampler:
         ones = people.tally(cast(Count, question.statistic))[0][:, 0]

@@ -10,7 +10,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from epsilons.accuracy.count import count_floor
-from epsilons.arguments.checks import ASSUMPTIONS, LEAST_SHARE, check_error, check_real, check_share
+from epsilons.accuracy.relation import condition
+from epsilons.arguments.checks import LEAST_SHARE, check_error, check_real, check_share
 from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import to_epsilon
@@ -107,7 +108,7 @@ class Plan(Shown):
         """The plan with the smallest share whose best predicted error is at most `error`."""
 
         def predict(share: Fraction) -> float:
-            return self.at(share).best.judged_by(self.question.assume)
+            return self.at(share).best.expected
 
         least = max(LEAST_SHARE, Fraction(1, self.levels.largest))
         return self.at(find_share(check_error(error), self.question, predict, least, 2))
@@ -147,7 +148,7 @@ class Plan(Shown):
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Error against the share of everybody's budget, one curve per mechanism."""
-        if math.isinf(self.best.judged_by(self.question.assume)):
+        if math.isinf(self.best.expected):
             raise _unpredicted(self.question, "print(plan)")
         from epsilons.plots import plot_plan
 
@@ -155,7 +156,7 @@ class Plan(Shown):
         curves: dict[str, list[float]] = {}
         for share in shares:
             for row in self.at(share).rows:
-                curves.setdefault(row.mechanism, []).append(row.judged_by(self.question.assume))
+                curves.setdefault(row.mechanism, []).append(row.expected)
         title = self.question.statistic.describe()
         return plot_plan(title, [float(s) for s in shares], curves, self.best.mechanism, axes)
 
@@ -176,7 +177,7 @@ class Plan(Shown):
     @property
     def assumption(self) -> str:
         """What the ranking takes for granted, as a clause."""
-        return ASSUMPTIONS[self.question.assume]
+        return condition(self.question)
 
     @property
     def _shown_share(self) -> float:
@@ -188,13 +189,12 @@ class Plan(Shown):
         return f"Plan for a {self.question.statistic.describe()}, {people}, share {self._shown_share:.4g}"
 
     def _notes(self) -> list[str]:
-        which = "worst error" if self.question.assume == "nothing" else "error"
         notes = [
-            f"Best first, by {which}.",
-            "error: expected RMSE if people's preferences say nothing about their values",
-            "and the public guesses hold;",
-            "worst error: whatever their values have to do with their preferences.",
+            f"Best first, by error: the expected RMSE if {self.assumption}, and the public guesses hold;",
+            "worst error: whatever values have to do with preferences.",
         ]
+        if math.isinf(self.question.assume):
+            notes = [f"Best first, by worst error; {self.assumption}."]
         if self.floor is not None:
             notes.append(f"No personalized mechanism can promise a worst error below {show(self.floor)}.")
         if any(row.error is None for row in self.rows):

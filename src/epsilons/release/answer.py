@@ -13,8 +13,9 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
 
 from epsilons import guarantee as promises
+from epsilons.accuracy.additive import Errors
 from epsilons.accuracy.count import CountBar
-from epsilons.accuracy.intervals import ErrorBar, ErrorModel, RatioBar
+from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar, RatioBar
 from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
 from epsilons.display import Sheet, Shown, show, show_key
 from epsilons.errors import PlanError, printable
@@ -35,7 +36,7 @@ _MOST_LEVELS = 8
 #: The mechanism of a roster on which everyone is public.
 EXACT = "exact"
 EVERYONE_PUBLIC = "Everyone on the roster chose public, so the exact answer is released."
-_BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in (ErrorModel, CountBar, RatioBar)}
+_BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in (ErrorModel, CountBar, FractionBar, RatioBar)}
 #: Keys that JSON does not know: their type, and how they are read back.
 _TAGGED: dict[str, tuple[type, Callable[[str], Hashable]]] = {
     "decimal": (Decimal, Decimal),
@@ -51,7 +52,8 @@ class Release(Shown):
 
     statistic: str
     value: Any
-    error: float | None
+    #: Of a number, or of each under its key; None where nothing honest can be said.
+    error: Errors
     mechanism: str
     why: str
     guarantee: Guarantee
@@ -81,9 +83,9 @@ class Release(Shown):
         if self.models is None:
             raise PlanError("There is no honest interval for this answer.", rule=self.no_interval)
         if not isinstance(self.value, dict):
-            return self.models[0].interval(float(self.value), confidence, population)
+            return _plain_pair(self.models[0].interval(float(self.value), confidence, population))
         pairs = zip(self.value.items(), self.models, strict=True)
-        return {key: model.interval(value, confidence, population) for (key, value), model in pairs}
+        return {key: _plain_pair(model.interval(value, confidence, population)) for (key, value), model in pairs}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON, and `from_dict` undoes."""
@@ -187,7 +189,7 @@ def make_release(
 
     `account` is what people are charged where that is not simply what the mechanism takes of their grants.
     """
-    levels, by_worst = people.levels, question.assume == "nothing"
+    levels, by_worst = people.levels, math.isinf(question.assume)
     account = account or Account.of(levels, charges_of(mechanism, question, levels))
     answer = mechanism.draw(question, people, entropy)
     stated = None if by_worst else mechanism.stated_error(question, levels, answer)
@@ -203,7 +205,7 @@ def make_release(
         error=find_error(mechanism, question, levels, worst=True) if by_worst else stated,
         mechanism=mechanism.name,
         why=why,
-        assumption=ASSUMPTIONS["nothing" if mechanism.assumption == "nothing" else question.assume],
+        assumption=mechanism.condition(question, levels, answer),
         models=models,
         no_interval="" if models else mechanism.why_no_interval(question),
         details=answer.details,
@@ -283,6 +285,10 @@ def _caveats(levels: Levels, private: bool, own: tuple[str, ...], notes: tuple[s
         lost = f"by {levels.rounding_loss:.1%} on average"
         caveats.append(f"More than 256 distinct preferences were rounded down to a fixed ladder, {lost}.")
     return (*caveats, *notes)
+
+
+def _plain_pair(ends: tuple[Any, Any]) -> tuple[float, float]:
+    return float(ends[0]), float(ends[1])
 
 
 def _listed(value: Any) -> list[Any]:
