@@ -49,10 +49,9 @@ class ErrorModel(ErrorBar):
     shift: float = 0.0
     grid: float = 0.0
     #: Between which the statistic lies for certain.
-    limits: tuple[float, float] = (-math.inf, math.inf)
+    limits: tuple[float, float] | None = None
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
-        low, high = self.limits
         centre = value * self.slope + self.shift
         normal = math.hypot(self.normal, self.population) if population else self.normal
         half = half_width(self.laplace, normal, confidence)
@@ -61,8 +60,9 @@ class ErrorModel(ErrorBar):
                 half += self.grid
             elif len(self.laplace) == 1:
                 half = self.grid * _discrete_half_width(self.laplace[0] / self.grid, confidence)
-        ends = centre - (self.bound + half), centre + (self.bound + half)
-        return min(max(ends[0], low), high), min(max(ends[1], low), high)
+        first, last = centre - (self.bound + half), centre + (self.bound + half)
+        low, high = self.limits or (first, last)
+        return min(max(first, low), high), min(max(last, low), high)
 
 
 @dataclass(frozen=True)

@@ -38,12 +38,10 @@ def condition(question: Question, spread: float | None = None) -> str:
 
     `spread` is what a released number says of the spread that distances are counted in; else it is the public guess.
     """
-    if question.assume == 0:
-        return ASSUMPTIONS["unrelated"]
     related, guessed = question.statistic.related(question)
+    if question.assume == 0 or math.isinf(question.assume):
+        return ASSUMPTIONS["nothing" if question.assume else "unrelated"]
     far = question.assume * (guessed if spread is None else spread)
-    if math.isinf(far):
-        return ASSUMPTIONS["nothing"]
     return f"no level's expected {related} is further than {show(far)} from everyone's"
 
 

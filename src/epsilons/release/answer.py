@@ -89,15 +89,14 @@ class Release(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON, and `from_dict` undoes."""
-        value: Any = self.value
-        if isinstance(value, dict):
-            value = [[_plain(key), number] for key, number in value.items()]
-        elif not isinstance(value, str | Real | None):
+        value = _plain_table(self.value)
+        if not isinstance(self.value, dict | str | Real | None):
             value = {"list": _listed(value)}
         return {
             "format": FORMAT,
             **vars(self),
             "value": value,
+            "error": _plain_table(self.error),
             "guarantee": self.guarantee.to_dict(),
             "charges": [[_finite(granted), spent] for granted, spent in self.charges.items()],
             "levels": [[_finite(granted), name] for granted, name in self.levels.items()],
@@ -111,9 +110,8 @@ class Release(Shown):
         try:
             parts = {one.name: data[one.name] for one in fields(cls)}
             value, models = parts["value"], parts["models"]
-            if isinstance(value, list):
-                parts["value"] = {_key(key): number for key, number in value}
-            elif isinstance(value, dict):
+            parts |= {name: _read_table(parts[name]) for name in ("value", "error")}
+            if isinstance(value, dict):
                 parts["value"] = value["list"]
             parts |= {"guarantee": Guarantee.from_dict(parts["guarantee"]), "details": dict(parts["details"])}
             for name in ("charges", "levels"):
@@ -153,11 +151,14 @@ class Release(Shown):
 
     def __str__(self) -> str:
         if isinstance(self.value, dict):
-            shown = "{" + ", ".join(f"{show_key(k)}: {show(v)}" for k, v in list(self.value.items())[:6])
+            errors = self.error if isinstance(self.error, dict) else {}
+            bars = {key: "" if error is None else f" ± {show(error)}" for key, error in errors.items()}
+            first = list(self.value.items())[:6]
+            shown = "{" + ", ".join(f"{show_key(k)}: {show(v)}{bars.get(k, '')}" for k, v in first)
             shown += ", ...}" if len(self.value) > 6 else "}"
         else:
             shown = show(self.value)
-        error = "" if self.error is None else f" ± {show(self.error)}"
+        error = "" if self.error is None or isinstance(self.error, dict) else f" ± {show(self.error)}"
         since = "".join(f" [{caveat[:-1]}]" for caveat in self.guarantee.caveats if caveat.startswith(NOT_DP))
         warning = since if self.private else " [NOT PRIVATE: seeded]"
         return printable(f"{self.statistic}: {shown}{error} ({self.mechanism}, {self.guarantee.kind}){warning}")
@@ -166,13 +167,15 @@ class Release(Shown):
         intervals, rows = None if self.models is None else self.interval(), []
         for key, value in self.value.items() if isinstance(self.value, dict) else [("", self.value)]:
             bar = intervals[key] if isinstance(intervals, dict) else intervals
-            rows.append([show_key(key), show(value), "–" if bar is None else f"{show(bar[0])} to {show(bar[1])}"])
-        notes = [f"Expected error: {show(self.error)}, by {self.mechanism}: {self.why}"]
+            error = self.error.get(key) if isinstance(self.error, dict) else self.error
+            span = "–" if bar is None else f"{show(bar[0])} to {show(bar[1])}"
+            rows.append([show_key(key), show(value), show(error), span])
+        notes = [f"By {self.mechanism}: {self.why}"]
         notes += [f"No interval: {self.no_interval}"] if self.no_interval else []
         notes += [f"Condition: {self.assumption}."]
         paid = [[self.levels[granted], show(spent)] for granted, spent in self.charges.items()]
         more = [f"... and {len(paid) - _MOST_LEVELS} more levels."] if len(paid) > _MOST_LEVELS else []
-        answer = Sheet(self.statistic, ("", "value", "95% interval"), rows, notes)
+        answer = Sheet(self.statistic, ("", "value", "error", "95% interval"), rows, notes)
         return [answer, Sheet("", ("level", "charged"), paid[:_MOST_LEVELS], [*more, str(self.guarantee)])]
 
 
@@ -298,6 +301,16 @@ def _listed(value: Any) -> list[Any]:
         return list(listed)
     rule, hint = "Only numbers, text, lists and dicts of them survive JSON.", "an algorithm that returns numbers"
     raise PlanError("This answer is an object of the algorithm's own.", rule=rule, suggest=hint)
+
+
+def _plain_table(value: Any) -> Any:
+    """Numbers by key as JSON has them; anything else as it is."""
+    return [[_plain(key), number] for key, number in value.items()] if isinstance(value, dict) else value
+
+
+def _read_table(value: Any) -> Any:
+    """The inverse."""
+    return {_key(key): number for key, number in value} if isinstance(value, list) else value
 
 
 def _plain(key: Hashable) -> Any:

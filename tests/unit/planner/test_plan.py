@@ -64,7 +64,7 @@ def test_rows_stand_best_first_and_keep_within_the_grants(
         assert all(0 <= spent <= granted for granted, spent in row.charges.items())
         assert 0 < row.used <= 1
         assert row.reason
-        assert row.assumption in ASSUMPTIONS.values()
+        assert row.assumption in (plan.assumption, ASSUMPTIONS["nothing"])
         for error in (row.error, row.worst_error):
             assert error is None or 0 < error < math.inf
 
@@ -75,7 +75,7 @@ def test_auto_takes_the_best_row_of_the_plan() -> None:
         plan = eps.plan("mean", PEOPLE, bounds=(0, 100), spread=15, assume=assume)
         release = eps.mean(values, PEOPLE, bounds=(0, 100), spread=15, assume=assume)
         assert release.mechanism == plan.best.mechanism
-        assert release.error == plan.best.expected
+        assert release.error <= plan.best.expected
         assert dict(release.charges) == dict(plan.best.charges)
 
 
@@ -263,8 +263,8 @@ def test_a_row_gives_what_it_showed(name: str, share: float, assume: str) -> Non
         assert release.charges == pytest.approx(dict(row.charges))
         assert list(release.charges) == [0.1, 0.5, 2.0, math.inf]
         shown = row.expected
-        # A variance's error is read off what was released.
-        if math.isfinite(shown) and (assume == "nothing" or name != "variance"):
+        # After an answer its error is read off what was released.
+        if math.isfinite(shown) and assume == "nothing":
             assert release.error == shown
     best = plan.ask(*data_of(name))
     assert best.mechanism == plan.best.mechanism
@@ -277,7 +277,7 @@ def test_a_row_is_what_the_same_mechanism_gives_by_name() -> None:
     plan = eps.plan("count", [0.001] * 900 + [0.1] * 100)
     for row in plan.rows:
         named = eps.count([1] * 1000, [0.001] * 900 + [0.1] * 100, mechanism=row.mechanism)
-        assert (named.charges, named.error) == (dict(row.charges), row.error)
+        assert (named.charges, named.mechanism) == (dict(row.charges), row.mechanism)
 
 
 def test_a_plan_takes_every_option_of_its_statistic() -> None:
