@@ -153,6 +153,7 @@ def function_stubs() -> str:
             f"__all__ = {exported}\n\n",
             *(_function(name, known) for name in CATALOGUE),
             stub("plan", inspect.signature(functions.plan), {*known, "error", "people"}, "PlanOptions"),
+            "\n\ndef relation(values: Any, epsilons: Any, **options: Unpack[MeanOptions]) -> Relation: ...\n",
         )
     )
 

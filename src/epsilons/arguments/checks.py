@@ -163,7 +163,7 @@ def check_assume(assume: Any) -> float:
     if isinstance(assume, str) and assume in RELATED:
         return RELATED[assume]
     try:
-        number = check_real(assume)
+        number = check_real(getattr(assume, "bound", assume))  # what `relation` found has a bound
     except TypeError:
         number = math.nan
     if not number >= 0:

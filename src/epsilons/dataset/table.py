@@ -13,6 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from epsilons.accuracy.relation import Relation
 from epsilons.arguments.checks import check_bounds
 from epsilons.arguments.options import DEFAULT_SHARE, TABLES
 from epsilons.arguments.reading import AskOptions, Call, check_call
@@ -183,6 +184,15 @@ class Dataset(Questions):
         return batch.ask()
 
     sql.__signature__ = query_signature(Answers, DEFAULT_SHARE)  # type: ignore[attr-defined]
+
+    def relation(self, column: str, *, share: float = 0.02, **options: Any) -> Relation:
+        """How far levels' expected means can lie from everyone's: what later questions may take as `assume`, for free.
+
+        Each level's own noisy mean is bought with a share of everybody's grant, as by `mean(..., mechanism="mixed")`;
+        other options are those of a mean. Missing values stand at the centre of the bounds.
+        """
+        asked = {"mechanism": "mixed", "assume": "unrelated", "missing": "center", **options}
+        return Relation.of(self.mean(column, share=share, **asked).details.get("levels", ()))
 
     def describe(self) -> Description:
         """Columns, people per level, bounds known, the ledger's state. Public facts; no charge."""

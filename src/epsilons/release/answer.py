@@ -16,6 +16,7 @@ from epsilons import guarantee as promises
 from epsilons.accuracy.additive import Errors
 from epsilons.accuracy.count import CountBar
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar, RatioBar
+from epsilons.accuracy.relation import holds
 from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
 from epsilons.display import Sheet, Shown, show, show_key
 from epsilons.errors import PlanError, printable
@@ -161,7 +162,8 @@ class Release(Shown):
         error = "" if self.error is None or isinstance(self.error, dict) else f" ± {show(self.error)}"
         since = "".join(f" [{caveat[:-1]}]" for caveat in self.guarantee.caveats if caveat.startswith(NOT_DP))
         warning = since if self.private else " [NOT PRIVATE: seeded]"
-        return printable(f"{self.statistic}: {shown}{error} ({self.mechanism}, {self.guarantee.kind}){warning}")
+        held = "" if self.error in (None, 0.0) and not self.models else f" {holds(self.assumption)}"
+        return printable(f"{self.statistic}: {shown}{error}{held} ({self.mechanism}, {self.guarantee.kind}){warning}")
 
     def sheets(self) -> list[Sheet]:
         intervals, rows = None if self.models is None else self.interval(), []
