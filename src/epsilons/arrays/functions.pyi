@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
+from epsilons.accuracy.relation import Relation
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.plan import Plan
 from epsilons.release import Release
@@ -61,7 +62,7 @@ class PlanOptions(Options, total=False):
     classes: Sequence[Any]  # (0, 1)
 
 __all__ = ["count", "histogram", "kth_largest", "linear_regression", "logistic_regression", "max", "mean"]
-__all__ += ["median", "min", "plan", "quantile", "sum", "variance"]
+__all__ += ["median", "min", "plan", "quantile", "relation", "sum", "variance"]
 
 def count(values: Any, epsilons: Any = None, **options: Unpack[Options]) -> Release: ...
 def sum(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release: ...
@@ -118,3 +119,4 @@ def logistic_regression(
     **options: Unpack[Options],
 ) -> Release: ...
 def plan(statistic: Statistic, epsilons: Any = None, **options: Unpack[PlanOptions]) -> Plan: ...
+def relation(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Relation: ...

@@ -7,8 +7,9 @@ the statistic is one that pays for its denominator.
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from epsilons.arguments.checks import BOUNDS_RULE
@@ -27,6 +28,7 @@ LEFT_OUT = "Missing values are left out; how many there are is private, and paid
 AT_CENTRE = "Missing values stand at the centre of the bounds."
 COMPLETE = "Nothing is missing in this column, by the steward's word; a value that is missing stands at the centre."
 NOT_COUNTED = "Missing values are not counted."
+ABOUT_PREFERENCES = "It is about preferences themselves, so nothing is assumed about how they relate to values."
 INCOMPLETE = "People of whom a feature or the target is missing add nothing."
 _FEATURES = Argument("features", ["age", "schooling"])
 _MODEL_BOUNDS = Argument("bounds", {"wage": (0, 100), "age": (15, 90)})
@@ -98,6 +100,9 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
         public = fixed and missing != "exclude"
         rows = RowScope(scope, fixed, public, column is not None, facts.neighbors, options.location)
         statistic = entry.build(own, rows)
+    looked_at = {column, *(where.columns if where else ()), *(kind.name for kind in (by.columns if by else ()))}
+    if facts.preference in looked_at:
+        options, note = replace(options, assume=math.inf), f"{note} {ABOUT_PREFERENCES}"
     capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
     notes = (note, capped) if facts.rows > 1 else (note,)
     return TableQuestion(Question.of(statistic, options, facts.neighbors), column, where, by, notes, options)

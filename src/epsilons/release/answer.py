@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -37,6 +37,7 @@ _MOST_LEVELS = 8
 #: The mechanism of a roster on which everyone is public.
 EXACT = "exact"
 EVERYONE_PUBLIC = "Everyone on the roster chose public, so the exact answer is released."
+FROM_THE_ROSTER = "It comes from the roster, which is public: exact, and nobody is charged."
 _BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in (ErrorModel, CountBar, FractionBar, RatioBar)}
 #: Keys that JSON does not know: their type, and how they are read back.
 _TAGGED: dict[str, tuple[type, Callable[[str], Hashable]]] = {
@@ -231,6 +232,22 @@ def exact_release(
         error=0.0,
         mechanism=EXACT,
         why=EVERYONE_PUBLIC,
+        no_interval="The answer is exact.",
+    )
+
+
+def roster_release(question: Question, value: Any, grants: Sequence[int | None]) -> Release:
+    """What the roster says, which is public: exact, and nobody is charged."""
+    ordered = sorted(grants, key=lambda grant: (grant is None, grant))
+    account = Account(tuple((grant, None if grant is None else 0) for grant in ordered))
+    return _build(
+        account,
+        Guarantee(question.neighbors, account.losses, promises.PERSONALIZED, (ROSTER_IS_PUBLIC,)),
+        statistic=question.statistic.describe(),
+        value=value,
+        error=0.0,
+        mechanism=EXACT,
+        why=FROM_THE_ROSTER,
         no_interval="The answer is exact.",
     )
 
