@@ -106,7 +106,7 @@ class Relation(Shown):
         means = np.array([row.answer for row in self.levels])
         varied = np.array([row.variance for row in self.levels])
         others = float(share**2 @ varied)
-        each = 1 - (1 - self.confidence) / len(self.levels)
+        each = 1 - (1 - self.confidence) / max(len(self.levels), 1)
         found = []
         for row, part, mean in zip(self.levels, share, means, strict=True):
             rest = others - part**2 * row.variance + (1 - part) ** 2 * row.sampling_variance
