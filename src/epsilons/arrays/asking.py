@@ -8,7 +8,6 @@ from epsilons.arguments.checks import check_whole, refuse
 from epsilons.arguments.options import ARRAYS
 from epsilons.arguments.reading import AskOptions, both_given, read_call, read_plan, take_places
 from epsilons.calls import name_statistic
-from epsilons.engines.readings import never_missing
 from epsilons.errors import Argument, PlanError, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Account, Settings, charges_of, take_named
@@ -21,7 +20,7 @@ from epsilons.statistics.base import Question
 from epsilons.statistics.catalogue import find_statistic
 from epsilons.statistics.entry import Entry
 from epsilons.statistics.features import feature_names
-from epsilons.statistics.missing import BY_TYPE, scope_rows
+from epsilons.statistics.missing import BY_TYPE, never_missing, scope_rows
 from epsilons.statistics.regression import Regression
 from epsilons.summaries.arrays import ArrayPeople, Rows
 

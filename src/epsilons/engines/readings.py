@@ -71,20 +71,6 @@ def is_list(values: Any) -> bool:
     return hasattr(values, "__getitem__") and not (hasattr(values, "__array__") or isinstance(values, str | Mapping))
 
 
-def never_missing(values: Any) -> bool:
-    """Whether the declared type has no missing values: whole numbers and truths of numpy, in pandas too.
-
-    All other types have some: nulls, NaN or masks. What declares nothing is not looked at.
-    """
-    if hasattr(values, "columns"):
-        return bool(kinds := list(getattr(values, "dtypes", ()))) and all(map(_is_whole, kinds))
-    return _is_whole(getattr(values, "dtype", None)) and not isinstance(values, np.ma.MaskedArray)
-
-
-def _is_whole(kind: Any) -> bool:
-    return isinstance(kind, np.dtype) and kind.kind in "biu"
-
-
 def _of_list(values: Any) -> NDArray[Any]:
     """By the entries' types, before numpy sees any: it would make room for the longest text, and that for everyone."""
     entries = list(values)

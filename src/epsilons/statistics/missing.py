@@ -11,6 +11,9 @@ A table's columns are not complete by type: people on the roster may have no row
 """
 
 from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
 
 from epsilons.arguments.reading import AskOptions
 from epsilons.errors import Argument, PlanError
@@ -72,3 +75,17 @@ def _check(entry: Entry, options: AskOptions, fixed: bool) -> None:
         what = (word if options.complete else centre, " needs a public number of values.")
         rule = "With a condition, groups or several rows per person it is private."
         raise PlanError(what, rule=rule, suggest=without if options.complete else Argument("missing", "exclude"))
+
+
+def never_missing(values: Any) -> bool:
+    """Whether the declared type has no missing values: whole numbers and truths of numpy, in pandas too.
+
+    All other types have some: nulls, NaN or masks. What declares nothing is not looked at.
+    """
+    if hasattr(values, "columns"):
+        return bool(kinds := list(getattr(values, "dtypes", ()))) and all(map(_is_whole, kinds))
+    return _is_whole(getattr(values, "dtype", None)) and not isinstance(values, np.ma.MaskedArray)
+
+
+def _is_whole(kind: Any) -> bool:
+    return isinstance(kind, np.dtype) and kind.kind in "biu"
