@@ -4,8 +4,8 @@ import json
 import math
 from typing import Any
 
-import pyarrow as pa
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import epsilons as eps
