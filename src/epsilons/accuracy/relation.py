@@ -98,6 +98,12 @@ class Relation(Shown):
         rows = tuple(LevelAnswer(**row) for row in levels if row["people"] > 0)
         return cls(rows, math.sqrt(rows[0].sampling_variance * rows[0].people) if rows else 0.0)
 
+    @staticmethod
+    def question(options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of the mean that is asked for: every level by itself, people without a value at the centre."""
+        whole = {} if options.get("complete") else {"missing": "center"}
+        return {"mechanism": "mixed", "assume": "unrelated", **whole, **options}
+
     @cached_property
     def distances(self) -> tuple[tuple[float, float], ...]:
         """(distance of each level's mean from everyone's, how far that is off at most), of all levels at once."""

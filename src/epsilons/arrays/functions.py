@@ -43,8 +43,8 @@ def relation(values: Any, epsilons: Any, **options: Any) -> Relation:
     >>> found = eps.relation([20, 30, 40] * 400, [0.5, 1, 2] * 400, bounds=(0, 100), share=0.1)
     >>> answer = eps.mean([20, 30, 40] * 400, [0.5, 1, 2] * 400, bounds=(0, 100), share=0.9, assume=found)
     """
-    asked = {"mechanism": "mixed", "assume": "unrelated", **options}
-    return Relation.of(globals()["mean"](values, epsilons, **asked).details.get("levels", ()))
+    answer = globals()["mean"](values, epsilons, **Relation.question(options))
+    return Relation.of(answer.details.get("levels", ()))
 
 
 plan.__signature__ = plan_signature(ARRAYS, Plan)  # type: ignore[attr-defined]

@@ -194,8 +194,8 @@ class Dataset(Questions):
         Each level's own noisy mean is bought with a share of everybody's grant, as by `mean(..., mechanism="mixed")`;
         other options are those of a mean. Missing values stand at the centre of the bounds.
         """
-        asked = {"mechanism": "mixed", "assume": "unrelated", "missing": "center", **options}
-        return Relation.of(self.mean(column, share=share, **asked).details.get("levels", ()))
+        answer = self.mean(column, share=share, **Relation.question(options))
+        return Relation.of(answer.details.get("levels", ()))
 
     def describe(self) -> Description:
         """Columns, people per level, bounds known, the ledger's state. Public facts; no charge."""

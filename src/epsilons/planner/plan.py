@@ -77,6 +77,16 @@ class Plan(Shown):
         return cls(question, levels, share, settings, rows, floor, mechanism=mechanism, front=front)
 
     @property
+    def if_complete(self) -> float | None:
+        """The error with the word that nothing is missing (`complete`); None where it would hardly be lower."""
+        statistic = self.question.statistic.completed()
+        if statistic is None:
+            return None
+        made = Plan.make(replace(self.question, statistic=statistic), self.levels, self.share, self.settings)
+        errors = [row.expected for row in made.rows if self.mechanism in ("auto", row.mechanism)]
+        return next((error for error in errors if error < 0.99 * self[self.mechanism].expected), None)
+
+    @property
     def best(self) -> PlanRow:
         """The row that `mechanism="auto"` takes."""
         return self.rows[0]
@@ -172,6 +182,7 @@ class Plan(Shown):
             "assumption": self.assumption,
             "floor": self.floor,
             "guesses": [vars(guess) for guess in self.guesses],
+            "if_complete": self.if_complete,
             "rows": [row.to_dict() for row in self.rows],
         }
 
@@ -210,6 +221,10 @@ class Plan(Shown):
             notes = [f"Best first, by worst error; {self.assumption}."]
         if self.floor is not None:
             notes.append(f"No personalized mechanism can promise a worst error below {show(self.floor)}.")
+        if self.if_complete is not None:
+            now = self[self.mechanism].expected
+            word = "The word that nothing is missing (complete) would lower the error"
+            notes.append(f"{word} from {show(now)} to {show(self.if_complete)}.")
         if any(row.error is None for row in self.rows):
             notes.append("A dash: it cannot be predicted without looking at the data.")
         return notes
