@@ -74,7 +74,13 @@ class DuckDB:
         # A user's relation lives on its own connection, where nothing of ours is known.
         self.joins = self._relation is None
         self._spill = claim_folder()
-        self._connection: Any = _hide_errors(lambda: self._open(located, threads, memory))
+        try:
+            if isinstance(located, Files):
+                located = _hide_errors(partial(located.copied, self._spill))
+            self._connection: Any = _hide_errors(lambda: self._open(located, threads, memory))
+        except BaseException:
+            release_folder(self._spill)
+            raise
         self._closing = weakref.finalize(self, _close, self._connection, self._spill)
         self.schema: Schema = _hide_errors(lambda: self._view(located))
 
