@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -18,6 +19,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import epsilons as eps
 from epsilons.arrays import asking
@@ -250,6 +252,32 @@ def test_text_that_cannot_be_stored_is_missing_for_its_person_alone() -> None:
             eps.count(values, eps.PUBLIC)
     with eps.Dataset(pd.DataFrame({"id": [1, 2], "x": halves}), person="id", preferences=eps.PUBLIC) as people:
         assert people.histogram("x", categories=["a"]).value == {"a": 1}
+    for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
+        column = pa.array([b"a", b"\xff"]).cast(kind, safe=False)
+        with eps.Dataset(pa.table({"id": [1, 2], "x": column}), person="id", preferences=eps.PUBLIC) as people:
+            assert people.histogram("x", categories=["a"]).value == {"a": 1}
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_that_no_engine_has_are_missing_for_their_person_alone(unit: str, tmp_path: Path) -> None:
+    least = np.iinfo(np.int64).min
+    for extreme in (least, least + 1, least // 1000, -least // 1000, -(least + 1)):
+        table = pa.table({"id": [1, 2], "x": pa.array([0, extreme]).view(pa.timestamp(unit))})
+        sources: list[Any] = [table]
+        if unit == "ms":
+            parquet.write_table(table, tmp_path / "people.parquet")
+            sources.append(tmp_path / "people.parquet")
+        for source in sources:
+            with eps.Dataset(source, person="id", preferences=eps.PUBLIC) as people:
+                assert people.histogram("x", categories=["1970-01-01"]).value == {"1970-01-01": 1}
+
+
+def test_nanoseconds_go_to_the_nearest_microsecond_in_lists_as_in_arrays() -> None:
+    ticks = [1_499, 1_500, 1_501, 2_499, 999_999_500, -500, -501]
+    stamps = [pd.Timestamp(tick) for tick in ticks]
+    keys = [stamp.round("us").to_pydatetime() if stamp.nanosecond != 500 else None for stamp in stamps]
+    assert readings.read_values(pd.Series(stamps)).tolist() == [readings.read_entry(stamp) for stamp in stamps]
+    assert all(key in (None, readings.read_entry(stamp)) for key, stamp in zip(keys, stamps, strict=True))
 
 
 @pytest.mark.parametrize(

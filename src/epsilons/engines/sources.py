@@ -130,8 +130,7 @@ def _files(source: Any, declared: dict[str, str], table: str | None) -> Files:
     if kind == "parquet":
         if declared:
             raise DataError("Parquet has its own types.", suggest=_leave_out("types"))
-        _check_alike(paths)
-        return Files(kind, paths)
+        return Files(_check_alike(paths), paths)
     if kind == "json" and not declared:
         rule = "It has no header, and each row has keys of its own: its columns are those that are declared."
         types = Argument("types", {"id": "int", "wage": "float", "region": "text"})
@@ -167,8 +166,11 @@ def _expand(given: list[Any]) -> tuple[str, ...]:
     return found
 
 
-def _check_alike(paths: tuple[str, ...]) -> None:
-    """Files of one table have one schema; otherwise an engine would convert values, and fail on some."""
+def _check_alike(paths: tuple[str, ...]) -> str:
+    """Files of one table have one schema; otherwise an engine would convert values, and fail on some.
+
+    It would do so with milliseconds that are no microseconds as well, unless Arrow hands them over as they are.
+    """
     from pyarrow import parquet
 
     try:
@@ -180,6 +182,7 @@ def _check_alike(paths: tuple[str, ...]) -> None:
     if any(not schema.equals(schemas[0]) for schema in schemas):
         raise _unlike()
     check_names(schemas[0].names)
+    return "arrow" if pa.timestamp("ms") in schemas[0].types else "parquet"
 
 
 def _read_frame(source: Any, declared: dict[str, str]) -> Frame:

@@ -89,7 +89,8 @@ def test_a_row_that_is_no_good_changes_no_other(tmp_path: Path, place: int, row:
 def test_the_last_line_may_have_no_end(tmp_path: Path) -> None:
     for end in (b'5,1,"a"', b'5,1,"a', b"5,1,a\r"):
         found = read(write(tmp_path / "people.csv", len(OTHERS), end))
-        assert sorted(one for one in found if one[0] != 5) == OTHERS and [1] == [one[1] for one in found if one[0] == 5]
+        assert sorted(one for one in found if one[0] != 5) == OTHERS
+        assert [one[1] for one in found if one[0] == 5] == [1]
 
 
 def test_answers_about_others_do_not_know_of_it(tmp_path: Path) -> None:
@@ -106,8 +107,8 @@ def test_answers_about_others_do_not_know_of_it(tmp_path: Path) -> None:
     assert len(heard) == 1
 
 
-CELLS = [b'"', b'""', b",", b"\n", b"\r", b"\r\n", b"a", b"\xff", b"\0", b"\xc3\xa9", b"\xef\xbb\xbf", b"'", b"\\", b"#"]
-CELLS += [b"1,2\n", b'"a",b\n', b'"x\ny",1\n', b"7,"]
+CELLS = [b'"', b'""', b",", b"\n", b"\r", b"\r\n", b"a", b"\xff", b"\0", b"\xc3\xa9", b"\xef\xbb\xbf", b"'", b"\\"]
+CELLS += [b"#", b"1,2\n", b'"a",b\n', b'"x\ny",1\n', b"7,"]
 
 
 @settings(max_examples=25, deadline=None)
@@ -157,7 +158,8 @@ def test_the_copy_is_private_one_for_all_files_and_gone_with_the_table(tmp_path:
     engine = DuckDB([tmp_path / "a.csv", tmp_path / "b.csv"], types=TYPES)
     (copy,) = os.listdir(engine._spill)
     copied = Path(engine._spill, copy)
-    assert copied.read_text().splitlines()[1:] == ["1,2,a", "1,2,b"] and copied.stat().st_mode & 0o077 == 0
+    assert copied.read_text().splitlines()[1:] == ["1,2,a", "1,2,b"]
+    assert copied.stat().st_mode & 0o077 == 0
     (tmp_path / "a.csv").write_text("id,wage,note\n1,2,a\n1,3,a\n")
     assert engine.run(exp.select("*").from_(SOURCE)).num_rows == 2
     engine.close()
