@@ -27,7 +27,7 @@ from epsilons.engines import readings
 from epsilons.estimators import PersonalizedLinearRegression
 from epsilons.preferences import roster_of
 from epsilons.statistics.order import Order
-from epsilons.summaries.arrays import ArrayPeople
+from epsilons.summaries.arrays import ArrayPeople, as_matrix
 from support import planted
 from support.containers import CONTAINERS, ENTRIES, NUMBERS, REFUSED, Container
 from support.hostile import Spiteful
@@ -420,6 +420,16 @@ def test_a_row_that_lacks_something_changes_no_other_row(
     if kind == "lists":
         for odd in (None, 7, "ab", [NoArray(), Loud(1.0)], [[1], [2]], np.array([1, 2]), [np.ma.masked, "x" * 99]):
             assert others(read("target", [*ROWS[:-1], odd], EPSILONS), 5) == others(everyone, 5)
+
+
+def test_the_only_row_may_be_missing_and_a_flat_list_is_one_feature() -> None:
+    asked: dict[str, Any] = {"bounds_X": (0, 10), "bounds_y": (0, 100)}
+    for X in ([[1.0], None], [None, [1.0]], [None, None], [1.0, None], [[], None], [7, "ab"]):
+        assert len(eps.linear_regression(X, [1.0, 2.0], [1.0, 1.0], **asked).value) == 2
+    rows = readings.read_values([1.0, 2.0, 3.0])
+    assert as_matrix(rows.tolist()).tolist() == [[1.0], [2.0], [3.0]]
+    with pytest.raises(eps.DataError, match="X comes in 1 dimensions"):
+        eps.linear_regression(rows, NUMBERS[:3], [1.0] * 3, **asked)
 
 
 def test_models_read_the_same_containers() -> None:
