@@ -271,11 +271,8 @@ def _check_charges(mechanism: Mechanism, question: Question, levels: Levels) -> 
             if (misfit := weighting.misfit(levels) or question.statistic.misfit(weighting)) is not None:
                 return misfit
             losses = weighting.charges(levels)
-        charges = (
-            losses
-            if type(mechanism).charge is Weighing.charge
-            else tuple(_ask(mechanism, mechanism.charge, question, levels))
-        )
+        plain = type(mechanism).charge is Weighing.charge
+        charges = losses if plain else tuple(_ask(mechanism, mechanism.charge, question, levels))
         if len(charges) != len(levels.grants):
             return f"it makes {len(charges)} charges for {len(levels.grants)} levels"
         for grant, charge, loss in zip(levels.grants, charges, losses, strict=True):
