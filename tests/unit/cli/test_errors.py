@@ -72,7 +72,6 @@ def of(place: str) -> dict[str, click.Parameter]:
         ("question", "types", {"id": "int"}, 'id = "int" under [types]'),
         ("question", "complete", ["age"], 'complete = ["age"]'),
         ("question", "complete", True, "--complete"),
-        ("question", "missing", "center", "--missing center"),
         ("file", "complete", ["age"], 'complete = ["age"]'),
         ("file", "version", "2026-11", 'version = "2026-11"'),
         ("file", "rows_per_person", 3, "rows_per_person = 3"),
