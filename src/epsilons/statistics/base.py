@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments.checks import ASSUMPTIONS, PRIVACIES, check_guess, check_name
+from epsilons.arguments.checks import PRIVACIES, check_assume, check_guess, check_name
 from epsilons.arguments.reading import AskOptions
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
 from epsilons.noise.entropy import ALWAYS, Entropy
@@ -96,12 +96,13 @@ class Question:
 
     `spread`, `density` and `location` are public guesses of the standard deviation, of the fraction of ones and of the
     mean. They steer weights and predicted errors, never the guarantee. Any `privacy` but "personalized" is weaker and
-    must be asked for; for "group", `groups` are nano-epsilons of 1, 2, ... people.
+    must be asked for; for "group", `groups` are nano-epsilons of 1, 2, ... people. `assume` is how far preferences may
+    be related to values (`accuracy/relation.py`).
     """
 
     statistic: Statistic
     neighbors: str = "absent"
-    assume: str = "unrelated"
+    assume: float = 0.0
     spread: float | None = None
     density: float | None = None
     location: float | None = None
@@ -111,7 +112,7 @@ class Question:
     def __post_init__(self) -> None:
         check_name("neighbors", self.neighbors, NEIGHBORS)
         check_name("privacy", self.privacy, PRIVACIES)
-        check_name("assume", self.assume, ASSUMPTIONS)
+        object.__setattr__(self, "assume", check_assume(self.assume))
         for name in ("spread", "density", "location"):
             object.__setattr__(self, name, check_guess(name, getattr(self, name)))
 
@@ -129,6 +130,17 @@ class Answer:
     value: Any
     details: dict[str, Any] = field(default_factory=dict)
     sums: Sequence[Sequence[Fraction]] | None = None
+
+    @property
+    def numbers(self) -> list[Any]:
+        """The number, or those of all keys in order."""
+        return list(self.value.values()) if isinstance(self.value, dict) else [self.value]
+
+    def each(self, work_out: Callable[[Any], Any]) -> Any:
+        """Something of the number, or of each under its key."""
+        if isinstance(self.value, dict):
+            return {key: work_out(number) for key, number in self.value.items()}
+        return work_out(self.value)
 
 
 class Statistic(ABC):
@@ -177,6 +189,10 @@ class Statistic(ABC):
     @abstractmethod
     def noise_to_spread(self, question: Question) -> float:
         """How large the noise is beside the spread of values: the right side of the equation for `weighted`'s cap."""
+
+    def related(self, question: Question) -> tuple[str, float]:
+        """(what of a level may differ from everyone's, the spread in which `assume` counts how far)."""
+        return "mean", math.inf
 
     def completed(self) -> Statistic | None:
         """This statistic if nothing were missing; None where that would not make the number of values public."""
