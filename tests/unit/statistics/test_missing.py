@@ -235,7 +235,7 @@ def test_words_that_contradict_are_refused_on_both_fronts() -> None:
         for ask in (lambda: eps.count(SOME, 1.0, **CENTRE), lambda: people.count("x", **CENTRE)):
             with pytest.raises(eps.PlanError, match="A count has no centre"):
                 ask()
-    with pytest.raises(eps.PlanError, match="complete=.yes. is not allowed"):
+    with pytest.raises(eps.PlanError, match=r"complete=.yes. is not allowed"):
         eps.mean(SOME, 1.0, bounds=BOUNDS, complete="yes")  # type: ignore[arg-type]
 
 
