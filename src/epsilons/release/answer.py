@@ -61,6 +61,8 @@ class Release(Shown):
     models: tuple[ErrorBar, ...] | None = None
     no_interval: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
+    #: Which rows of a table it is about; empty for all.
+    where: str = ""
 
     @property
     def private(self) -> bool:
@@ -94,7 +96,7 @@ class Release(Shown):
             value = {"list": _listed(value)}
         return {
             "format": FORMAT,
-            **vars(self),
+            **{name: part for name, part in vars(self).items() if name != "where" or part},
             "value": value,
             "guarantee": self.guarantee.to_dict(),
             "charges": [[_finite(granted), spent] for granted, spent in self.charges.items()],
@@ -107,7 +109,7 @@ class Release(Shown):
     def from_dict(cls, data: Mapping[str, Any]) -> Release:
         """The inverse of `to_dict`."""
         try:
-            parts = {one.name: data[one.name] for one in fields(cls)}
+            parts = {one.name: {"where": "", **data}[one.name] for one in fields(cls)}
             value, models = parts["value"], parts["models"]
             if isinstance(value, list):
                 parts["value"] = {_key(key): number for key, number in value}
@@ -158,7 +160,8 @@ class Release(Shown):
         error = "" if self.error is None else f" ± {show(self.error)}"
         since = "".join(f" [{caveat[:-1]}]" for caveat in self.guarantee.caveats if caveat.startswith(NOT_DP))
         warning = since if self.private else " [NOT PRIVATE: seeded]"
-        return printable(f"{self.statistic}: {shown}{error} ({self.mechanism}, {self.guarantee.kind}){warning}")
+        what = f"{self.statistic} where {self.where}" if self.where else self.statistic
+        return printable(f"{what}: {shown}{error} ({self.mechanism}, {self.guarantee.kind}){warning}")
 
     def sheets(self) -> list[Sheet]:
         intervals, rows = None if self.models is None else self.interval(), []
