@@ -103,7 +103,7 @@ def rank_error(question: Question, levels: Levels) -> float | None:
 
 def _cheapest(levels: Levels, fraction: Floats, needed: Floats) -> Floats:
     """The cost of changing the cheapest `needed` (share of the roster) among a fraction of every level."""
-    people, (reach, cost) = levels.size * np.maximum(needed, 0.0), price_curve(levels, fraction)
+    people, (reach, cost) = levels.size * np.maximum(needed, 0.0), price_curve(levels, fraction[:, None])
     steps = np.diff(reach, axis=1)
     taken = np.clip(people[:, None] - reach[:, :-1], 0.0, steps)
     slope = np.divide(np.diff(cost, axis=1), steps, out=np.zeros_like(steps), where=steps > 0)

@@ -140,6 +140,10 @@ class Order(Statistic):
         """8/(q(1-q)): one indicator per person, drawn by the exponential mechanism."""
         return float(8 / (self.q_asked * (1 - self.q_asked)))
 
+    def related(self, question: Question) -> tuple[str, float]:
+        q = float(self.q or 0)
+        return "share of people below the answer", math.sqrt(q * (1 - q))
+
     def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
         chances = weighting.chances
         found = people.grouped_cells(self) if chances is None else people.sampled_cells(self, chances, entropy)
