@@ -6,7 +6,7 @@ back, and no second sample is drawn for one charge. So the result must survive J
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ class Applied(TableQuestion):
         return "apply"
 
     def describe(self) -> str:
-        condition = "" if self.where is None else f" where {self.where.text}"
+        condition = f" where {self.condition}" if self.condition else ""
         return f"{self.recipe.name} of {', '.join(self.columns)}{condition}"
 
     def identity(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class ApplyAttempt(Attempt):
         value = _run(recipe, sample, sampling.epsilon)
         facts = sketch.threshold, self.facts.neighbors, recipe.claim, is_private(entropy) and not recipe.seeded
         called = recipe.name if asked.name is None else asked.name
-        return algorithm_release(called, value, levels, sketch.account, *facts)
+        return replace(algorithm_release(called, value, levels, sketch.account, *facts), where=asked.condition)
 
 
 def _rows(prepared: Prepared, digests: NDArray[np.uint8], columns: Sequence[str], where: Predicate | None) -> pa.Table:

@@ -87,9 +87,11 @@ class Attempt:
         places = sketch.spendable.places(self.preparation.cohorts)
         people = TablePeople(self.preparation, asked.column, asked.where, asked.by, levels, places)
         if sketch.mechanism is None:
-            return exact_release(asked.question, people, asked.notes, sketch.account)
+            return replace(exact_release(asked.question, people, asked.notes, sketch.account), where=asked.condition)
         entropy = system() if asked.options.entropy is None else asked.options.entropy
-        return make_release(sketch.mechanism, asked.question, people, entropy, sketch.why, asked.notes, sketch.account)
+        facts = sketch.why, asked.notes, sketch.account
+        made = make_release(sketch.mechanism, asked.question, people, entropy, *facts)
+        return replace(made, where=asked.condition)
 
 
 def spendable_for(

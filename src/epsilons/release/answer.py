@@ -65,6 +65,8 @@ class Release(Shown):
     models: tuple[ErrorBar, ...] | None = None
     no_interval: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
+    #: Which rows of a table it is about; empty for all.
+    where: str = ""
 
     @property
     def private(self) -> bool:
@@ -96,7 +98,7 @@ class Release(Shown):
             value = {"list": _listed(value)}
         return {
             "format": FORMAT,
-            **vars(self),
+            **{name: part for name, part in vars(self).items() if name != "where" or part},
             "value": value,
             "error": _plain_table(self.error),
             "guarantee": self.guarantee.to_dict(),
@@ -110,7 +112,7 @@ class Release(Shown):
     def from_dict(cls, data: Mapping[str, Any]) -> Release:
         """The inverse of `to_dict`."""
         try:
-            parts = {one.name: data[one.name] for one in fields(cls)}
+            parts = {one.name: {"where": "", **data}[one.name] for one in fields(cls)}
             value, models = parts["value"], parts["models"]
             parts |= {name: _read_table(parts[name]) for name in ("value", "error")}
             if isinstance(value, dict):
@@ -164,7 +166,8 @@ class Release(Shown):
         since = "".join(f" [{caveat[:-1]}]" for caveat in self.guarantee.caveats if caveat.startswith(NOT_DP))
         warning = since if self.private else " [NOT PRIVATE: seeded]"
         held = "" if self.error in (None, 0.0) and not self.models else f" {holds(self.assumption)}"
-        return printable(f"{self.statistic}: {shown}{error}{held} ({self.mechanism}, {self.guarantee.kind}){warning}")
+        what = f"{self.statistic} where {self.where}" if self.where else self.statistic
+        return printable(f"{what}: {shown}{error}{held} ({self.mechanism}, {self.guarantee.kind}){warning}")
 
     def sheets(self) -> list[Sheet]:
         intervals, rows = None if self.models is None else self.interval(), []
