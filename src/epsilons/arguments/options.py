@@ -16,7 +16,7 @@ from epsilons.guarantee import NEIGHBORS
 #: A question's part of everybody's grant: of a table unless it says otherwise, and of arrays.
 DEFAULT_SHARE, WHOLE_SHARE = 0.1, 1.0
 #: How far preferences may be related to values, unless a caller says otherwise.
-DEFAULT_ASSUME = 0.0
+DEFAULT_ASSUME = 0.3
 
 ARRAYS, TABLES, BATCHES, QUERIES = "arrays", "tables", "batches", "queries"
 _ARRAYS, _TABLES = frozenset({ARRAYS}), frozenset({TABLES, BATCHES, QUERIES})
