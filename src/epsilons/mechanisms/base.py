@@ -38,6 +38,7 @@ from epsilons.summaries import People
 _MOST_WORKED_OUT = 4096
 #: A level's charge in nano-epsilon; None for public people, who have no balance.
 Charges = tuple[int | None, ...]
+_NEEDS = "it needs a public number of values: no condition, no groups, one row per person, no values left out"
 #: What makes the number of values public where they are all asked for.
 _PUBLIC: Text = (Argument("missing", "center"), ", or ", Argument("complete", True), " if nothing is missing")
 T = TypeVar("T")
@@ -99,7 +100,7 @@ class Mechanism(ABC):
         for privacy in (kind.privacy for kind in kinds if kind.privacy != _given_by(question.privacy)):
             return f"it gives {privacy} privacy, not {question.privacy} privacy"
         if any(kind.needs_public_count for kind in kinds) and statistic.private_count:
-            return "it needs a public number of values: no condition, no groups, one row per person, no values left out"
+            return _NEEDS
         return None if serves(type(self), statistic) else self.serves_only or f"it serves no {statistic.name}"
 
     def charge(self, question: Question, levels: Levels) -> Charges:
@@ -408,5 +409,6 @@ def take_named(name: str, question: Question, levels: Levels, settings: Settings
         hint = f'one of {", ".join(able)}, or "auto"'
     if (complete := question.statistic.completed()) is not None:
         made = create(name, complete, **vars(settings))
-        hint = _PUBLIC if why_refused(made, replace(question, statistic=complete), levels) is None else hint
+        if why_refused(made, replace(question, statistic=complete), levels) is None:
+            refusal, hint = _NEEDS, _PUBLIC
     raise PlanError(f"{name!r} cannot serve a {question.statistic.name}: {refusal}.", suggest=hint)
