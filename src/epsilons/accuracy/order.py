@@ -48,6 +48,7 @@ def _quantile_errors(question: Question, levels: Levels, whole: Floats, squares:
     points, widths, share, density, answer = _stand_in(question, q)
     gap = np.abs(share - q) / 2
     per_person, uneven, luck = _counted(statistic, question.neighbors)
+    per_person /= float(statistic.score_reach(question.neighbors))
     spread = np.zeros(len(whole))
     for chance, shift in luck:
         counted = np.maximum(1 + shift * np.sqrt(squares / whole**2 * uneven), 0.05)

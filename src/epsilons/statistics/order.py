@@ -136,9 +136,13 @@ class Order(Statistic):
         unequal = self.q is None and len(set(weighting.weights) - {0}) > 1
         return f"a {self.label} needs the same weight for everyone who is used" if unequal else None
 
+    def score_reach(self, neighbors: str) -> Fraction:
+        """How far a row of weight 1 moves a weighted quantile's score: whoever is absent is left out, not moved."""
+        return max(self.q_asked, 1 - self.q_asked) if neighbors == "absent" else Fraction(1)
+
     def noise_to_spread(self, question: Question) -> float:
-        """8/(q(1-q)): one indicator per person, drawn by the exponential mechanism."""
-        return float(8 / (self.q_asked * (1 - self.q_asked)))
+        """8 r^2/(q(1-q)) at reach r: one indicator per person, drawn by the exponential mechanism."""
+        return float(8 * self.score_reach(question.neighbors) ** 2 / (self.q_asked * (1 - self.q_asked)))
 
     def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
         chances = weighting.chances
@@ -175,8 +179,10 @@ class Order(Statistic):
     def _cost(self, question: Question, weighting: Weighting, cells: SortedCells) -> tuple[Cost, Fraction]:
         """The cost per grid point and the weight of one unit of it in the exponent."""
         # A person's rows share their loss, over all groups together.
-        losses = [math.floor(loss / self.per_row(question.neighbors)) for loss in weighting.losses()]
-        half = Fraction(1, 2 * NANO)
+        reach, half = Fraction(self.per_row(question.neighbors)), Fraction(1, 2 * NANO)
+        if self.q is not None:
+            reach *= self.score_reach(question.neighbors)
+        losses = [math.floor(loss / reach) for loss in weighting.losses()]
         if self.q is not None:
             return WeightCost(tuple(losses), cells.totals, self.q), half / self.q.denominator
         # Ranks counted from an end, over the people who are used, all at one epsilon (`misfit`): one person who joins,
