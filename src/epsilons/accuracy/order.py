@@ -5,17 +5,20 @@ of the bounds (or the guessed location) with standard deviation `spread`.
 """
 
 import math
+from fractions import Fraction
 from functools import lru_cache
 from typing import cast
 
 import numpy as np
 
-from epsilons.accuracy.additive import Accuracy
+from epsilons.accuracy.additive import Accuracy, Bars
 from epsilons.accuracy.count import price_curve
 from epsilons.accuracy.intervals import normal_quantile
+from epsilons.accuracy.quantiles import QuantileBar, bars_of
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Floats, Question, Weighting, Weightings
+from epsilons.statistics.base import Answer, Floats, Question, Weighting, Weightings
+from epsilons.statistics.brackets import Split, nearest_cut, place_cuts
 from epsilons.statistics.order import Order
 
 #: Points on either side of the answer.
@@ -40,6 +43,21 @@ class OrderAccuracy(Accuracy):
         epsilons = weightings.rate / NANO
         return _quantile_errors(question, levels, used * epsilons, used * epsilons**2)
 
+    def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
+        return None if answer.brackets is None else bars_of(question, levels, weighting, answer.brackets)
+
+    def stated_error(
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: float | None
+    ) -> float | None:
+        """From the cells that were released; without them nobody knows how many match a condition."""
+        bars = self.error_bars(question, levels, weighting, answer)
+        if bars is None:
+            return predicted if question.statistic.scope is None else None
+        values = answer.value.values() if isinstance(answer.value, dict) else [answer.value]
+        errors = [cast(QuantileBar, bar).error(float(value)) for bar, value in zip(bars, values, strict=True)]
+        known = [error for error in errors if error is not None]
+        return math.sqrt(sum(error**2 for error in known) / len(known)) if len(known) == len(errors) else None
+
 
 def _quantile_errors(question: Question, levels: Levels, whole: Floats, squares: Floats) -> Floats:
     """RMSE of weighted quantiles, each given by the sums of its weights and of their squares over the people used."""
@@ -47,28 +65,32 @@ def _quantile_errors(question: Question, levels: Levels, whole: Floats, squares:
     q = float(statistic.q_asked)
     points, widths, share, density, answer = _stand_in(question, q)
     gap = np.abs(share - q) / 2
-    per_person, uneven, luck = _counted(statistic, question.neighbors)
-    per_person /= float(statistic.score_reach(question.neighbors))
+    split = Split.of(statistic, question.neighbors)
+    per_person, uneven, luck = _counted(statistic, float(split.first))
     spread = np.zeros(len(whole))
     for chance, shift in luck:
         counted = np.maximum(1 + shift * np.sqrt(squares / whole**2 * uneven), 0.05)
         weight = widths * np.exp(-(whole * per_person * counted)[:, None] * (gap - gap.min()))
         spread += chance * (weight @ (points - answer) ** 2 / weight.sum(axis=1))
+    if statistic.has_bracket:
+        cuts = [nearest_cut(statistic, Fraction(float(total)), levels.size) for total in whole]
+        cells = [len(place_cuts(statistic.points // 2, statistic.points, nearest)) + 1 for nearest in cuts]
+        spread *= 1 - np.array([split.pull(q, number) for number in cells])
     sampling = q * (1 - q) / density**2 * np.maximum(0.0, squares / whole**2 - 1 / levels.size) * uneven
     return cast(Floats, np.sqrt(spread + sampling + _grid_rounding(statistic)))
 
 
-def _counted(statistic: Order, neighbors: str) -> tuple[float, float, tuple[tuple[float, float], ...]]:
+def _counted(statistic: Order, first: float) -> tuple[float, float, tuple[tuple[float, float], ...]]:
     """(how much of a person's weight is expected to count, the variance of that for one person, relative, nodes).
 
-    People have 1 to m rows, which are alike and count all or none, as `Scope` guesses. Nodes are (chance, standard
+    `first` is the weight of a row for one epsilon. People have 1 to m rows, which are alike and count all or none, as `Scope` guesses. Nodes are (chance, standard
     deviations off) of how much weight happens to count: few rows cost more than many save.
     """
     if statistic.scope is None:
-        return 1.0, 1.0, ((1.0, 0.0),)
+        return first, 1.0, ((1.0, 0.0),)
     most, root = statistic.scope.rows, math.sqrt(10)
     mean, square = (1 + most) / 2, (1 + most) * (1 + 2 * most) / 6
-    per_person = max(statistic.scope.expected, 1e-9) / statistic.per_row(neighbors)
+    per_person = max(statistic.scope.expected, 1e-9) * first
     far, near, tail, side = math.sqrt(5 + root), math.sqrt(5 - root), (7 - 2 * root) / 60, (7 + 2 * root) / 60
     nodes = ((tail, -far), (side, -near), (8 / 15, 0.0), (side, near), (tail, far))  # Gauss and Hermite's five points
     return per_person, square / mean**2 / max(statistic.scope.fraction, 1e-9), nodes

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from epsilons import guarantee as promises
 from epsilons.accuracy.count import CountBar
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, RatioBar
+from epsilons.accuracy.quantiles import QuantileBar
 from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
 from epsilons.display import Sheet, Shown, show, show_key
 from epsilons.errors import PlanError, printable
@@ -35,7 +36,7 @@ _MOST_LEVELS = 8
 #: The mechanism of a roster on which everyone is public.
 EXACT = "exact"
 EVERYONE_PUBLIC = "Everyone on the roster chose public, so the exact answer is released."
-_BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in (ErrorModel, CountBar, RatioBar)}
+_BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in (ErrorModel, CountBar, RatioBar, QuantileBar)}
 #: Keys that JSON does not know: their type, and how they are read back.
 _TAGGED: dict[str, tuple[type, Callable[[str], Hashable]]] = {
     "decimal": (Decimal, Decimal),
