@@ -83,8 +83,9 @@ def _quantile_errors(question: Question, levels: Levels, whole: Floats, squares:
 def _counted(statistic: Order, first: float) -> tuple[float, float, tuple[tuple[float, float], ...]]:
     """(how much of a person's weight is expected to count, the variance of that for one person, relative, nodes).
 
-    `first` is the weight of a row for one epsilon. People have 1 to m rows, which are alike and count all or none, as `Scope` guesses. Nodes are (chance, standard
-    deviations off) of how much weight happens to count: few rows cost more than many save.
+    `first` is the weight of a row for one epsilon. People have 1 to m rows, which are alike and count all or none, as
+    `Scope` guesses. Nodes are (chance, standard deviations off) of how much weight happens to count: few rows cost more
+    than many save.
     """
     if statistic.scope is None:
         return first, 1.0, ((1.0, 0.0),)

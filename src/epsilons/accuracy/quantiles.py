@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from epsilons.accuracy.intervals import ErrorBar
+from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Floats, Question, Weighting
 from epsilons.statistics.brackets import Bracket, Split, rising
@@ -73,6 +74,8 @@ class QuantileBar(ErrorBar):
         curve = rising(np.array([upto, *heights, upto + float(sum(self.weights))]))
         left, middle, right = (float(np.interp(height, curve, places)) for height in (-reach, 0.0, reach))
         sides = [away for end, away in ((low, middle - left), (high, right - middle)) if end not in self.bounds]
+        if not sides:  # one value at a bound, which nearly everybody has
+            return high - low
         off = math.sqrt(self.luck**2 + self.slack**2 + self.drawn**2)
         return min(off * sum(sides) / len(sides) / reach, self.bounds[1] - self.bounds[0])
 
@@ -114,7 +117,7 @@ def bars_of(
     statistic = question.statistic
     assert isinstance(statistic, Order)
     split, q = Split.of(statistic, question.neighbors), float(statistic.q_asked)
-    weights = np.array(split.cell_weights(weighting), float) / 1e9
+    weights = np.array(split.cell_weights(weighting), float) / NANO
     made = []
     for bracket in brackets:
         cells = len(bracket.weights)

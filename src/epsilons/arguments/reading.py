@@ -14,10 +14,8 @@ from fractions import Fraction
 from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from epsilons.arguments.checks import check_for_interval, check_share
-from epsilons.arguments.options import (
-    ARRAYS, BATCHES, DEFAULT_SHARE, FOR_INTERVAL, TABLES, WHOLE_SHARE, Parameter, options_of,
-)  # fmt: skip
+from epsilons.arguments.checks import check_share
+from epsilons.arguments.options import ARRAYS, BATCHES, DEFAULT_SHARE, TABLES, WHOLE_SHARE, Parameter, options_of
 from epsilons.errors import Argument, PlanError, Text
 
 if TYPE_CHECKING:
@@ -50,7 +48,7 @@ class AskOptions:
     density: float | None = None
     location: float | None = None
     #: Part of a quantile's own identity, since it makes no other question of anything else.
-    for_interval: Fraction = check_for_interval(FOR_INTERVAL)
+    for_interval: Fraction = Fraction(2, 5)
     privacy: str = "personalized"
     group_epsilons: Any = None
     scale: str | None = None
