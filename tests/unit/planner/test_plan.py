@@ -49,7 +49,7 @@ def test_rows_stand_best_first_and_keep_within_the_grants(
 ) -> None:
     statistic, arguments = question
     plan = eps.plan(statistic, PEOPLE, assume=assume, neighbors=neighbors, **arguments)
-    # Errors that agree in the planner's digits are the same to it. Quantiles with an interval come before those without.
+    # Errors that agree in the planner's digits are the same. Quantiles with an interval come before those without.
     without = [plan.question.statistic.has_bracket and not isinstance(row.chosen, Weighing) for row in plan.rows]
     errors = [float(f"{row.judged_by(assume):.{_DIGITS}g}") for row in plan.rows]
     judged = list(zip(without, errors, strict=True))
