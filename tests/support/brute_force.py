@@ -73,6 +73,35 @@ def weighted_objective(weights: Floats, epsilons: Floats, variance: float, reach
     return float(variance * (weights**2).sum() + 2 * (reach * (weights / epsilons).max()) ** 2)
 
 
+def related_bias(weights: Floats) -> float:
+    """The largest sum of w_i d_i over distances d_i of -1 to 1 that average to zero: a linear programme."""
+    found = optimize.linprog(-weights, A_eq=[np.ones(len(weights))], b_eq=[0], bounds=[(-1, 1)] * len(weights))
+    return float(-found.fun)
+
+
+def related_objective(weights: Floats, epsilons: Floats, variance: float, reach: float, related: float) -> float:
+    """Mean square of luck and noise, and the worst bias if levels lie up to `related` spreads from everyone's mean."""
+    bias = related**2 * variance * float(np.abs(weights - np.median(weights)).sum()) ** 2
+    return weighted_objective(weights, epsilons, variance, reach) - variance / len(weights) + bias
+
+
+def best_related_weights(epsilons: Floats, variance: float, reach: float, related: float) -> Floats:
+    """The weights with sum 1 that minimise `related_objective`, among many random ones and ever nearer to the best."""
+    rng, n = np.random.default_rng(7), len(epsilons)
+    starts = [np.full(n, 1.0), np.minimum(epsilons, 1e3), best_weights(epsilons, variance, reach)]
+    starts += [np.minimum(epsilons, cap) for cap in epsilons[np.isfinite(epsilons)]]
+    tried = [start / start.sum() for start in starts]
+    best = min(tried, key=lambda w: related_objective(w, epsilons, variance, reach, related))
+    least = related_objective(best, epsilons, variance, reach, related)
+    for size in np.geomspace(0.5, 1e-4, 400):
+        new = np.maximum(best * np.exp(size * rng.normal(size=n)), 0.0)
+        new /= new.sum()
+        value = related_objective(new, epsilons, variance, reach, related)
+        if value < least:
+            best, least = new, value
+    return best
+
+
 def best_weights(epsilons: Floats, variance: float, reach: float) -> Floats:
     """The weights with sum 1 that minimise `weighted_objective`, by a numeric optimiser.
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from epsilons.accuracy.intervals import ErrorBar
+from epsilons.accuracy.relation import uneven
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Floats, Question, Weighting
@@ -141,12 +142,12 @@ def _unknown(
     q, most = float(statistic.q_asked), 1 if statistic.scope is None else statistic.scope.rows
     facts = weigh_people(levels, weighting, weights)
     rows = (sum(bracket.weights) + 2 * math.sqrt(2 * len(bracket.weights))) / max(facts.total, 1e-300)
-    square = most * min(max(rows, 0.0), most)
-    slack, spread, coins = relation_slack(question, facts, q)
-    by_spread = math.sqrt(square) * slack, math.sqrt(square * spread * facts.uneven)
-    by_worst = most * facts.worst(q), most * max(q, 1 - q) * math.sqrt(coins)
-    slack, luck = min(by_spread, by_worst, key=lambda pair: pair[0] + 2 * pair[1])
-    everyone = square * max(spread, q * (1 - q)) * facts.squares
+    square = most * min(max(rows, 1e-9), most)
+    spread = indicator_variance(q, question.assume)
+    by_worst = most * facts.worst(q), most * max(q, 1 - q) * math.sqrt(facts.coins)
+    by_spread = facts.drift(question.assume, q) * math.sqrt(square), math.sqrt(square * spread * facts.uneven)
+    slack, luck = min(by_worst, by_spread, key=lambda pair: pair[0] + 2 * pair[1])
+    everyone = square * spread * facts.squares
     return luck, math.sqrt(max(everyone - luck**2, 0.0)), slack
 
 
@@ -170,13 +171,9 @@ class PeopleWeights:
     def uneven(self) -> float:
         return max(self.squares - self.total**2 / float(self.sizes.sum()), 0.0)
 
-    @property
-    def apart(self) -> float:
-        """The sum of everybody's distance from the median weight."""
-        order = np.argsort(self.weights)
-        upto = np.cumsum(self.sizes[order])
-        middle = self.weights[order][int(np.searchsorted(upto, upto[-1] / 2))]
-        return float(self.sizes @ np.abs(self.weights - middle))
+    def drift(self, g: float, q: float) -> float:
+        """How far the weight left of a quantile can be off if levels' expected parts there lie within g spreads."""
+        return math.inf if math.isinf(g) else g * math.sqrt(q * (1 - q)) * float(uneven(self.weights, self.sizes))
 
     def worst(self, q: float) -> float:
         """The largest weight left of a quantile, less q of all, however values and weights relate."""
@@ -187,6 +184,13 @@ class PeopleWeights:
         return max(q * self.total - least, (1 - q) * self.total - most)
 
 
+def indicator_variance(q: float, g: float) -> float:
+    """Of lying left of the quantile, for people of a level that lies as far from everyone's part q as g allows."""
+    rare = min(q, 1 - q)
+    part = 0.5 if math.isinf(g) else min(0.5, rare + g * math.sqrt(rare * (1 - rare)))
+    return part * (1 - part)
+
+
 def weigh_people(levels: Levels, weighting: Weighting, weights: Floats) -> PeopleWeights:
     """Everybody's weight, given that of one who counts by level; people who are left out weigh nothing."""
     staying = np.ones(len(weights)) if weighting.coins is None else weighting.coins.expected
@@ -194,20 +198,3 @@ def weigh_people(levels: Levels, weighting: Weighting, weights: Floats) -> Peopl
     counted = sizes[:-1] * staying * weights**2
     expected = np.array([*(staying * weights), 0.0])
     return PeopleWeights(sizes, expected, float(counted.sum()), float((counted * (1 - staying)).sum()))
-
-
-def relation_slack(question: Question, facts: PeopleWeights, q: float) -> tuple[float, float, float]:
-    """(slack, variance of one indicator, variance of coins) of weights under the question's assumption.
-
-    No level's expected part left of the quantile lies further than g*sqrt(q(1-q)) from q (docs/theory.md).
-    """
-    g, rare = _related(question), min(q, 1 - q)
-    if math.isinf(g):
-        return math.inf, 0.25, facts.coins
-    part = min(0.5, rare + g * math.sqrt(rare * (1 - rare)))
-    return g * math.sqrt(q * (1 - q)) * facts.apart, part * (1 - part), facts.coins
-
-
-def _related(question: Question) -> float:
-    """How far levels may differ, in spreads."""
-    return {"unrelated": 0.0, "nothing": math.inf}[question.assume]

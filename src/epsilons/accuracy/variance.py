@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from epsilons.accuracy.additive import Effect, SumAccuracy, laplace_quantile
+from epsilons.accuracy.additive import Effect, Errors, SumAccuracy, laplace_quantile
 from epsilons.accuracy.intervals import normal_quantile
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Moments
@@ -33,6 +33,8 @@ class VarianceAccuracy(SumAccuracy):
         statistic, square = cast(Variance, question.statistic), effect.facts.max_error
         first = moments.off / math.sqrt(square)
         true = min(moments.mean / square, 1 - first**2)
+        # Squares that differ from level to level, and through the mean that they are taken around.
+        bias = question.assume * np.asarray(effect.drift) * math.sqrt(moments.variance) / square
         # Who has which weight, and coins: normal, and small enough to be added as they are.
         uneven = (effect.multipliers - 1) ** 2 @ effect.sizes + effect.left_out
         each = moments.variance / square**2
@@ -40,32 +42,32 @@ class VarianceAccuracy(SumAccuracy):
         # leave the number of rows as well, (u - m1)^2 less its mean.
         coin = each if statistic.private_count else each + (true - first**2 - 0.5) ** 2
         varied = each * uneven / effect.people**2 + coin * _coins(effect)
-        return square * _errors(effect, statistic, first, true, varied)
+        noise = _errors(effect, statistic, first, true, varied)
+        return square * np.minimum(np.hypot(bias, noise), 1.0)
 
-    def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
+    def worst_errors(self, question: Question, effect: Effect) -> Floats:
         """Weights and people are two laws on the values, a distance T apart in total variation.
 
         With everybody at one bound but for the T that only one of the laws sees, at the other, their variances differ
         by 4T(1-T) h^2, and by h^2 from T=1/2 on.
         """
-        statistic, effect = cast(Variance, question.statistic), Effect.of(question, levels, weighting)
-        shares = effect.multipliers * effect.sizes / max(float(effect.multipliers @ effect.sizes), 1e-300)
-        apart = min(float(np.maximum(shares - effect.sizes / effect.people, 0.0).sum()), 0.5)
+        statistic, weight = cast(Variance, question.statistic), effect.multipliers * effect.sizes
+        shares = weight / np.maximum(weight.sum(axis=-1, keepdims=True), 1e-300)
+        apart = np.minimum(np.maximum(shares - effect.sizes / effect.people, 0.0).sum(axis=-1), 0.5)
         # The largest mean square of what a coin takes away: everyone at a bound; filtered, an eighth p(1-p) at one.
         coin = 2.25 if statistic.scope is None else 1 / max(statistic.scope.fraction, 1e-9)
         varied = coin * _coins(effect)
         places = [(first, part * (1 - first**2)) for first in _MEANS for part in (0.0, 0.5, 1.0)]
-        noise = max(float(_errors(effect, statistic, first, true, varied)) for first, true in places)
-        return float(statistic.max_error * min(math.hypot(4 * apart * (1 - apart), noise), 1.0))
+        noise = np.max([_errors(effect, statistic, first, true, varied) for first, true in places], axis=0)
+        return cast(Floats, statistic.max_error * np.minimum(np.hypot(4 * apart * (1 - apart), noise), 1.0))
 
     def stated_error(
-        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: float | None
-    ) -> float | None:
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
+    ) -> Errors:
         """The error of variances that are out, at the mean and the spread that their own noisy sums show.
 
         Whatever the caller guessed is kept. A variance that looks smaller than its error is taken to be as large as
-        that: a few noises that happen to cancel must not make the error collapse. Of several groups it is the root mean
-        square.
+        that: a few noises that happen to cancel must not make the error collapse.
         """
         statistic, effect = cast(Variance, question.statistic), Effect.of(question, levels, weighting)
         assert answer.sums is not None
@@ -82,8 +84,9 @@ class VarianceAccuracy(SumAccuracy):
             if question.spread is None:
                 moments = statistic.moments(math.sqrt(max(seen, error)), question.density, where)
                 error = float(self.expected_errors(question, effect, moments))
-            found.append(error**2)
-        return math.sqrt(sum(found) / len(found))
+            found.append(error)
+        errors = iter(found)
+        return answer.each(lambda _: next(errors))
 
 
 def _coins(effect: Effect) -> Any:

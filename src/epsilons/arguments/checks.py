@@ -28,6 +28,8 @@ ASSUMPTIONS = {
     "unrelated": "people's preferences say nothing about their values",
     "nothing": "nothing is assumed about how preferences and values relate",
 }
+#: How far a level's expected mean may lie from everyone's, in spreads, by name.
+RELATED = {"unrelated": 0.0, "nothing": math.inf}
 PRIVACIES = ("personalized", "individual", "group")
 SCALES = ("tight", "paper")
 INSIDE = ("minimum", "threshold", "sample")
@@ -161,6 +163,20 @@ def check_gamma(gamma: Any) -> int:
     """The power of the heavy tails of smooth sensitivity."""
     rule = f"gamma is a whole number from 2 to {LARGEST_GAMMA}."
     return check_whole(gamma, 2, LARGEST_GAMMA, refuse("gamma", gamma, rule, Argument("gamma", 3)))
+
+
+def check_assume(assume: Any) -> float:
+    """How far preferences may be related to values, in spreads: 0 for "unrelated", infinite for "nothing"."""
+    if isinstance(assume, str) and assume in RELATED:
+        return RELATED[assume]
+    try:
+        number = check_real(getattr(assume, "bound", assume))  # what `relation` found has a bound
+    except TypeError:
+        number = math.nan
+    if not number >= 0:
+        rule = 'It is a distance in spreads, from 0; or "unrelated", which is 0, or "nothing".'
+        raise refuse("assume", assume, rule, Argument("assume", 0.3))
+    return number
 
 
 def check_threshold(threshold: Any) -> float | str:

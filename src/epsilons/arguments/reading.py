@@ -14,8 +14,17 @@ from fractions import Fraction
 from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from epsilons.arguments.checks import check_share
-from epsilons.arguments.options import ARRAYS, BATCHES, DEFAULT_SHARE, TABLES, WHOLE_SHARE, Parameter, options_of
+from epsilons.arguments.checks import RELATED, check_share
+from epsilons.arguments.options import (
+    ARRAYS,
+    BATCHES,
+    DEFAULT_ASSUME,
+    DEFAULT_SHARE,
+    TABLES,
+    WHOLE_SHARE,
+    Parameter,
+    options_of,
+)
 from epsilons.errors import Argument, PlanError, Text
 
 if TYPE_CHECKING:
@@ -43,7 +52,7 @@ class AskOptions:
     threshold: float | str | None = None
     rescale: bool | None = None
     neighbors: str = "absent"
-    assume: str = "unrelated"
+    assume: float = DEFAULT_ASSUME
     spread: float | None = None
     density: float | None = None
     location: float | None = None
@@ -60,6 +69,7 @@ class AskOptions:
     where: Any = None
     by: Any = None
     missing: str | None = None
+    complete: bool = False
     fresh: bool = False
     #: Who asks: for quotas, which are for fairness only. They change no answer.
     analyst: str | None = None
@@ -101,7 +111,7 @@ class AskOptions:
             "mechanism": self.mechanism,
             # In one spelling: 1 and 1.0 are the same gamma.
             "settings": {name: v if isinstance(v, (bool, str)) else float(v) for name, v in settings.items()},
-            "assume": self.assume,
+            "assume": next((name for name, g in RELATED.items() if g == self.assume), self.assume),
             "guesses": [self.spread, self.density, self.location],
             "privacy": self.privacy,
             "seeded": self.entropy is not None,

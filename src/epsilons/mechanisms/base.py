@@ -14,15 +14,19 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.accuracy import FAMILIES
+from epsilons.accuracy.additive import Errors
 from epsilons.accuracy.intervals import ErrorBar
+from epsilons.accuracy.relation import condition, uneven
+from epsilons.arguments.checks import ASSUMPTIONS
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import PERSONALIZED, to_epsilon
 from epsilons.noise.entropy import Entropy
@@ -34,6 +38,8 @@ from epsilons.summaries import People
 _MOST_WORKED_OUT = 4096
 #: A level's charge in nano-epsilon; None for public people, who have no balance.
 Charges = tuple[int | None, ...]
+#: What makes the number of values public where they are all asked for.
+_PUBLIC: Text = (Argument("missing", "center"), ", or ", Argument("complete", True), " if nothing is missing")
 T = TypeVar("T")
 
 
@@ -120,7 +126,11 @@ class Mechanism(ABC):
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         """(outcomes, natural logarithms of their probabilities) on small inputs, for audits and teaching."""
 
-    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> float | None:
+    def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
+        """What errors and intervals take for granted about preferences and values, as a clause."""
+        return ASSUMPTIONS["nothing"] if self.assumption == "nothing" else condition(question)
+
+    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
         """The expected error once an answer is out: what its noisy sums say about the values is public by then."""
         return find_error(self, question, levels)
 
@@ -165,7 +175,12 @@ class Weighing(Mechanism):
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         return FAMILIES[question.statistic.family].worst_error(question, levels, weighting_of(self, question, levels))
 
-    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> float | None:
+    def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
+        """Where everyone has the same weight, it does not matter who chose which level."""
+        alike = uneven(weighting_of(self, question, levels).fractions, np.array(levels.sizes, float), levels.left_out)
+        return ASSUMPTIONS["nothing"] if alike == 0 else super().condition(question, levels, answer)
+
+    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
         weighting, predicted = weighting_of(self, question, levels), find_error(self, question, levels)
         return FAMILIES[question.statistic.family].stated_error(question, levels, weighting, answer, predicted)
 
@@ -209,14 +224,15 @@ def weighting_of(mechanism: Weighing, question: Question, levels: Levels) -> Wei
 
 
 def find_error(mechanism: Mechanism, question: Question, levels: Levels, *, worst: bool = False) -> float | None:
-    """The predicted or the worst error, remembered: plans and releases ask for the same number."""
+    """The predicted error, which is the worst one if nothing is assumed; remembered, since releases ask as well."""
+    worst = worst or math.isinf(question.assume)
     work_out = mechanism.worst_error if worst else mechanism.predict_error
     return remember(levels, ("error", worst, mechanism, question), lambda: work_out(question, levels))
 
 
 def judge_error(mechanism: Mechanism, question: Question, levels: Levels) -> float:
-    """The error that counts under the question's assumption; infinite where none can be predicted."""
-    error = find_error(mechanism, question, levels, worst=question.assume == "nothing")
+    """The predicted error; infinite where none can be predicted."""
+    error = find_error(mechanism, question, levels)
     return math.inf if error is None else error
 
 
@@ -361,7 +377,11 @@ def serving(question: Question, levels: Levels, settings: Settings) -> list[Mech
         if kept and (ours or not isinstance(_check_charges(made, question, levels), str)):
             found.append(made)
     if not found:
-        raise PlanError(("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}."))
+        what = ("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}.")
+        if (complete := statistic.completed()) is None:
+            raise PlanError(what)
+        serving(replace(question, statistic=complete), levels, settings)
+        raise PlanError(what, rule="It needs a public number of values; missing ones are left out.", suggest=_PUBLIC)
     return found
 
 
@@ -377,4 +397,7 @@ def take_named(name: str, question: Question, levels: Levels, settings: Settings
     hint: Text = Argument("privacy", "personalized" if alike else mechanism.privacy)
     if able and alike:
         hint = f'one of {", ".join(able)}, or "auto"'
+    if (complete := question.statistic.completed()) is not None:
+        made = create(name, complete, **vars(settings))
+        hint = _PUBLIC if why_refused(made, replace(question, statistic=complete), levels) is None else hint
     raise PlanError(f"{name!r} cannot serve a {question.statistic.name}: {refusal}.", suggest=hint)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from epsilons.arguments.checks import ASSUMPTIONS
+from epsilons.accuracy.relation import condition
 from epsilons.arguments.reading import AskOptions
 from epsilons.display import Sheet, Shown, show, show_span
 from epsilons.errors import PlanError
@@ -17,7 +17,7 @@ from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 
 #: Where no error can be predicted: Sample keeps the most people at one epsilon; without any assumption PE does.
-UNPREDICTED = {"unrelated": "sample", "nothing": "exponential"}
+_UNPREDICTED = {False: "sample", True: "exponential"}
 
 #: Where several do equally well, as where everyone granted the same: the plainest, and coins only where they help.
 _PLAINEST, _LAST = "minimum", "sample"
@@ -90,10 +90,10 @@ class PlanRow(Shown):
         shown = {name: getattr(self, name) for name in names}
         return {**shown, "charges": list_finite(self.charges), "options": dict(self.options)}
 
-    def judged_by(self, assume: str) -> float:
-        """The error that counts under an assumption; infinite where none can be predicted."""
-        error = self.worst_error if assume == "nothing" else self.error
-        return math.inf if error is None else error
+    @property
+    def expected(self) -> float:
+        """The predicted error; infinite where none can be predicted."""
+        return math.inf if self.error is None else self.error
 
 
 def list_finite(charges: Mapping[float, float]) -> list[list[float]]:
@@ -116,7 +116,7 @@ def _rows(question: Question, levels: Levels, settings: Settings, registered: in
             worst_error=find_error(mechanism, question, levels, worst=True),
             used=mechanism.used(question, levels),
             account=Account.of(levels, base.charges_of(mechanism, question, levels)),
-            assumption=ASSUMPTIONS[mechanism.assumption],
+            assumption=mechanism.condition(question, levels),
             reason=mechanism.explain(question, levels),
             options=mechanism.options(question, levels),
             chosen=mechanism,
@@ -143,7 +143,7 @@ def _rank(question: Question, levels: Levels, settings: Settings) -> list[tuple[
     for mechanism in base.serving(question, levels, settings):
         error, name = judge_error(mechanism, question, levels), mechanism.name
         if math.isinf(error):
-            place = error, int(name != UNPREDICTED[question.assume]), name
+            place = error, int(name != _UNPREDICTED[math.isinf(question.assume)]), name
         else:
             place = float(f"{error:.{_DIGITS}g}"), (name != _PLAINEST) + (name == _LAST), name
         ranked.append((place, mechanism))
@@ -157,5 +157,5 @@ def _why(error: float, best: Mechanism, question: Question, levels: Levels) -> s
     if math.isinf(error):
         unknown = f"No error can be predicted for a {question.statistic.name} without looking at the data"
         return f"{unknown}; {best.name!r} is the default: {reason}."
-    least = "predicted error of all, assuming that" if question.assume == "unrelated" else "worst-case error of all;"
-    return f"Least {least} {ASSUMPTIONS[question.assume]}: {reason}."
+    least = "worst-case error of all;" if math.isinf(question.assume) else "predicted error of all, assuming that"
+    return f"Least {least} {condition(question)}: {reason}."

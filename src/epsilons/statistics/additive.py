@@ -54,13 +54,20 @@ class Moments:
 
     `location` is how far off the expected mean may well be where neither mean nor density were guessed. It counts only
     as bias, against mechanisms that leave something out: else shrinking to the centre would look free. `off` is for a
-    variance: how far the values' own mean is expected to lie from the centre of the bounds.
+    variance: how far the values' own mean is expected to lie from the centre of the bounds. `most` bounds the variance
+    where that is known, for intervals.
     """
 
     mean: float
     variance: float
     location: float = 0.0
     off: float = 0.0
+    most: float | None = None
+
+    @property
+    def bound(self) -> float:
+        """The variance that an interval has to allow for."""
+        return self.variance if self.most is None else self.most
 
 
 def doubt(fraction: float, density: float | None) -> float:
@@ -109,6 +116,25 @@ class Additive(Statistic):
     def coin_origin(self) -> float:
         """What a person adds to the sum when a coin leaves them out: sums of values are centred."""
         return self.centre
+
+    def limits(self, people: int) -> tuple[float, float]:
+        """Between which the answer of so many people lies for certain."""
+        low, high = self.extremes()
+        return low * people / self.divisor(people), high * people / self.divisor(people)
+
+    def cut(self, value: Any, people: int) -> Any:
+        """The answer, or each number of it, at the nearest possible one."""
+        low, high = self.limits(people)
+        if isinstance(value, dict):
+            return {key: min(max(number, low), high) for key, number in value.items()}
+        return min(max(value, low), high)
+
+    def related(self, question: Question) -> tuple[str, float]:
+        return "mean", math.sqrt(self.guess(question).variance)
+
+    def spread_within(self, moments: Moments, related: float) -> float:
+        """The variance of a contribution within a level, where levels' means lie up to `related` spreads off."""
+        return moments.variance
 
     def guess(self, question: Question) -> Moments:
         """`moments` at the question's own guesses."""
@@ -165,7 +191,8 @@ class Additive(Statistic):
             exact = weighted_sums(counts, weighting.weights)
             noise = self.noise(entropy, inverse, len(exact))
             sums.append([Fraction(s + k, weighting.one) for s, k in zip(exact, noise, strict=True)])
-        return Answer(self.finish(question, sums, weighting, people.levels), sums=sums)
+        value = self.finish(question, sums, weighting, people.levels)
+        return Answer(self.cut(value, people.levels.size), sums=sums)
 
     def simulate(self, question: Question, weighting: Weighting, people: People, entropy: Entropy, size: int) -> Floats:
         if len(self.parts) > 1 or self.parts[0].cells > 1:
@@ -176,7 +203,8 @@ class Additive(Statistic):
         inverse = weighting.inverse_scale(self.parts[0].share, self.parts[0].reach[question.neighbors])
         zero, one = (self.finish(question, [[Fraction(k)]], weighting, people.levels) for k in (0, 1))
         noisy = discrete_laplace_many(entropy, inverse, size) + exact
-        return cast(Floats, zero + (one - zero) * noisy.astype(float) / weighting.one)
+        drawn = zero + (one - zero) * noisy.astype(float) / weighting.one
+        return cast(Floats, np.clip(drawn, *self.limits(people.levels.size)))
 
     def noise(self, entropy: Entropy, inverse: Fraction, cells: int) -> list[int]:
         """One draw after the other: for a few cells that is faster than many at once."""
@@ -247,6 +275,20 @@ class Counting(Additive):
         if not self.one_each:
             return super().sampled_tally(people, chances, entropy)
         return [thin_counts(part, chances, entropy) for part in people.tally(self)]
+
+    def limits(self, people: int) -> tuple[int, int]:
+        return 0, people * int(self.extremes()[1])
+
+    def related(self, question: Question) -> tuple[str, float]:
+        return "share" if self.one_each else "number of rows", super().related(question)[1]
+
+    def spread_within(self, moments: Moments, related: float) -> float:
+        """A level's own fraction of ones may be nearer to a half than everyone's."""
+        if not self.one_each:
+            return moments.variance
+        p = min(moments.mean, 1 - moments.mean)
+        near = min(0.5, p + related * math.sqrt(max(moments.variance, 0.0)))
+        return near * (1 - near)
 
     def learn(self, question: Question, mean: float, doubt: float) -> Moments:
         """A fraction of ones is taken two standard errors nearer to a half: few who agree must not collapse the bar."""

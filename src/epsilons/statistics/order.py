@@ -165,6 +165,10 @@ class Order(Statistic):
         reach = self.score_reach(question.neighbors) / (1 - self.for_interval)
         return float(8 * reach**2 / (self.q_asked * (1 - self.q_asked)))
 
+    def related(self, question: Question) -> tuple[str, float]:
+        q = float(self.q or 0)
+        return "share of people below the answer", math.sqrt(q * (1 - q))
+
     def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
         chances = weighting.chances
         found = people.grouped_cells(self) if chances is None else people.sampled_cells(self, chances, entropy)

@@ -59,11 +59,19 @@ class Bounded(Additive):
         return float(self.middle)
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
-        """Around the guessed mean; without a guess around the centre, give or take half of h."""
-        deviation = float(self.half) if spread is None else spread
+        """Around the guessed mean, or around the centre, give or take half of h, which is the guessed spread, too."""
+        deviation = float(self.half) / 2 if spread is None else spread
         if location is None:
             return Moments(self.centre, deviation**2, float(self.half) / 2)
         return Moments(min(max(location, self.bounds[0]), self.bounds[1]), deviation**2)
+
+    def learn(self, question: Question, mean: float, doubt: float) -> Moments:
+        """Values with this mean have no more variance than (b - mean)(mean - a) (Bhatia and Davis 2000)."""
+        (low, high), guessed = self.bounds, self.guess(question).variance
+        mean = min(max(mean, low), high)
+        near = min(mean + 2 * doubt, self.centre) if mean < self.centre else max(mean - 2 * doubt, self.centre)
+        most = (high - near) * (near - low)
+        return Moments(mean, min(guessed, most), most=most if question.spread is None else guessed)
 
     def describe(self) -> str:
         return f"{self.name} in [{self.bounds[0]:g}, {self.bounds[1]:g}]"
@@ -71,7 +79,7 @@ class Bounded(Additive):
 
 @dataclass(frozen=True)
 class Sum(Bounded):
-    """The sum over everyone on the roster; a missing person counts as the centre of the bounds.
+    """The sum over everyone on the roster; without a scope a missing person counts as the centre of the bounds.
 
     With a scope it is the sum over the rows that count: one number around zero, where a row reaches max(|a|, |b|).
     Releasing sum(x - c) and the number of rows instead would cost more: the best split of a budget between noises of
@@ -98,7 +106,7 @@ class Sum(Bounded):
             return super().moments(spread, density, location)
         (low, high), expected, most = self.bounds, self.scope.expected, self.scope.rows
         middle = (low + high) / 2 if location is None else min(max(location, low), high)
-        deviation = (high - low) / 2 if spread is None else spread
+        deviation = (high - low) / 4 if spread is None else spread
         mean, square = expected * middle, expected * (deviation**2 + middle**2) * (1 + most) / 2
         value = expected * (high - low) / 4 if location is None else 0.0
         rows = doubt(self.scope.fraction, density) * (1 + most) / 2
@@ -106,9 +114,9 @@ class Sum(Bounded):
 
     def learn(self, question: Question, mean: float, doubt: float) -> Moments:
         """Whether a row counts matters the more, the farther from zero the values are that the sum shows."""
-        found = super().learn(question, mean, doubt)
         if self.scope is None:
-            return found
+            return super().learn(question, mean, doubt)
+        found = Additive.learn(self, question, mean, doubt)
         shown = self.moments(question.spread, question.density, mean / max(self.scope.expected, 1e-9))
         return Moments(found.mean, max(found.variance, shown.variance))
 
@@ -127,7 +135,7 @@ class Sum(Bounded):
 
 @dataclass(frozen=True)
 class Mean(Average, Bounded):
-    """The mean over everyone on the roster; a missing person counts as the centre of the bounds.
+    """The mean over everyone on the roster; without a scope a missing person counts as the centre of the bounds.
 
     With a scope it is the mean over the rows that count, from sum(x - c), which a row moves by h, and the number of
     rows. `split` is then the part of every epsilon that pays for the sum; `off` is a public guess of how far the mean
@@ -157,6 +165,9 @@ class Mean(Average, Bounded):
         best = round(_SPLITS * first / (first + second))
         return cls((low, high), scope, Fraction(min(max(best, 1), _SPLITS - 4), _SPLITS), off)
 
+    def completed(self) -> Statistic | None:
+        return None if super().completed() is None else Mean(self.bounds)
+
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         scope = self.scope or Scope()
@@ -176,7 +187,7 @@ class Mean(Average, Bounded):
         if self.scope is None:
             return super().moments(spread, density, location)
         low, high = self.bounds
-        deviation = (high - low) / 2 if spread is None else spread
+        deviation = (high - low) / 4 if spread is None else spread
         return Moments((low + high) / 2, deviation**2 / max(self.scope.fraction, 1e-9))
 
     @cached_property
@@ -199,7 +210,7 @@ def bounded_entry(name: str, build: Callable[[Any, RowScope], Statistic], sql: s
     """The entry of a statistic of values that are clipped to public bounds."""
     what = f"The {name} of values clipped to public bounds"
     told = {
-        "doc": f"{what}; a missing value counts as their centre.",
+        "doc": f"{what}.",
         "table_doc": f"{what}.",
         "help": f"The {name} of a column, its values clipped to public bounds.",
         "command": f"epsilons {name} people.toml wage --bounds 0,100 --share 0.05",

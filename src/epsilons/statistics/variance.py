@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from epsilons.statistics.additive import Average, Moments, Part, Sums
-from epsilons.statistics.base import Scope
+from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.total import Bounded, bounded_entry
 from epsilons.summaries.arrays import STEPS
 
@@ -67,6 +67,9 @@ class Variance(Average, Bounded):
         """An error d in m1 moves the answer by 2*m1*h^2*d, an error in m2 by h^2 times itself."""
         sizes = (2 * MEAN_GUESS * self.max_error / STEPS, self.max_error / STEPS, _ROW_WEIGHT * self.max_error)
         return sizes[:2] if self.scope is None else tuple([size / max(self.scope.expected, 1e-9) for size in sizes])
+
+    def related(self, question: Question) -> tuple[str, float]:
+        return "squared distance from the mean", super().related(question)[1]
 
     @cached_property
     def max_error(self) -> float:  # type: ignore[override]
