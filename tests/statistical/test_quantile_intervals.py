@@ -27,6 +27,9 @@ from support.settings import PaperOne
 
 pytestmark = pytest.mark.statistical
 
+#: As many data sets with the same people: weights are worked out once for them.
+ROSTERS = 30
+
 Made = tuple[np.ndarray, np.ndarray]
 
 
@@ -40,6 +43,7 @@ class Case:
     step: float | None = None
     part: float = 0.4
     mechanism: str = "weighted"
+    threshold: str | None = None
     neighbors: str = "absent"
     assume: float = 0.0
     matching: float = 1.0
@@ -82,6 +86,7 @@ CASES = {
     "threshold": Case(normal(600, [0.2, 0.5, 2.0]), mechanism="threshold", q=0.3),
     "replace": Case(normal(600, [0.2, 0.5, 2.0]), neighbors="replace"),
     "related": Case(related, assume=0.3),
+    "related, of the open alone": Case(related, assume=0.3, mechanism="threshold", threshold="max"),
     "nothing": Case(related, assume=math.inf),
 }
 
@@ -101,13 +106,15 @@ def look(case: Case, runs: int, seed: int = 3) -> Seen:
     if case.matching < 1:
         statistic = replace(statistic, scope=Scope(fraction=0.5))
     question = Question(statistic, case.neighbors, case.assume, spread=case.spread)
-    mechanism = create(case.mechanism, statistic)
+    mechanism = create(case.mechanism, statistic, threshold=case.threshold)
     assert isinstance(mechanism, Weighing)
-    hits, widths, errors, stated = 0, [], [], []
-    for _ in range(runs):
+    hits, widths, errors, stated, roster = 0, [], [], [], roster_of(case.make(random)[1])
+    for run in range(runs):
         values, epsilons = case.make(random)
+        if run % ROSTERS == 0:
+            roster = roster_of(epsilons)
         held = np.where(random.random(len(values)) < case.matching, values, np.nan)
-        people = ArrayPeople.of(held, roster_of(epsilons))
+        people = ArrayPeople.of(held, roster)
         answer = mechanism.draw(question, people, entropy)
         bars = mechanism.error_bars(question, people.levels, answer)
         assert bars is not None
@@ -123,19 +130,19 @@ def look(case: Case, runs: int, seed: int = 3) -> Seen:
     return Seen(hits / runs, float(np.mean(widths)), math.sqrt(np.mean(errors)), float(np.median(known or [math.nan])))
 
 
-@pytest.mark.parametrize("runs", short_and_long(120, 600))
+@pytest.mark.parametrize("runs", short_and_long(90, 600))
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_cover(name: str, runs: int) -> None:
-    # A chance of .95 gives .90 or less of 120 once in a hundred times; the long run holds it to .93.
-    assert look(CASES[name], runs).covered >= (0.93 if runs >= 600 else 0.9)
+    # A chance of .95 gives less than .88 of 90 once in two hundred times; the long run holds it to .93.
+    assert look(CASES[name], runs).covered >= (0.93 if runs >= 600 else 0.88)
 
 
-@pytest.mark.parametrize("runs", short_and_long(150, 1500))
+@pytest.mark.parametrize("runs", short_and_long(60, 1500))
 def test_the_median_of_the_paper_has_the_error_and_the_width_that_it_is_held_to(runs: int) -> None:
     seen = look(CASES["paper"], runs)
     assert seen.rmse <= (7.6 if runs > 1000 else 8.4)
     assert seen.width <= 16 * seen.rmse
-    assert seen.stated == pytest.approx(seen.rmse, rel=0.3)
+    assert seen.stated == pytest.approx(seen.rmse, rel=0.35)
     much = look(replace(CASES["paper"], part=0.6), runs)
     assert much.width <= 9 * much.rmse
 
@@ -144,7 +151,7 @@ def test_the_median_of_the_paper_has_the_error_and_the_width_that_it_is_held_to(
     ("case", "place", "name", "instead"),
     [
         ("few", brackets, "discrete_laplace_many", lambda entropy, inverse, size: np.zeros(size, np.int64)),
-        ("related", quantiles.PeopleWeights, "drift", lambda self, g, q: 0.0),
+        ("related, of the open alone", quantiles.PeopleWeights, "drift", lambda self, g, q: 0.0),
         ("few", quantiles, "noise_reach", lambda *given: noise_reach(*given) / 3),
     ],
     ids=["no noise, so no bug", "slack forgotten", "a third of the reach"],
@@ -154,7 +161,7 @@ def test_the_coverage_sees_planted_bugs(
 ) -> None:
     """Without noise intervals still cover, which shows that what fails the others is the bug."""
     monkeypatch.setattr(place, name, instead)
-    covered = look(CASES[case], 120).covered
+    covered = look(CASES[case], 60).covered
     assert covered >= 0.95 if name == "discrete_laplace_many" else covered < 0.9
 
 

@@ -65,9 +65,14 @@ def _quantile_errors(question: Question, levels: Levels, people: list[PeopleWeig
     whole, squares = np.array([one.total for one in people]), np.array([one.squares for one in people])
     per_person, mixed_rows, luck = _counted(statistic, float(split.first))
     matching = 1.0 if statistic.scope is None else max(statistic.scope.fraction, 1e-9)
-    drift = [min(one.drift(question.assume, q), one.worst(q)) / max(one.total, 1e-300) for one in people]
-    off = np.minimum(np.array(drift) / math.sqrt(matching), 1.0)
-    total = np.zeros(len(people))
+    off, kept, total = np.zeros(len(people)), np.ones(len(people)), np.zeros(len(people))
+    if question.assume > 0:
+        drift = [min(one.drift(question.assume, q), one.worst(q)) / max(one.total, 1e-300) for one in people]
+        off = np.minimum(np.array(drift) / math.sqrt(matching), 1.0)
+    if statistic.has_bracket:
+        cuts = [nearest_cut(statistic, Fraction(float(weight)), levels.size) for weight in whole]
+        cells = [len(place_cuts(statistic.points // 2, statistic.points, nearest)) + 1 for nearest in cuts]
+        kept -= np.array([split.pull(q, number) for number in cells])
     for likely, (points, widths, share, density, answer) in _stand_ins(question, q):
         gap = np.abs(share - q) / 2
         spread = np.zeros(len(people))
@@ -75,14 +80,10 @@ def _quantile_errors(question: Question, levels: Levels, people: list[PeopleWeig
             counted = np.maximum(1 + shift * np.sqrt(squares / whole**2 * mixed_rows), 0.05)
             weight = widths * np.exp(-(whole * per_person * counted)[:, None] * (gap - gap.min()))
             spread += chance * (weight @ (points - answer) ** 2 / weight.sum(axis=1))
-        if statistic.has_bracket:
-            cuts = [nearest_cut(statistic, Fraction(float(weight)), levels.size) for weight in whole]
-            cells = [len(place_cuts(statistic.points // 2, statistic.points, nearest)) + 1 for nearest in cuts]
-            spread *= 1 - np.array([split.pull(q, number) for number in cells])
         variance = indicator_variance(q, question.assume) / density**2 * mixed_rows
         sampling = variance * np.maximum(0.0, squares / whole**2 - 1 / levels.size)
         bias = np.max([np.abs(np.interp(q + side * off, share, points) - answer) for side in (-1, 1)], axis=0)
-        total += likely * (spread + sampling + np.where(off > 0, bias, 0.0) ** 2)
+        total += likely * (spread * kept + sampling + np.where(off > 0, bias, 0.0) ** 2)
     return cast(Floats, np.sqrt(total + _grid_rounding(statistic)))
 
 

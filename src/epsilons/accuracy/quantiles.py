@@ -21,7 +21,7 @@ from epsilons.statistics.base import Floats, Question, Weighting
 from epsilons.statistics.brackets import Bracket, Split, rising
 from epsilons.statistics.order import Order
 
-_FREQUENCIES = 1 << 10
+_FREQUENCIES = 1 << 8
 #: Beyond this confidence the tail is followed by its slowest decay.
 _RESOLVED = 0.9999
 
@@ -98,12 +98,12 @@ def noise_reach(cells: int, q: float, normal: float, confidence: float) -> Float
     """
     left = np.arange(1, cells)[:, None]
     variance = 2 * (left * (1 - q) ** 2 + (cells - left) * q**2) + normal**2
-    span = 40 * float(np.sqrt(variance.max(initial=1.0)))
+    span = 20 * float(np.sqrt(variance.max(initial=1.0)))
     t = (np.arange(_FREQUENCIES) + 0.5) * math.pi / span
     phi = np.exp(-left * np.log1p(((1 - q) * t) ** 2) - (cells - left) * np.log1p((q * t) ** 2) - (normal * t) ** 2 / 2)
     sure = min(confidence, _RESOLVED)
     inside, outside = np.zeros(cells - 1), np.full(cells - 1, span / 2)
-    for _ in range(30):
+    for _ in range(20):
         middle = (inside + outside) / 2
         within = 2 / span * (np.sin(middle[:, None] * t) * phi / t).sum(axis=1)
         inside, outside = np.where(within < sure, middle, inside), np.where(within < sure, outside, middle)
