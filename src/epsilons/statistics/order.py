@@ -218,10 +218,12 @@ class Order(Statistic):
         for first in range(self.points):
             cuts = place_cuts(first, self.points, nearest)
             axes = [Axis(max(weights) * rows, levels.size, Fraction(1, NANO))] * (len(cuts) + 1)
-            mixture = [(float(own[first]), weigh_cells(cells, cuts, weights)) for cells, own in laws if own[first] > 0]
+            here = sum(float(own[first]) for _, own in laws)
+            drawn = [(float(own[first]) / here, cells) for cells, own in laws if own[first] > 0]
+            mixture = [(chance, weigh_cells(cells, cuts, weights)) for chance, cells in drawn]
             listed, chances = product_distribution(axes, mixture)
             outcomes += [(first, outcome) for outcome in listed.tolist()]
-            logs.append(chances)
+            logs.append(chances + math.log(here))
         labels = np.empty(len(outcomes), object)
         labels[:] = outcomes
         return labels, np.concatenate(logs)

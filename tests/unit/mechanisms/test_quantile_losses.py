@@ -6,9 +6,11 @@ The losses are enumerated at that limit, which is reached, and beyond it, where 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from epsilons.auditing import ABSENT, Verdict, enumerate_losses
@@ -20,9 +22,11 @@ from epsilons.mechanisms.weighted import Weighted
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import roster_of
 from epsilons.statistics.base import Question, Weighting
+from epsilons.statistics.brackets import Split, draw_bracket
 from epsilons.statistics.order import Order
 from epsilons.summaries.arrays import ArrayPeople
 from epsilons.summaries.cells import SortedCells
+from epsilons.testing import seeded
 from support.small_worlds import audit_exactly, charged
 
 #: A long grid, so that nearly all of the probability lies on one side of the people.
@@ -117,3 +121,54 @@ def test_wrong_extensions_of_the_limit_are_refuted(
 
 def test_a_forgotten_max_is_refuted() -> None:
     assert not verdict(Weighted(), "absent", QUARTER, NoReach).holds
+
+
+# With an interval: the first draw and the noisy cells around it, together --------------------------------------------
+
+
+def with_interval(part: str, neighbors: str = "absent", q: Fraction = HALF) -> Question:
+    return Question(Order((0.0, 1.0), 1, q=q, for_interval=Fraction(part)), neighbors)
+
+
+@pytest.mark.parametrize("neighbors", ["absent", "replace"])
+@pytest.mark.parametrize("mechanism", [Weighted(), Minimum(), Sample("max")], ids=lambda m: m.name)
+def test_the_first_draw_and_the_cells_cost_no_more_than_is_charged(mechanism: Mechanism, neighbors: str) -> None:
+    for part, q in (("0.4", HALF), ("0.7", QUARTER)):
+        found = audit_exactly(mechanism, with_interval(part, neighbors, q), (0.5, 1.0), (0.0, 1.0, ABSENT))
+        assert found.holds, str(found)
+        assert ratio(found) > 0.6
+
+
+@pytest.mark.parametrize(
+    "instead",
+    [
+        lambda split: replace(split, cells=split.cells * Fraction(11, 10)),
+        lambda split: replace(split, first=split.first / Fraction(6, 10)),
+        lambda split: replace(split, first=split.first * 2),
+    ],
+    ids=["noise of the cells 10% small", "the first draw takes all of it", "no max(q, 1-q)"],
+)
+def test_too_small_a_noise_beside_an_interval_is_refuted(
+    instead: Callable[[Split], Split], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two people at a bound each: what one of them adds to the score and to a cell are both at their largest.
+    asked, given = with_interval("0.9" if instead(Split(HALF, HALF)).cells != HALF else "0.4"), Split.of
+    assert audit_exactly(Minimum(), asked, (3.0, 3.0), (0.0, 1.0, ABSENT)).holds
+    monkeypatch.setattr(Split, "of", lambda *arguments: instead(given(*arguments)))
+    assert not audit_exactly(Minimum(), asked, (3.0, 3.0), (0.0, 1.0, ABSENT)).holds
+
+
+def test_every_cell_has_a_noise_of_its_own_and_every_answer_new_ones() -> None:
+    nobody = SortedCells(np.zeros(0, np.int64), np.zeros(1, np.int64), 1)
+    drawn = [draw_bracket(nobody, 500, 1000, 4, [1], entropy) for entropy in [seeded(1)] * 2]
+    noises = [noise for bracket in drawn for noise in bracket.weights]
+    assert len(set(noises)) == len(noises) == 2 * (len(drawn[0].cuts) + 1)
+
+
+def test_a_question_without_an_interval_keeps_its_identity() -> None:
+    plain = Order((0.0, 10.0), 1, q=HALF, label="median")
+    stored = "Order(bounds=(0.0, 10.0), step=1.0, q=Fraction(1, 2), from_low=None, from_high=None, label='median', "
+    assert plain.identity() == f"{stored}scope=None)"
+    assert plain.paying_for_interval(Fraction(0)).identity() == plain.identity()
+    paid = [plain.paying_for_interval(Fraction(part)).identity() for part in ("0.4", "0.5")]
+    assert len({plain.identity(), *paid}) == 3
