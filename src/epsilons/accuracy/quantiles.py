@@ -63,13 +63,14 @@ class QuantileBar(ErrorBar):
     def error(self, value: float) -> float | None:
         """The expected error: how far from the answer as much weight lies as noise and spread are worth.
 
-        None where the cells do not show on either side that the quantile lies within the bounds: then how far off the
+        None where the cells could not show on both sides that the quantile lies within the bounds: then how far off the
         answer is depends on values that were not seen.
         """
         low, high = self.interval(value, 0.95, population=False)
-        if (low, high) == self.bounds or not self.cuts:
+        reach = float(self._reach(0.95, population=False).max(initial=0.0))
+        if (low, high) == self.bounds or min(self.q, 1 - self.q) * sum(self.weights) <= reach:
             return None
-        reach, heights = float(self._reach(0.95, population=False).max()), rising(self._heights())
+        heights = rising(self._heights())
         places = np.array([self.bounds[0], *(cut + self.step / 2 for cut in self.cuts), self.bounds[1]])
         upto = -self.q * float(sum(self.weights))
         curve = rising(np.array([upto, *heights, upto + float(sum(self.weights))]))
