@@ -108,6 +108,7 @@ _LIMITS: dict[str, tuple[float, float, str, float | None]] = {
     "error": (_POSITIVE, _FINITE, "An error is a positive number.", 0.5),
     "confidence": (_POSITIVE, _BELOW_ONE, "A confidence lies strictly between 0 and 1.", 0.95),
     "for_interval": (0, 0.9, "The part of the budget that pays for an interval, from 0 to 0.9.", 0.4),
+    "tolerance": (0, _FINITE, "A tolerance is a number from 0.", 1e-9),
     "spread": (1 / LARGEST_NUMBER, LARGEST_NUMBER, "A public guess of the standard deviation, above 0.", None),
     "density": (0, 1, "A public guess of the fraction of ones, from 0 to 1.", None),
     "location": (-LARGEST_NUMBER, LARGEST_NUMBER, "A public guess of the mean, a number.", None),

@@ -18,7 +18,7 @@ DEFAULT_SHARE, WHOLE_SHARE = 0.1, 1.0
 #: The part of a quantile's budget that pays for its interval.
 FOR_INTERVAL = 0.4
 #: How far preferences may be related to values, unless a caller says otherwise.
-DEFAULT_ASSUME = 0.0
+DEFAULT_ASSUME = 0.3
 
 ARRAYS, TABLES, BATCHES, QUERIES = "arrays", "tables", "batches", "queries"
 _ARRAYS, _TABLES = frozenset({ARRAYS}), frozenset({TABLES, BATCHES, QUERIES})

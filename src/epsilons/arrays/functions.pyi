@@ -27,7 +27,7 @@ class SharedOptions(TypedDict, total=False):
     mechanism: Mechanism  # "auto"
     threshold: float | Literal["best", "max", "mean"] | None  # None
     rescale: bool | None  # None
-    assume: float | Literal["unrelated", "nothing"]  # 0.0
+    assume: float | Literal["unrelated", "nothing"]  # 0.3
     spread: float | None  # None
     density: float | None  # None
     location: float | None  # None

@@ -24,7 +24,7 @@ from epsilons.errors import PlanError, printable
 from epsilons.guarantee import NOT_DP, PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Covered, Guarantee, to_epsilon
 from epsilons.mechanisms.base import Account, Mechanism, charges_of, find_error
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
-from epsilons.noise.entropy import Entropy
+from epsilons.noise.entropy import Entropy, is_private
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 from epsilons.summaries import People
@@ -204,7 +204,7 @@ def make_release(
     models = mechanism.error_bars(question, levels, answer)
     groups = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
     grouped = (f"In this release alone, bounds for groups by their size: {groups}.",) if groups else ()
-    caveats = _caveats(levels, entropy.private, (*mechanism.caveats, *grouped), notes)
+    caveats = _caveats(levels, is_private(entropy), (*mechanism.caveats, *grouped), notes)
     return _build(
         account,
         Guarantee(question.neighbors, account.losses, mechanism.kind, caveats, mechanism.imputes),

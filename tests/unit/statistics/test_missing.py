@@ -100,12 +100,12 @@ def table_of(values: list[float | None], epsilons: Any) -> eps.Dataset:
 
 
 def both(name: str, values: list[float | None], epsilons: Any, **options: Any) -> tuple[eps.Release, eps.Release]:
-    """The same question on an array and on a table."""
+    """The same question on an array and on a table, with the same noise."""
     public = dict(STATISTICS[name])
-    on_array = getattr(eps, name)(values, epsilons, **public, **options)
+    on_array = getattr(eps, name)(values, epsilons, **public, **options, entropy=seeded(3))
     given = [public.pop(place) for place in ("q", "k") if place in public]
     with table_of(values, epsilons) as people:
-        return on_array, getattr(people, name)("x", *given, **public, **{"share": 1.0, **options})
+        return on_array, getattr(people, name)("x", *given, **public, **options, share=1.0, entropy=seeded(3))
 
 
 def defined(name: str, values: list[float | None], word: str) -> Any:
@@ -145,9 +145,10 @@ def test_with_frozen_noise_arrays_and_tables_give_the_same(name: str, word: str,
     for mechanism in ("minimum", "weighted"):
         if mechanism == "weighted" and name in ("min", "max", "kth_largest", "histogram"):
             continue
-        one, other = both(name, DATA[data], epsilons, mechanism=mechanism, entropy=seeded(3), **WORDS[word])
+        one, other = both(name, DATA[data], epsilons, mechanism=mechanism, **WORDS[word])
         assert one.value == other.value
-        assert (one.charges, one.error, one.guarantee.caveats) == (other.charges, other.error, other.guarantee.caveats)
+        assert (one.charges, one.error) == (other.charges, other.error)
+        assert set(one.guarantee.caveats) <= set(other.guarantee.caveats)  # a ledger has more to say about a seed
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -234,7 +235,7 @@ def test_words_that_contradict_are_refused_on_both_fronts() -> None:
         for ask in (lambda: eps.count(SOME, 1.0, **CENTRE), lambda: people.count("x", **CENTRE)):
             with pytest.raises(eps.PlanError, match="A count has no centre"):
                 ask()
-    with pytest.raises(eps.PlanError, match="complete is 'yes'"):
+    with pytest.raises(eps.PlanError, match=r"complete=.yes. is not allowed"):
         eps.mean(SOME, 1.0, bounds=BOUNDS, complete="yes")  # type: ignore[arg-type]
 
 
@@ -245,7 +246,7 @@ def test_words_that_contradict_are_refused_on_both_fronts() -> None:
         ("median", {"mechanism": "mixed"}),
         ("median", {"mechanism": "smooth-sensitivity"}),
         ("mean", {"mechanism": "mixed"}),
-        ("sum", {"mechanism": "robust"}),
+        ("mean", {"mechanism": "robust"}),
         ("mean", {"privacy": "individual"}),
         ("median", {"privacy": "individual", "mechanism": "local-sensitivity"}),
         ("kth_largest", {"privacy": "individual", "k": 2}),
