@@ -189,6 +189,9 @@ class Weighing(Mechanism):
         weighting = weighting_of(self, question, levels)
         return FAMILIES[question.statistic.family].error_bars(question, levels, weighting, answer)
 
+    def why_no_interval(self, question: Question) -> str:
+        return question.statistic.no_interval or super().why_no_interval(question)
+
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
         return question.statistic.draw(question, weighting_of(self, question, people.levels), people, entropy)
 

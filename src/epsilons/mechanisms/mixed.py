@@ -217,7 +217,7 @@ class MixedQuantile(Mixed):
 
     def spread(self, question: Question) -> float:
         low, high = cast(Order, question.statistic).bounds
-        return ((high - low) / 2 if question.spread is None else question.spread) ** 2
+        return ((high - low) / 4 if question.spread is None else question.spread) ** 2
 
     def mean_scales(self, question: Question, levels: Levels) -> Floats:
         low, high = cast(Order, question.statistic).bounds

@@ -16,6 +16,7 @@ from epsilons import guarantee as promises
 from epsilons.accuracy.additive import Errors
 from epsilons.accuracy.count import CountBar
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar, RatioBar
+from epsilons.accuracy.quantiles import QuantileBar
 from epsilons.accuracy.relation import holds
 from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
 from epsilons.display import Sheet, Shown, show, show_key
@@ -38,7 +39,8 @@ _MOST_LEVELS = 8
 EXACT = "exact"
 EVERYONE_PUBLIC = "Everyone on the roster chose public, so the exact answer is released."
 FROM_THE_ROSTER = "It comes from the roster, which is public: exact, and nobody is charged."
-_BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in (ErrorModel, CountBar, FractionBar, RatioBar)}
+_KINDS = (ErrorModel, CountBar, FractionBar, RatioBar, QuantileBar)
+_BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in _KINDS}
 #: Keys that JSON does not know: their type, and how they are read back.
 _TAGGED: dict[str, tuple[type, Callable[[str], Hashable]]] = {
     "decimal": (Decimal, Decimal),
