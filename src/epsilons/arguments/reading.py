@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -38,6 +38,17 @@ _R = TypeVar("_R")
 _EXAMPLES = {"q": 0.9, "features": ["age"], "target": "wage", "column": "wage", "statistic": "mean"}
 #: In an error: whose option it is.
 _WHOSE = {ARRAYS: "functions on arrays", TABLES: "questions to a table"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a caller may set on mechanisms; None leaves a mechanism's own default."""
+
+    threshold: float | str | None = None
+    rescale: bool | None = None
+    scale: str | None = None
+    gamma: int | None = None
+    inside: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +109,13 @@ class AskOptions:
         return made
 
     @cached_property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """What goes to the mechanisms that take it."""
-        return {name: getattr(self, name) for name in ("threshold", "rescale", "scale", "gamma", "inside")}
+        return Settings(*(getattr(self, one.name) for one in fields(Settings)))
 
     def identity(self) -> dict[str, Any]:
         """What of it makes another question, except the rows."""
-        settings = {name: value for name, value in self.settings.items() if value is not None}
+        settings = {name: value for name, value in vars(self.settings).items() if value is not None}
         return {
             "share": None if self.share is None else str(self.share),
             "error": self.error,

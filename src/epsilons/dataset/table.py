@@ -34,7 +34,6 @@ from epsilons.engines.conditions import parse
 from epsilons.errors import Argument, DataError, LedgerError, PlanError
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import Enrolment, History, Remaining, StalePlanError
-from epsilons.mechanisms.base import Settings
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.choose import PlanRow
 from epsilons.planner.plan import Plan
@@ -306,7 +305,7 @@ class Dataset(Questions):
             pinned = replace(row.pin_options(options, mechanism), share=row.share, error=None)
             return self._ask(replace(call, options=pinned), plan)
 
-        settings = Settings(**options.settings)
+        settings = options.settings
         plan = Plan.make(asked.question, spendable.levels, Fraction(1), settings, options.mechanism, ask_row)
         accounts = [spendable.account([charge for _, charge in row.account.losses]) for row in plan.rows]
         rows = [replace(row, account=one, share=share) for row, one in zip(plan.rows, accounts, strict=True)]

@@ -27,6 +27,7 @@ from epsilons.accuracy.additive import Errors
 from epsilons.accuracy.intervals import ErrorBar
 from epsilons.accuracy.relation import condition, uneven
 from epsilons.arguments.checks import ASSUMPTIONS
+from epsilons.arguments.reading import Settings
 from epsilons.errors import Argument, EpsilonsError, PlanError, Text
 from epsilons.guarantee import PERSONALIZED, to_epsilon
 from epsilons.noise.entropy import Entropy
@@ -244,12 +245,6 @@ def find_error(mechanism: Mechanism, question: Question, levels: Levels, *, wors
     return remember(levels, ("error", worst, mechanism, question), partial(_ask, mechanism, work_out, question, levels))
 
 
-def judge_error(mechanism: Mechanism, question: Question, levels: Levels) -> float:
-    """The predicted error; infinite where none can be predicted."""
-    error = find_error(mechanism, question, levels)
-    return math.inf if error is None else error
-
-
 # What every mechanism is held to, whoever wrote it -------------------------------------------------------------------
 
 
@@ -349,17 +344,6 @@ def list_mechanisms(privacy: str = "personalized") -> dict[str, type[Mechanism]]
 def kind_for(name: str, statistic: Statistic) -> type[Mechanism]:
     """The class of that name which serves a statistic; where none does, the one that says so."""
     return next((kind for kind in _REGISTRY[name] if serves(kind, statistic)), _REGISTRY[name][0])
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a caller may set on mechanisms; None leaves a mechanism's own default."""
-
-    threshold: float | str | None = None
-    rescale: bool | None = None
-    scale: str | None = None
-    gamma: int | None = None
-    inside: str | None = None
 
 
 def create(name: str, statistic: Statistic, **options: Any) -> Mechanism:

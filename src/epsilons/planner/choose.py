@@ -8,11 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 from epsilons.accuracy.relation import condition
-from epsilons.arguments.reading import AskOptions
+from epsilons.arguments.reading import AskOptions, Settings
 from epsilons.display import Sheet, Shown, show, show_span
 from epsilons.errors import PlanError
 from epsilons.mechanisms import base
-from epsilons.mechanisms.base import Account, Mechanism, Settings, find_error, judge_error
+from epsilons.mechanisms.base import Account, Mechanism, find_error
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 
@@ -70,7 +70,7 @@ class PlanRow(Shown):
         """The options of a question that asks for this row: by its name without what other mechanisms take."""
         if mechanism == "auto":
             return options
-        others: dict[str, Any] = dict.fromkeys(set(options.settings) - base.option_names(type(self.chosen)))
+        others: dict[str, Any] = dict.fromkeys(set(vars(options.settings)) - base.option_names(type(self.chosen)))
         return replace(options, mechanism=mechanism, **others)
 
     def ask(self, *data: Any, **named: Any) -> Any:
@@ -123,6 +123,12 @@ def _rows(question: Question, levels: Levels, settings: Settings, registered: in
         )
         for _, mechanism in _rank(question, levels, settings)
     )
+
+
+def judge_error(mechanism: Mechanism, question: Question, levels: Levels) -> float:
+    """The predicted error; infinite where none can be predicted."""
+    error = find_error(mechanism, question, levels)
+    return math.inf if error is None else error
 
 
 def choose(name: str, question: Question, levels: Levels, settings: Settings = DEFAULTS) -> tuple[Mechanism, str]:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from epsilons.accuracy.count import count_floor
 from epsilons.accuracy.relation import condition
 from epsilons.arguments.checks import LEAST_SHARE, check_error, check_real, check_share
+from epsilons.arguments.reading import Settings
 from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import to_epsilon
-from epsilons.mechanisms.base import Settings
 from epsilons.planner.choose import DEFAULTS, HEAD, Front, PlanRow, choose, rank_mechanisms
 from epsilons.planner.guesses import Guess, list_guesses
 from epsilons.preferences import Levels
