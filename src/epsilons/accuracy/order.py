@@ -112,7 +112,7 @@ def mixed_quantile_error(question: Question, levels: Levels, shares: Floats) -> 
     related = question.assume if math.isfinite(question.assume) else 0.0
     drift = related * math.sqrt(q * (1 - q)) * float(uneven(shares / sizes, sizes, levels.left_out))
     for likely, (points, widths, share, density, answer) in _stand_ins(question, q):
-        luck, bias = q * (1 - q) / density**2, drift / density if drift else 0.0
+        luck, bias = q * (1 - q) / density**2, 0.0
         variance = -luck / levels.size
         for grant, size, mixed in zip(levels.grants, levels.sizes, shares, strict=True):
             # Public people add no noise.
@@ -120,9 +120,10 @@ def mixed_quantile_error(question: Question, levels: Levels, shares: Floats) -> 
             weight = np.zeros(1) if grant is None else widths * np.exp(-(score - score.min()))
             mean = 0.0 if grant is None else float(weight @ (points - answer) / weight.sum())
             square = 0.0 if grant is None else float(weight @ (points - answer) ** 2 / weight.sum())
-            bias += float(mixed) * abs(mean)
+            bias += float(mixed) * mean
             variance += float(mixed) ** 2 * (luck / size + square - mean**2)
-        total += likely * (min(bias, points[-1] - points[0]) ** 2 + max(variance, 0.0))
+        related_bias = abs(bias) + (drift / density if drift else 0.0)
+        total += likely * (min(related_bias, points[-1] - points[0]) ** 2 + max(variance, 0.0))
     return math.sqrt(total + _grid_rounding(statistic))
 
 
