@@ -34,6 +34,8 @@ class SharedOptions(TypedDict, total=False):
     scale: Literal["tight", "paper"] | None  # None
     gamma: int | None  # None
     inside: Literal["minimum", "threshold", "sample"] | None  # None
+    missing: Literal["exclude", "center"] | None  # None
+    complete: bool  # False
     entropy: Entropy | None  # None
 
 class Options(SharedOptions, total=False):

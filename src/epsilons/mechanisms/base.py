@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -38,6 +38,8 @@ from epsilons.summaries import People
 _MOST_WORKED_OUT = 4096
 #: A level's charge in nano-epsilon; None for public people, who have no balance.
 Charges = tuple[int | None, ...]
+#: What makes the number of values public where they are all asked for.
+_PUBLIC: Text = (Argument("missing", "center"), ", or ", Argument("complete", True), " if nothing is missing")
 T = TypeVar("T")
 
 
@@ -372,7 +374,11 @@ def serving(question: Question, levels: Levels, settings: Settings) -> list[Mech
         if kept and (ours or not isinstance(_check_charges(made, question, levels), str)):
             found.append(made)
     if not found:
-        raise PlanError(("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}."))
+        what = ("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}.")
+        if (complete := statistic.completed()) is None:
+            raise PlanError(what)
+        serving(replace(question, statistic=complete), levels, settings)
+        raise PlanError(what, rule="It needs a public number of values; missing ones are left out.", suggest=_PUBLIC)
     return found
 
 
@@ -388,4 +394,7 @@ def take_named(name: str, question: Question, levels: Levels, settings: Settings
     hint: Text = Argument("privacy", "personalized" if alike else mechanism.privacy)
     if able and alike:
         hint = f'one of {", ".join(able)}, or "auto"'
+    if (complete := question.statistic.completed()) is not None:
+        made = create(name, complete, **vars(settings))
+        hint = _PUBLIC if why_refused(made, replace(question, statistic=complete), levels) is None else hint
     raise PlanError(f"{name!r} cannot serve a {question.statistic.name}: {refusal}.", suggest=hint)

@@ -74,6 +74,16 @@ class Plan(Shown):
         return cls(question, levels, share, settings, rows, floor, mechanism=mechanism, front=front)
 
     @property
+    def if_complete(self) -> float | None:
+        """The error with the word that nothing is missing (`complete`); None where it would hardly be lower."""
+        statistic, assume = self.question.statistic.completed(), self.question.assume
+        if statistic is None:
+            return None
+        made = Plan.make(replace(self.question, statistic=statistic), self.levels, self.share, self.settings)
+        errors = [row.judged_by(assume) for row in made.rows if self.mechanism in ("auto", row.mechanism)]
+        return next((error for error in errors if error < 0.99 * self[self.mechanism].judged_by(assume)), None)
+
+    @property
     def best(self) -> PlanRow:
         """The row that `mechanism="auto"` takes."""
         return self.rows[0]
@@ -168,6 +178,7 @@ class Plan(Shown):
             "people": self.levels.size,
             "assumption": self.assumption,
             "floor": self.floor,
+            "if_complete": self.if_complete,
             "rows": [row.to_dict() for row in self.rows],
         }
 
@@ -197,6 +208,10 @@ class Plan(Shown):
             notes = [f"Best first, by worst error; {self.assumption}."]
         if self.floor is not None:
             notes.append(f"No personalized mechanism can promise a worst error below {show(self.floor)}.")
+        if self.if_complete is not None:
+            now = self[self.mechanism].judged_by(self.question.assume)
+            word = "The word that nothing is missing (complete) would lower the error"
+            notes.append(f"{word} from {show(now)} to {show(self.if_complete)}.")
         if any(row.error is None for row in self.rows):
             notes.append("A dash: it cannot be predicted without looking at the data.")
         return notes

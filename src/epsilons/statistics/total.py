@@ -79,7 +79,7 @@ class Bounded(Additive):
 
 @dataclass(frozen=True)
 class Sum(Bounded):
-    """The sum over everyone on the roster; a missing person counts as the centre of the bounds.
+    """The sum over everyone on the roster; without a scope a missing person counts as the centre of the bounds.
 
     With a scope it is the sum over the rows that count: one number around zero, where a row reaches max(|a|, |b|).
     Releasing sum(x - c) and the number of rows instead would cost more: the best split of a budget between noises of
@@ -135,7 +135,7 @@ class Sum(Bounded):
 
 @dataclass(frozen=True)
 class Mean(Average, Bounded):
-    """The mean over everyone on the roster; a missing person counts as the centre of the bounds.
+    """The mean over everyone on the roster; without a scope a missing person counts as the centre of the bounds.
 
     With a scope it is the mean over the rows that count, from sum(x - c), which a row moves by h, and the number of
     rows. `split` is then the part of every epsilon that pays for the sum; `off` is a public guess of how far the mean
@@ -164,6 +164,9 @@ class Mean(Average, Bounded):
         second = (off * scope.reach(0, 1)[neighbors]) ** (2 / 3)
         best = round(_SPLITS * first / (first + second))
         return cls((low, high), scope, Fraction(min(max(best, 1), _SPLITS - 4), _SPLITS), off)
+
+    def completed(self) -> Statistic | None:
+        return None if super().completed() is None else Mean(self.bounds)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -207,7 +210,7 @@ def bounded_entry(name: str, build: Callable[[Any, RowScope], Statistic], sql: s
     """The entry of a statistic of values that are clipped to public bounds."""
     what = f"The {name} of values clipped to public bounds"
     told = {
-        "doc": f"{what}; a missing value counts as their centre.",
+        "doc": f"{what}.",
         "table_doc": f"{what}.",
         "help": f"The {name} of a column, its values clipped to public bounds.",
         "command": f"epsilons {name} people.toml wage --bounds 0,100 --share 0.05",
