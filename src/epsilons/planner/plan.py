@@ -76,12 +76,12 @@ class Plan(Shown):
     @property
     def if_complete(self) -> float | None:
         """The error with the word that nothing is missing (`complete`); None where it would hardly be lower."""
-        statistic, assume = self.question.statistic.completed(), self.question.assume
+        statistic = self.question.statistic.completed()
         if statistic is None:
             return None
         made = Plan.make(replace(self.question, statistic=statistic), self.levels, self.share, self.settings)
-        errors = [row.judged_by(assume) for row in made.rows if self.mechanism in ("auto", row.mechanism)]
-        return next((error for error in errors if error < 0.99 * self[self.mechanism].judged_by(assume)), None)
+        errors = [row.expected for row in made.rows if self.mechanism in ("auto", row.mechanism)]
+        return next((error for error in errors if error < 0.99 * self[self.mechanism].expected), None)
 
     @property
     def best(self) -> PlanRow:
@@ -209,9 +209,13 @@ class Plan(Shown):
         if self.floor is not None:
             notes.append(f"No personalized mechanism can promise a worst error below {show(self.floor)}.")
         if self.if_complete is not None:
-            now = self[self.mechanism].judged_by(self.question.assume)
+            now = self[self.mechanism].expected
             word = "The word that nothing is missing (complete) would lower the error"
             notes.append(f"{word} from {show(now)} to {show(self.if_complete)}.")
+        for name, found in self[self.mechanism].expectations.items():
+            if (exact := self[self.mechanism].expectations.get(f"{name}_exact")) is not None:
+                told = f"Expected {'R2' if name == 'r2' else name}: {found:.3g}, where an exact model has {exact:.3g}"
+                notes.append(f"{told}, by the guesses that slopes have the usual size and of the spread.")
         if any(row.error is None for row in self.rows):
             notes.append("A dash: it cannot be predicted without looking at the data.")
         return notes

@@ -172,6 +172,7 @@ class Release(Shown):
             rows.append([show_key(key), show(value), show(error), span])
         notes = [f"By {self.mechanism}: {self.why}"]
         notes += [f"No interval: {self.no_interval}"] if self.no_interval else []
+        notes += [self.details["quality"]] if "quality" in self.details else []
         notes += [f"Condition: {self.assumption}."]
         paid = [[self.levels[granted], show(spent)] for granted, spent in self.charges.items()]
         more = [f"... and {len(paid) - _MOST_LEVELS} more levels."] if len(paid) > _MOST_LEVELS else []
