@@ -107,7 +107,7 @@ def _answer(question: Question, values: Any, roster: Roster, options: AskOptions
 def _is_whole(entry: Entry, data: Mapping[str, Any]) -> bool:
     """Whether nothing can be missing, by type. Whoever is of neither class adds nothing: classes have to be truths."""
     if entry.model and entry.text:
-        return never_missing(data["X"]) and getattr(data["y"], "dtype", None) == bool
+        return never_missing(data["X"]) and getattr(getattr(data["y"], "dtype", None), "kind", "") == "b"
     return all(never_missing(data[name]) for name in (("X", "y") if entry.model else ("values",)))
 
 

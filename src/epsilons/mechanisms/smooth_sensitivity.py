@@ -54,7 +54,7 @@ def calibrate(scale: str, gamma: int, nano: int) -> Calibration:
         return Calibration(epsilon / (4 * g), epsilon / g)
     root = Fraction(math.isqrt((g * g - 2 * g + 2) << 64), 1 << 32)
     beta = min(epsilon * (root - (g - 2)) / (2 * (g - 1)), _ENOUGH_BETA)
-    return Calibration(largest_shift(Fraction(g), epsilon, beta + _ROUNDING) / (1 + RELATIVE_ERROR), beta)
+    return Calibration(largest_shift(Fraction(g), epsilon, beta + _ROUNDING) * (1 - RELATIVE_ERROR), beta)
 
 
 @register

@@ -59,14 +59,15 @@ def largest_shift(gamma: Fraction, epsilon: Fraction, stretch: Fraction) -> Frac
     >>> round(float(largest_shift(Fraction(3), Fraction(1), Fraction(3, 10))), 4)
     0.4353
     """
-    _check(gamma)
+    if gamma < 2:
+        raise ValueError("gamma is 2 or more")
     if (gamma - 1) * stretch >= epsilon:
         return Fraction(0)
     with working_precision(_SHIFT_BITS):
         e, b, g = as_ball(epsilon), as_ball(stretch), as_ball(gamma)
         if gamma == 2:
-            squares = [2 * k * as_ball(min(epsilon, _ENOUGH)).cosh() - k * k - 1 for k in (as_ball(Fraction(1)), b.exp())]
-            shifts = [square.sqrt() for square in squares]
+            cosh = as_ball(min(epsilon, _ENOUGH)).cosh()
+            shifts = [(2 * k * cosh - k * k - 1).sqrt() for k in (as_ball(Fraction(1)), b.exp())]
         else:
             steepest = (g - 1) ** ((g - 1) / g)
             along = ((e + b) * (e - (g - 1) * b) ** (g - 1)) ** (1 / g) / steepest

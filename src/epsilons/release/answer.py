@@ -259,6 +259,7 @@ def algorithm_release(
     neighbors: str,
     claim: str,
     private: bool,
+    details: Mapping[str, Any],
 ) -> Release:
     """The result of another's private algorithm on a sample; the promise rests on their claim, which it names."""
     return _build(
@@ -270,7 +271,7 @@ def algorithm_release(
         why=f"A random sample, likelier the more was granted; then the algorithm at {to_epsilon(threshold):.4g}.",
         assumption=ASSUMPTIONS["unrelated"],
         no_interval="How far this algorithm errs is not known here.",
-        details={"threshold": to_epsilon(threshold)},
+        details={"threshold": to_epsilon(threshold), **details},
     )
 
 

@@ -289,7 +289,7 @@ class LogisticRegression(Regression):
             sides = [((1 + target) / 2, second), ((1 - target) / 2, -first)]
             return sum(part * _normal(side / math.sqrt(max(within, 1e-12))) for part, side in sides)
 
-        if loss.effect == 0:
+        if not loss.slopes.any():
             return _told("accuracy", "Accuracy", often, doubt, "that of a constant")
         middle = tell(shared, spread)
         moved = tell(shared + off, spread) - middle, tell(shared, spread + wide) - middle
