@@ -107,6 +107,8 @@ _LIMITS: dict[str, tuple[float, float, str, float | None]] = {
     "share": (float(LEAST_SHARE), 1, f"A share is at least {float(LEAST_SHARE)} and at most 1.", 0.1),
     "error": (_POSITIVE, _FINITE, "An error is a positive number.", 0.5),
     "confidence": (_POSITIVE, _BELOW_ONE, "A confidence lies strictly between 0 and 1.", 0.95),
+    "for_interval": (0, 0.9, "The part of the budget that pays for an interval, from 0 to 0.9.", 0.4),
+    "tolerance": (0, _FINITE, "A tolerance is a number from 0.", 1e-9),
     "spread": (1 / LARGEST_NUMBER, LARGEST_NUMBER, "A public guess of the standard deviation, above 0.", None),
     "density": (0, 1, "A public guess of the fraction of ones, from 0 to 1.", None),
     "location": (-LARGEST_NUMBER, LARGEST_NUMBER, "A public guess of the mean, a number.", None),
@@ -147,6 +149,12 @@ def check_share(share: Any) -> Fraction:
     return share if isinstance(share, Fraction) else exact(number)
 
 
+def check_for_interval(part: Any) -> Fraction:
+    """The part of a quantile's budget that pays for its interval, exactly."""
+    number = check_number("for_interval", part)
+    return part if isinstance(part, Fraction) else exact(number)
+
+
 def check_rank(k: Any) -> int:
     """Which of the largest values: 1 is the maximum."""
     return check_whole(k, refusal=refuse("k", k, "k is a whole number from 1.", Argument("k", 2)))
@@ -163,7 +171,7 @@ def check_assume(assume: Any) -> float:
     if isinstance(assume, str) and assume in RELATED:
         return RELATED[assume]
     try:
-        number = check_real(assume)
+        number = check_real(getattr(assume, "bound", assume))  # what `relation` found has a bound
     except TypeError:
         number = math.nan
     if not number >= 0:

@@ -56,6 +56,8 @@ class AskOptions:
     spread: float | None = None
     density: float | None = None
     location: float | None = None
+    #: Part of a quantile's own identity, since it makes no other question of anything else.
+    for_interval: Fraction = Fraction(2, 5)
     privacy: str = "personalized"
     group_epsilons: Any = None
     scale: str | None = None

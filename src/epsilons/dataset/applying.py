@@ -6,7 +6,7 @@ back, and no second sample is drawn for one charge. So the result must survive J
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from epsilons.dataset.question import TableQuestion
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.trees import Predicate, column
 from epsilons.errors import DataError, PlanError
-from epsilons.noise.entropy import system
+from epsilons.noise.entropy import is_private, system
 from epsilons.preferences import Levels
 from epsilons.release import Release, algorithm_release
 from epsilons.release.door import Sketch, cannot_resume
@@ -50,7 +50,7 @@ class Applied(TableQuestion):
         return "apply"
 
     def describe(self) -> str:
-        condition = "" if self.where is None else f" where {self.where.text}"
+        condition = f" where {self.condition}" if self.condition else ""
         return f"{self.recipe.name} of {', '.join(self.columns)}{condition}"
 
     def identity(self) -> dict[str, Any]:
@@ -108,9 +108,10 @@ class ApplyAttempt(Attempt):
             sample = sample, _hand_over(rows, [asked.target], self.facts)
         told = sampling.tell(levels, asked.rescale)
         value = _run(recipe, sample, sampling.epsilon, told)
-        facts = sketch.threshold, self.facts.neighbors, recipe.claim, entropy.private and not recipe.seeded, told
+        private = is_private(entropy) and not recipe.seeded
+        facts = sketch.threshold, self.facts.neighbors, recipe.claim, private, told
         called = recipe.name if asked.name is None else asked.name
-        return algorithm_release(called, value, levels, sketch.account, *facts)
+        return replace(algorithm_release(called, value, levels, sketch.account, *facts), where=asked.condition)
 
 
 def _rows(prepared: Prepared, digests: NDArray[np.uint8], columns: Sequence[str], where: Predicate | None) -> pa.Table:

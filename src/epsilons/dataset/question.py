@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from epsilons.arguments.checks import BOUNDS_RULE
@@ -18,6 +19,7 @@ from epsilons.statistics.base import Question
 from epsilons.statistics.missing import COMPLETE, scope_rows
 from epsilons.summaries.columns import Keys
 
+ABOUT_PREFERENCES = "It is about preferences themselves, so nothing is assumed about how they relate to values."
 _FEATURES = Argument("features", ["age", "schooling"])
 _MODEL_BOUNDS = Argument("bounds", {"wage": (0, 100), "age": (15, 90)})
 
@@ -38,11 +40,16 @@ class TableQuestion:
         """What the ledger lists it under."""
         return self.question.statistic.name
 
+    @property
+    def condition(self) -> str:
+        """Which rows it is about, in normal form; empty for all."""
+        return "" if self.where is None else self.where.text
+
     def describe(self) -> str:
         """The question in a line, for the ledger."""
         parts = [self.question.statistic.describe()]
         parts += [f"of {self.column}"] if self.column is not None else []
-        parts += [f"where {self.where.text}"] if self.where is not None else []
+        parts += [f"where {self.condition}"] if self.condition else []
         parts += ["by " + ", ".join(kind.name for kind in self.by.columns)] if self.by is not None else []
         return " ".join(parts)
 
@@ -79,6 +86,9 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
         known: dict[str, Any] = {"rows": facts.rows, "groups": groups, "declared": declared}
         over, note = scope_rows(entry, options, facts.neighbors, column=column is not None, **known)
         statistic = entry.build(own, over)
+    looked_at = {column, *(where.columns if where else ()), *(kind.name for kind in (by.columns if by else ()))}
+    if facts.preference in looked_at:
+        options, note = replace(options, assume=math.inf), f"{note} {ABOUT_PREFERENCES}"
     capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
     notes = (note, capped) if facts.rows > 1 else (note,)
     return TableQuestion(Question.of(statistic, options, facts.neighbors), column, where, by, notes, options)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any
 
 from epsilons.accuracy.relation import condition
@@ -152,7 +151,9 @@ def _rank(question: Question, levels: Levels, settings: Settings) -> list[tuple[
         else:
             place = float(f"{error:.{_DIGITS}g}"), (name != _PLAINEST) + (name == _LAST), name
         ranked.append((place, mechanism))
-    return sorted(ranked, key=itemgetter(0))
+    # An interval is paid for where people weigh: an answer without one is no match for those that have it.
+    asked = question.statistic.has_bracket
+    return sorted(ranked, key=lambda one: (asked and not isinstance(one[1], base.Weighing), one[0]))
 
 
 def _why(error: float, best: Mechanism, question: Question, levels: Levels) -> str:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,14 @@ from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Settings
 from epsilons.planner.choose import DEFAULTS, HEAD, Front, PlanRow, choose, rank_mechanisms
+from epsilons.planner.guesses import Guess, list_guesses
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_GUESSES = ("public guess", "value", "error if half of it", "error if double")
 _MOVE = Argument("move", {"strict": ("standard", 0.2)})
 
 
@@ -178,12 +181,22 @@ class Plan(Shown):
             "people": self.levels.size,
             "assumption": self.assumption,
             "floor": self.floor,
+            "guesses": [vars(guess) for guess in self.guesses],
             "if_complete": self.if_complete,
             "rows": [row.to_dict() for row in self.rows],
         }
 
     def sheets(self) -> list[Sheet]:
-        return [Sheet(self._title, HEAD, [row.cells() for row in self.rows], self._notes())]
+        plan = Sheet(self._title, HEAD, [row.cells() for row in self.rows], self._notes())
+        rows = [[one.name, *map(show, (one.value, one.halved, one.doubled))] for one in self.guesses]
+        return [plan, Sheet("", _GUESSES, rows, [])] if rows else [plan]
+
+    @cached_property
+    def guesses(self) -> tuple[Guess, ...]:
+        """What the best row's error takes for granted of the values, and how it moves if that is off."""
+        asked = scale_question(self.question, self.share) if self.share < 1 else self.question
+        levels = self.levels.take_share(self.share) if self.share < 1 else self.levels
+        return list_guesses(self.best.chosen, asked, levels)
 
     @property
     def assumption(self) -> str:

@@ -35,6 +35,7 @@ from epsilons.noise.weighing import keep_chance
 from epsilons.preferences import Levels
 
 if TYPE_CHECKING:
+    from epsilons.statistics.brackets import Bracket
     from epsilons.summaries import People
 
 Floats = NDArray[np.float64]
@@ -120,16 +121,22 @@ class Question:
     def of(cls, statistic: Statistic, options: AskOptions, neighbors: str, groups: tuple[int, ...] = ()) -> Question:
         """A statistic under the assumptions that a caller made."""
         guesses = (options.spread, options.density, options.location)
+        if options.privacy == "personalized":
+            statistic = statistic.paying_for_interval(options.for_interval)
         return cls(statistic, neighbors, options.assume, *guesses, options.privacy, groups)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a draw gives: a value, whatever noisy by-products may be shown with it, and the noisy sums behind it."""
+    """What a draw gives: a value, whatever noisy by-products may be shown with it, and the noisy sums behind it.
+
+    Of a quantile with an interval: the noisy cells around each of its numbers.
+    """
 
     value: Any
     details: dict[str, Any] = field(default_factory=dict)
     sums: Sequence[Sequence[Fraction]] | None = None
+    brackets: Sequence[Bracket] | None = None
 
     @property
     def numbers(self) -> list[Any]:
@@ -153,6 +160,11 @@ class Statistic(ABC):
     summary: str
     #: Set where the number of values is private: with a condition, groups, several rows, values left out.
     scope: Scope | None = None
+
+    #: Whether a part of every epsilon pays for an interval of its own.
+    has_bracket: bool = False
+    #: Why there is no interval, where a caller decided so.
+    no_interval: str = ""
 
     @property
     def private_count(self) -> bool:
@@ -189,6 +201,10 @@ class Statistic(ABC):
     @abstractmethod
     def noise_to_spread(self, question: Question) -> float:
         """How large the noise is beside the spread of values: the right side of the equation for `weighted`'s cap."""
+
+    def paying_for_interval(self, part: Fraction) -> Statistic:
+        """With a part of every epsilon spent on an interval, where that takes a part of its own: of quantiles."""
+        return self
 
     def related(self, question: Question) -> tuple[str, float]:
         """(what of a level may differ from everyone's, the spread in which `assume` counts how far)."""

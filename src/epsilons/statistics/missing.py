@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from epsilons.arguments.reading import AskOptions
-from epsilons.errors import Argument, PlanError
+from epsilons.errors import Argument, PlanError, Text
 from epsilons.statistics.base import Scope
 from epsilons.statistics.entry import Entry, RowScope
 
@@ -64,10 +64,10 @@ def scope_rows(
 def _check(entry: Entry, options: AskOptions, fixed: bool) -> None:
     """Refuse words about missing values that contradict the question or one another."""
     centre, word = Argument("missing", "center"), Argument("complete", True)
-    without = "leave ", Argument("missing" if options.missing else "complete"), " out"
+    without: Text = ("leave ", Argument("missing" if options.missing else "complete"), " out")
     if options.complete and options.missing is not None:
-        what = ("Both ", Argument("missing"), " and ", Argument("complete"), " were given.")
-        raise PlanError(what, rule="Where nothing is missing, there is nothing to treat.", suggest=without)
+        both = ("Both ", Argument("missing"), " and ", Argument("complete"), " were given.")
+        raise PlanError(both, rule="Where nothing is missing, there is nothing to treat.", suggest=without)
     if options.missing == "center" and (entry.model or entry.missing == "not counted"):
         rule = INCOMPLETE if entry.model else NOT_COUNTED
         raise PlanError(f"A {entry.name} has no centre.", rule=rule, suggest=without)
