@@ -176,9 +176,13 @@ class Accuracy(ABC):
         """An error bar for each number of an answer; None where nobody can honestly give one."""
         return None
 
+    def expectations(self, question: Question, levels: Levels, weighting: Weighting) -> dict[str, Any]:
+        """What else can be expected of an answer: how good a model will be."""
+        return {}
+
 
 class SumAccuracy(Accuracy):
-    """Of answers made from noisy sums: histograms, totals, means; models, by the noise in the loss's coefficients."""
+    """Of answers made from noisy sums."""
 
     def predict_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         return float(self.predict_errors(question, levels, weighting))

@@ -32,7 +32,7 @@ def make_function(entry: Entry) -> Callable[..., Release]:
         call = read_call(entry, ARRAYS, given, named)
         groups, granted = _groups(call.options, call.data["epsilons"])
         values, own = _values(entry, call.data, call.own)
-        whole = all(never_missing(call.data[name]) for name in (("X", "y") if entry.model else ("values",)))
+        whole = _is_whole(entry, call.data)
         asked, note = _question(entry, own, call.options, groups, BY_TYPE if whole else "")
         roster = aligned_roster(granted, values)
         return _answer(asked, values, roster, call.options, note).about(roster.covered)
@@ -102,6 +102,13 @@ def _answer(question: Question, values: Any, roster: Roster, options: AskOptions
     account = Account.of(levels, charges_of(chosen, question, levels))
     account = account if share == 1 else account.at_share(granted, share)
     return make_release(chosen, question, people, source, why, (note,), account)
+
+
+def _is_whole(entry: Entry, data: Mapping[str, Any]) -> bool:
+    """Whether nothing can be missing, by type. Whoever is of neither class adds nothing: classes have to be truths."""
+    if entry.model and entry.text:
+        return never_missing(data["X"]) and getattr(getattr(data["y"], "dtype", None), "kind", "") == "b"
+    return all(never_missing(data[name]) for name in (("X", "y") if entry.model else ("values",)))
 
 
 def _values(entry: Entry, data: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:

@@ -153,6 +153,10 @@ class Mechanism(ABC):
         """One short clause on what the mechanism does with these people."""
         return self.gist
 
+    def expectations(self, question: Question, levels: Levels) -> dict[str, Any]:
+        """What else can be expected of an answer, from public facts and guesses."""
+        return {}
+
     def why_no_interval(self, question: Question) -> str:
         """One sentence for people who ask for an error bar that nobody can honestly give."""
         return f"How far the answer of {self.name!r} to this question strays depends on the private values."
@@ -189,6 +193,9 @@ class Weighing(Mechanism):
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
         weighting = weighting_of(self, question, levels)
         return FAMILIES[question.statistic.family].error_bars(question, levels, weighting, answer)
+
+    def expectations(self, question: Question, levels: Levels) -> dict[str, Any]:
+        return FAMILIES[question.statistic.family].expectations(question, levels, weighting_of(self, question, levels))
 
     def why_no_interval(self, question: Question) -> str:
         return question.statistic.no_interval or super().why_no_interval(question)

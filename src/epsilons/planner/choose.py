@@ -45,6 +45,8 @@ class PlanRow(Shown):
     options: Mapping[str, Any]
     #: The mechanism itself, ready to draw.
     chosen: Mechanism
+    #: What else is expected of the answer: of a model its R2 or its accuracy, and those of an exact one.
+    expectations: Mapping[str, float] = field(default_factory=dict)
     #: At which share of every grant, and how the front that made the plan asks this row.
     share: Fraction = field(default=Fraction(1), compare=False)
     front: Front | None = field(default=None, repr=False, compare=False)
@@ -88,7 +90,8 @@ class PlanRow(Shown):
         """Plain values that survive JSON; public people pay nothing and are left out of the charges."""
         names = ("mechanism", "error", "worst_error", "used", "charges", "options", "assumption", "reason")
         shown = {name: getattr(self, name) for name in names}
-        return {**shown, "charges": list_finite(self.charges), "options": dict(self.options)}
+        plain = {"charges": list_finite(self.charges), "options": dict(self.options)}
+        return {**shown, **plain, "expectations": dict(self.expectations)}
 
     @property
     def expected(self) -> float:
@@ -120,6 +123,7 @@ def _rows(question: Question, levels: Levels, settings: Settings, registered: in
             reason=mechanism.explain(question, levels),
             options=mechanism.options(question, levels),
             chosen=mechanism,
+            expectations=mechanism.expectations(question, levels),
         )
         for _, mechanism in _rank(question, levels, settings)
     )

@@ -225,6 +225,10 @@ class Plan(Shown):
             now = self[self.mechanism].expected
             word = "The word that nothing is missing (complete) would lower the error"
             notes.append(f"{word} from {show(now)} to {show(self.if_complete)}.")
+        for name, found in self[self.mechanism].expectations.items():
+            if (exact := self[self.mechanism].expectations.get(f"{name}_exact")) is not None:
+                told = f"Expected {'R2' if name == 'r2' else name}: {found:.3g}, where an exact model has {exact:.3g}"
+                notes.append(f"{told}, by the guesses that slopes have the usual size and of the spread.")
         if any(row.error is None for row in self.rows):
             notes.append("A dash: it cannot be predicted without looking at the data.")
         return notes

@@ -180,6 +180,7 @@ class Release(Shown):
             rows.append([show_key(key), show(value), show(error), span])
         notes = [f"By {self.mechanism}: {self.why}"]
         notes += [f"No interval: {self.no_interval}"] if self.no_interval else []
+        notes += [self.details["quality"]] if "quality" in self.details else []
         notes += [f"Condition: {self.assumption}."]
         paid = [[self.levels[granted], show(spent)] for granted, spent in self.charges.items()]
         more = [f"... and {len(paid) - _MOST_LEVELS} more levels."] if len(paid) > _MOST_LEVELS else []
@@ -282,6 +283,7 @@ def algorithm_release(
     neighbors: str,
     claim: str,
     private: bool,
+    details: Mapping[str, Any],
 ) -> Release:
     """The result of another's private algorithm on a sample; the promise rests on their claim, which it names."""
     return _build(
@@ -293,7 +295,7 @@ def algorithm_release(
         why=f"A random sample, likelier the more was granted; then the algorithm at {to_epsilon(threshold):.4g}.",
         assumption=ASSUMPTIONS["unrelated"],
         no_interval="How far this algorithm errs is not known here.",
-        details={"threshold": to_epsilon(threshold)},
+        details={"threshold": to_epsilon(threshold), **details},
     )
 
 
