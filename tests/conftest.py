@@ -1,6 +1,7 @@
 """What every test shares: the markers are declared in pyproject.toml, the random inputs are set here."""
 
 import functools
+import gc
 import importlib.util
 import os
 import tempfile
@@ -28,6 +29,21 @@ settings.register_profile("quick", deadline=None, derandomize=True)
 # The long run looks for new inputs, and prints the blob that repeats a failure.
 settings.register_profile("soak", deadline=None, max_examples=2_000, print_blob=True)
 settings.load_profile("quick")
+
+
+# Half a million objects of libraries and collected tests stay until the end. The collector of garbage need not go through
+# them while they are made, nor again and again while the tests run.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
