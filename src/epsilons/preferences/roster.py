@@ -181,6 +181,7 @@ def to_nano(epsilon: float) -> int | None:
 
 
 _CHUNK = 1 << 18
+_FRONT = 4096
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -314,7 +315,11 @@ def _encode(array: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
     Distinct values are learned from the front of the array and from every chunk that shows a new one. A value's
     bits are hashed to 16 bits by a multiplier under which the distinct values do not collide, and checked.
     """
-    distinct = _check_extremes(np.unique(array[:4096]))
+    if len(array) <= _FRONT:
+        distinct, places = np.unique(array, return_inverse=True)
+        _check_extremes(distinct)
+        return distinct, places.astype(np.uint8) if len(distinct) <= MAX_LEVELS else None
+    distinct = _check_extremes(np.unique(array[:_FRONT]))
     codes = np.empty(len(array), np.uint8)
     start = 0
     while len(distinct) <= MAX_LEVELS:
@@ -344,7 +349,7 @@ def _check_extremes(ascending: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _hash(chunk: NDArray[np.float64], multiplier: np.uint64) -> NDArray[np.uint64]:
-    return cast(NDArray[np.uint64], (chunk.view(np.uint64) * multiplier) >> np.uint64(48))
+    return cast("NDArray[np.uint64]", (chunk.view(np.uint64) * multiplier) >> np.uint64(48))
 
 
 def _collision_free(distinct: NDArray[np.float64]) -> tuple[np.uint64, NDArray[np.uint8]]:
