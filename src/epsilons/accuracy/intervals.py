@@ -126,9 +126,12 @@ class RatioBar(ErrorBar):
     The interval holds every theta at which that difference is no larger than noise of this size would be (Fieller 1954,
     with Laplace noise). So it is honest also where few or no rows count; at worst it is all of the bounds.
 
-    `sum_scale` and `rows_scale` are the Laplace scales; `luck` and `population` standard deviations of the difference
-    S - (theta - c) N that come from who counts with which weight, and from who is on the roster at all; `grid` is the
-    step between possible numbers of rows.
+    `sum_scale` and `rows_scale` are the Laplace scales; where the sums of x - a and b - x were released (`paired`),
+    `sum_scale` is that of both. `luck` and `population` are standard deviations of the difference S - (theta - c) N
+    that come from who counts with which weight, and from who is on the roster at all; `bound` is what levels that
+    differ may add to it. `grid` is the step between possible numbers of rows. If nothing is assumed about who counts,
+    `alike` is the least weight over the largest: rows of the one weight may all lie at one bound, the others at the
+    other, which moves a mean a part p from a bound to the other to p/(p + (1-p)/`alike`) or p/(p + (1-p) `alike`).
     """
 
     bounds: tuple[float, float]
@@ -139,21 +142,31 @@ class RatioBar(ErrorBar):
     luck: float
     population: float
     grid: float
+    bound: float = 0.0
+    alike: float = 1.0
+    paired: bool = False
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Every mean within the bounds that the noisy sum and number of rows do not contradict."""
         low, high = self.bounds
-        value = min(max(value, low), high)
+        if self.alike == 0:
+            return low, high
+        value, half = min(max(value, low), high), (high - low) / 2
         normal = math.hypot(self.luck, self.population) if population else self.luck
 
         def possible(mean: float) -> bool:
             away = mean - sum(self.bounds) / 2
             scales = (self.sum_scale, abs(away) * self.rows_scale)
+            if self.paired:
+                scales = (self.sum_scale * (1 - away / half) / 2, self.sum_scale * (1 + away / half) / 2)
             coarse = abs(away) * self.grid if self.rows_scale < 3 * self.grid else 0.0
-            return chance_within(scales, normal, abs(self.sum - away * self.rows) - coarse) <= confidence
+            apart = abs(self.sum - away * self.rows) - self.bound - coarse
+            return apart <= 0 or chance_within(scales, normal, apart) <= confidence
 
         first, last = (end if possible(end) else bisect(value, end, possible, 20)[1] for end in (low, high))
-        return first, last
+        p, q = (first - low) / (high - low), (high - last) / (high - low)
+        down, up = p * self.alike / (p * self.alike + 1 - p), q * self.alike / (q * self.alike + 1 - q)
+        return (first, last) if self.alike == 1 else (low + down * (high - low), high - up * (high - low))
 
 
 def laplace_tail(reach: Any, scale: float) -> Any:

@@ -69,6 +69,8 @@ class VarianceAccuracy(SumAccuracy):
         Whatever the caller guessed is kept. A variance that looks smaller than its error is taken to be as large as
         that: a few noises that happen to cancel must not make the error collapse.
         """
+        if math.isinf(question.assume):
+            return predicted
         statistic, effect = cast(Variance, question.statistic), Effect.of(question, levels, weighting)
         assert answer.sums is not None
         low, high = statistic.bounds

@@ -20,7 +20,7 @@ from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
 from epsilons.display import Sheet, Shown, show, show_key
 from epsilons.errors import PlanError, printable
 from epsilons.guarantee import NOT_DP, PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Covered, Guarantee, to_epsilon
-from epsilons.mechanisms.base import Account, Mechanism, charges_of, find_error
+from epsilons.mechanisms.base import Account, Mechanism, charges_of
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels
@@ -192,10 +192,10 @@ def make_release(
 
     `account` is what people are charged where that is not simply what the mechanism takes of their grants.
     """
-    levels, by_worst = people.levels, math.isinf(question.assume)
+    levels = people.levels
     account = account or Account.of(levels, charges_of(mechanism, question, levels))
     answer = mechanism.draw(question, people, entropy)
-    stated = None if by_worst else mechanism.stated_error(question, levels, answer)
+    stated = mechanism.stated_error(question, levels, answer)
     models = mechanism.error_bars(question, levels, answer)
     groups = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
     grouped = (f"In this release alone, bounds for groups by their size: {groups}.",) if groups else ()
@@ -205,7 +205,7 @@ def make_release(
         Guarantee(question.neighbors, account.losses, mechanism.kind, caveats, mechanism.imputes),
         statistic=question.statistic.describe(),
         value=answer.value,
-        error=find_error(mechanism, question, levels, worst=True) if by_worst else stated,
+        error=stated,
         mechanism=mechanism.name,
         why=why,
         assumption=mechanism.condition(question, levels, answer),

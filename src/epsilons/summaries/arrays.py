@@ -130,7 +130,7 @@ def ones(statistic: Count, values: NDArray[Any], codes: Codes, levels: int) -> l
 def steps(statistic: Bounded, values: NDArray[Any], codes: Codes, levels: int) -> list[Integers]:
     """Whole numbers that people's values add to sums."""
     _check_scope(statistic)
-    adds = [ROW_STEPS[part.name] for part in statistic.parts]
+    adds = [ROW_STEPS[name] for name in statistic.summed]
     numbers, sums = as_numbers(values), np.zeros((len(adds), levels), np.int64)
     for start in range(0, len(numbers), CHUNK):
         rows, code = RowValues(numbers[start : start + CHUNK], statistic.bounds), codes[start : start + CHUNK]

@@ -151,7 +151,7 @@ def check_asked(prepared: Prepared, statistic: Any, name: str | None) -> None:
 
 def check_room(statistic: Statistic, rows: int) -> None:
     """No sum of so many rows can pass 64 bits, whatever they hold."""
-    largest = 1 if statistic.summary in ("ones", "people", "bins") else STEPS
+    largest = 1 if statistic.summary in ("ones", "people", "bins") else 2 * STEPS  # a pair of sums has twice the steps
     if rows * largest >= _ROOM:
         rule = "Rows times the largest step of a row stay below 2^63."
         hint = ("a smaller ", Argument("rows_per_person"), ", or the table in parts")
@@ -186,7 +186,7 @@ def ones(statistic: Any, kind: Column | None, people: bool = False) -> Aggregate
 
 def steps(statistic: Bounded, kind: Column | None) -> Aggregate:
     """Rows that have a value, each adding whole numbers to sums."""
-    value, names = as_double(_numbers(kind)), [part.name for part in statistic.parts]
+    value, names = as_double(_numbers(kind)), statistic.summed
     sums = tuple([row_step(name, statistic.bounds, value) for name in names if name != "rows"])
     return Aggregate(sums, counts_rows="rows" in names)
 
