@@ -26,7 +26,7 @@ from epsilons.summaries.arrays import STEPS
 #: Two independent Laplace noises of scale 1, in equally likely places: a lattice of Fibonacci's numbers.
 _LAPLACE_PAIRS = laplace_quantile(((np.outer((1, 610), np.arange(987)) % 987) + 0.5) / 987)
 #: A mean of rows has no error where their noisy number is less than so many standard deviations of its noise.
-_CERTAIN = 3
+CERTAIN = 3
 
 
 class RatioAccuracy(SumAccuracy):
@@ -118,7 +118,7 @@ class RowsSeen:
     @property
     def certain(self) -> bool:
         """Whether somebody counts for certain."""
-        return self.rows >= _CERTAIN * self.rows_noise
+        return self.rows >= CERTAIN * self.rows_noise
 
     @property
     def shift(self) -> float:
