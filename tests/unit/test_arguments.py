@@ -67,11 +67,11 @@ def test_a_confidence_may_be_of_any_type() -> None:
 def test_options_know_their_fronts() -> None:
     assert list(options_of(ARRAYS)) == [
         "mechanism", "threshold", "rescale", "neighbors", "assume", "spread", "density", "location", "privacy",
-        "group_epsilons", "scale", "gamma", "inside", "share", "entropy",
+        "group_epsilons", "scale", "gamma", "inside", "share", "missing", "complete", "entropy",
     ]  # fmt: skip
     assert list(options_of(TABLES)) == [
         "mechanism", "threshold", "rescale", "assume", "spread", "density", "location", "privacy", "scale", "gamma",
-        "inside", "share", "error", "where", "by", "missing", "fresh", "analyst", "entropy",
+        "inside", "share", "error", "where", "by", "missing", "complete", "fresh", "analyst", "entropy",
     ]  # fmt: skip
     assert set(options_of(TABLES)) - set(options_of(BATCHES)) == {"share", "error"}
     assert set(options_of(BATCHES)) - set(options_of(QUERIES)) == {"where", "by"}

@@ -82,7 +82,7 @@ def test_statistics_of_different_kinds_differ() -> None:
 
 
 #: Options that are part of a key elsewhere (which rows, the dataset's terms), or make no other question.
-ELSEWHERE = {"where", "by", "missing", "neighbors", "group_epsilons", "fresh", "analyst"}
+ELSEWHERE = {"where", "by", "missing", "complete", "neighbors", "group_epsilons", "fresh", "analyst"}
 GIVEN: dict[str, Any] = {
     "mechanism": "sample",
     "threshold": 0.5,

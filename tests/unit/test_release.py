@@ -4,6 +4,7 @@ import json
 import math
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -19,7 +20,7 @@ from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from epsilons.testing import seeded
 
-VALUES = [1, 0, 3, 1, 9, 1, 2, 5]
+VALUES = np.array([1, 0, 3, 1, 9, 1, 2, 5])  # all there, by their type
 EPSILONS = [0.1, 0.1, 0.5, 0.5, 1, 1, eps.PUBLIC, eps.PUBLIC]
 BOUNDS: dict[str, Any] = {"bounds": (0, 10)}
 ASKED: dict[str, Any] = {

@@ -112,8 +112,12 @@ class Effect:
     @cached_property
     def undone(self) -> tuple[float, float]:
         """(slope, shift): answer*slope + shift has no bias if preferences and values are unrelated."""
-        reached = float(self.multipliers @ self.sizes) / self.people
-        return (1.0, 0.0) if abs(reached - 1) < 1e-9 else (1 / reached, self.facts.origin * (1 - 1 / reached))
+        reached = max(float(self.multipliers @ self.sizes) / self.people, 1e-300)
+        return (
+            (1.0, 0.0)
+            if abs(reached - 1) < 1e-9 or self.rest is Rest.CENTRED
+            else (1 / reached, self.facts.origin * (1 - 1 / reached))
+        )
 
     def coins(self, moments: Moments) -> Any:
         """Expected variance of a sample's coins, on the answer's scale."""

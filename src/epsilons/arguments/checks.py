@@ -107,6 +107,7 @@ _LIMITS: dict[str, tuple[float, float, str, float | None]] = {
     "share": (float(LEAST_SHARE), 1, f"A share is at least {float(LEAST_SHARE)} and at most 1.", 0.1),
     "error": (_POSITIVE, _FINITE, "An error is a positive number.", 0.5),
     "confidence": (_POSITIVE, _BELOW_ONE, "A confidence lies strictly between 0 and 1.", 0.95),
+    "tolerance": (0, _FINITE, "A tolerance is a number from 0.", 1e-9),
     "spread": (1 / LARGEST_NUMBER, LARGEST_NUMBER, "A public guess of the standard deviation, above 0.", None),
     "density": (0, 1, "A public guess of the fraction of ones, from 0 to 1.", None),
     "location": (-LARGEST_NUMBER, LARGEST_NUMBER, "A public guess of the mean, a number.", None),
@@ -163,7 +164,7 @@ def check_assume(assume: Any) -> float:
     if isinstance(assume, str) and assume in RELATED:
         return RELATED[assume]
     try:
-        number = check_real(assume)
+        number = check_real(getattr(assume, "bound", assume))  # what `relation` found has a bound
     except TypeError:
         number = math.nan
     if not number >= 0:

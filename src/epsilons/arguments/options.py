@@ -16,7 +16,7 @@ from epsilons.guarantee import NEIGHBORS
 #: A question's part of everybody's grant: of a table unless it says otherwise, and of arrays.
 DEFAULT_SHARE, WHOLE_SHARE = 0.1, 1.0
 #: How far preferences may be related to values, unless a caller says otherwise.
-DEFAULT_ASSUME = 0.0
+DEFAULT_ASSUME = 0.3
 
 ARRAYS, TABLES, BATCHES, QUERIES = "arrays", "tables", "batches", "queries"
 _ARRAYS, _TABLES = frozenset({ARRAYS}), frozenset({TABLES, BATCHES, QUERIES})
@@ -101,7 +101,8 @@ OPTIONS: tuple[Parameter, ...] = (
     _optional("error", float, "Instead of a share: the error that it is to reach.", check_error, _ALONE),
     _optional("where", str, "A condition, such as \"age >= 18 AND region IN ('north', 'south')\".", fronts=_ROWS),
     _optional("by", Mapping[str, Sequence[Hashable]], "Groups: the columns, each with its keys.", fronts=_ROWS),
-    _choice("missing", ("exclude", "center"), None, "What to do with missing values.", _TABLES),
+    _choice("missing", ("exclude", "center"), None, "What becomes of missing values: exclude (default), center."),
+    _truth("complete", False, "Your word that nothing is missing; a value that is stands at the centre."),
     _truth("fresh", False, "Ask anew and pay, also if it was asked before.", _TABLES),
     _optional("analyst", str, "Who asks, for quotas: for fairness only.", checks.check_analyst, _TABLES),
     Parameter("entropy", Any, None, "For tests: another source of random bits.", checks.check_entropy),

@@ -67,6 +67,7 @@ class AskOptions:
     where: Any = None
     by: Any = None
     missing: str | None = None
+    complete: bool = False
     fresh: bool = False
     #: Who asks: for quotas, which are for fairness only. They change no answer.
     analyst: str | None = None

@@ -10,7 +10,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +28,7 @@ class Algorithm:
 
     `private_under` is "absent" (a record added or removed) or "both" (replaced as well). `fixed` is the epsilon of an
     algorithm that has only one. `takes_rows` says that `run` is told the epsilon for all of a person's rows together.
+    `check` refuses an epsilon at which it could not run, before anyone is charged.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Algorithm:
     run: Callable[[Any, float], Any]
     fixed: Fraction | None = None
     takes_rows: bool = False
+    check: Callable[[float], Any] = lambda _: None
     seeded: bool = False
 
 
@@ -51,7 +53,7 @@ def read_algorithm(given: Any, private_under: str | None, rows: int, neighbors: 
     package, name = _origin(given)
     if package == "opendp" and hasattr(given, "map"):
         loss = measured_loss(given, rows, neighbors)
-        return _opendp("OpenDP measurement", lambda sample, _: given(_vector(given, sample)), neighbors, loss)
+        return _opendp("OpenDP measurement", lambda sample, _: _measure(given, sample), neighbors, loss)
     if package == "diffprivlib":
         return _diffprivlib(given, name, private_under)
     if not callable(given):
@@ -59,7 +61,9 @@ def read_algorithm(given: Any, private_under: str | None, rows: int, neighbors: 
         raise PlanError("This is not an algorithm.", rule=rule, suggest=_CALL)
     call = _read_signature(given, name)
     if call is None:
-        return _opendp(name, _maker(given, rows, neighbors), neighbors)
+        make = functools.partial(_make, given, rows, neighbors)
+        made = _opendp(name, lambda sample, epsilon: _measure(make(epsilon), sample), neighbors)
+        return replace(made, check=make)
     claim = f"The promise rests on the caller's claim that {name!r} is private at the epsilon it is called with."
     return Algorithm(name, claim, private_under or "absent", call)
 
@@ -96,29 +100,29 @@ def _opendp(name: str, run: Callable[[Any, float], Any], neighbors: str, fixed: 
     return Algorithm(name, claim, "both" if neighbors == "replace" else "absent", run, fixed, takes_rows=True)
 
 
-def _maker(make: Callable[[float], Any], rows: int, neighbors: str) -> Callable[[Any, float], Any]:
-    """Of a function that makes a measurement at an epsilon: what it makes is asked for its loss before it sees data."""
-
-    def run(sample: Any, epsilon: float) -> Any:
-        # A scale of 1/epsilon as a float may cost a hair more than epsilon: then a hair less is asked for.
-        records = rows if neighbors == "absent" else 2 * rows
-        for asked in (epsilon / records, epsilon / records * (1 - 1e-6)):
+def _make(make: Callable[[float], Any], rows: int, neighbors: str, epsilon: float) -> Any:
+    """What a function makes at an epsilon: a measurement, which is asked for its loss before it sees data."""
+    # A scale of 1/epsilon as a float may cost a hair more than epsilon: then a hair less is asked for.
+    records = rows if neighbors == "absent" else 2 * rows
+    for asked in (epsilon / records, epsilon / records * (1 - 1e-6)):
+        try:
             measurement = make(asked)
-            if _origin(measurement)[0] != "opendp" or not hasattr(measurement, "map"):
-                raise _RefusalError("A function of epsilon alone must make an OpenDP measurement.", suggest=_CALL)
-            if measured_loss(measurement, rows, neighbors) <= Fraction(repr(epsilon)):
-                return measurement(_vector(measurement, sample))
-        what = f"The measurement costs more than the epsilon of {epsilon:.6g} it was made for."
-        rule = "Its map must stay within the threshold, over all rows of a person."
-        raise _RefusalError(what, rule=rule, suggest="dp.binary_search_chain finds a scale that does")
+        except Exception:
+            measurement = None
+        if _origin(measurement)[0] != "opendp" or not hasattr(measurement, "map"):
+            raise _RefusalError("A function of epsilon alone must make an OpenDP measurement.", suggest=_CALL)
+        if measured_loss(measurement, rows, neighbors) <= Fraction(repr(epsilon)):
+            return measurement
+    what = f"The measurement costs more than the epsilon of {epsilon:.6g} it was made for."
+    rule = "Its map must stay within the threshold, over all rows of a person."
+    raise _RefusalError(what, rule=rule, suggest="dp.binary_search_chain finds a scale that does")
 
-    return run
 
-
-def _vector(measurement: Any, sample: Any) -> Any:
+def _measure(measurement: Any, sample: Any) -> Any:
     """A flat array as a list where a vector is wanted: OpenDP refuses arrays whose type is not the vector's."""
     flat = getattr(sample, "ndim", 0) == 1 and hasattr(sample, "tolist")
-    return sample.tolist() if flat and str(measurement.input_carrier_type).startswith("Vec<") else sample
+    vector = flat and str(measurement.input_carrier_type).startswith("Vec<")
+    return measurement(sample.tolist() if vector else sample)
 
 
 def measured_loss(measurement: Any, rows: int, neighbors: str) -> Fraction:

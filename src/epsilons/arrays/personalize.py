@@ -18,7 +18,7 @@ from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
 from epsilons.mechanisms.base import Account
 from epsilons.mechanisms.threshold import resolve_threshold
 from epsilons.noise.coins import keep_people
-from epsilons.noise.entropy import ALWAYS, Entropy, system
+from epsilons.noise.entropy import ALWAYS, Entropy, is_private, system
 from epsilons.noise.weighing import keep_chance
 from epsilons.planner.plan import nobody_left
 from epsilons.preferences import Levels, Preferences, Roster, aligned_roster, read_ids, roster_of
@@ -83,7 +83,7 @@ def personalize(
     kept[used] = keep_people(source, scaled.codes, sampling.chances(levels))
     chosen = kept if owners is None else _cap(owners, kept, rows, source)
     value = run_algorithm(recipe, _pick(data, chosen), sampling.epsilon)
-    private = source.private and not recipe.seeded
+    private = is_private(source) and not recipe.seeded
     account = Account.of(levels, levels.cut_at(sampling.threshold)).at_share(roster.levels, part)
     made = algorithm_release(recipe.name, value, levels, account, sampling.threshold, neighbors, recipe.claim, private)
     return made if person is not None and roster.people is None else made.about(roster.covered)
@@ -116,6 +116,7 @@ class Sampling:
         if nano == 0:
             hint = ("fewer ", Argument("rows_per_person"))
             raise PlanError("The threshold leaves nothing for each row.", rule="A billionth at least.", suggest=hint)
+        recipe.check(to_epsilon(nano))
         return cls(t, to_epsilon(nano), parts)
 
     def chances(self, levels: Levels) -> list[int]:

@@ -23,7 +23,7 @@ from epsilons.dataset.question import TableQuestion
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.trees import Predicate, column
 from epsilons.errors import DataError, PlanError
-from epsilons.noise.entropy import system
+from epsilons.noise.entropy import is_private, system
 from epsilons.preferences import Levels
 from epsilons.release import Release, algorithm_release
 from epsilons.release.door import Sketch, cannot_resume
@@ -105,7 +105,7 @@ class ApplyAttempt(Attempt):
         if asked.target is not None:
             sample = sample, _hand_over(rows, [asked.target], self.facts)
         value = _run(recipe, sample, sampling.epsilon)
-        facts = sketch.threshold, self.facts.neighbors, recipe.claim, entropy.private and not recipe.seeded
+        facts = sketch.threshold, self.facts.neighbors, recipe.claim, is_private(entropy) and not recipe.seeded
         called = recipe.name if asked.name is None else asked.name
         return algorithm_release(called, value, levels, sketch.account, *facts)
 

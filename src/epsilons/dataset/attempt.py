@@ -12,6 +12,7 @@ from functools import cached_property
 
 from epsilons.arguments.checks import LEAST_SHARE
 from epsilons.dataset.facts import TableFacts
+from epsilons.dataset.levels import count_levels, counts_levels
 from epsilons.dataset.people import Preparation, TablePeople
 from epsilons.dataset.question import TableQuestion, question_key
 from epsilons.dataset.registry import Registry
@@ -57,6 +58,8 @@ class Attempt:
 
     def release(self) -> Release:
         """The stored answer, or a new one. StalePlanError: plan again, nothing was charged."""
+        if counts_levels(self.asked, self.facts):
+            return count_levels(self.asked, self.facts, self.registry.ledger)
         asked, epoch, seeded = self.asked, self.preparation.epoch, self.seeded
         key = question_key(self.facts, self.version, epoch, asked)
         individual = asked.options.privacy != "personalized"

@@ -13,6 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from epsilons.accuracy.relation import Relation
 from epsilons.arguments.checks import check_bounds
 from epsilons.arguments.options import DEFAULT_SHARE, TABLES
 from epsilons.arguments.reading import AskOptions, Call, check_call
@@ -23,6 +24,7 @@ from epsilons.dataset.applying import Applied, ApplyAttempt
 from epsilons.dataset.attempt import Attempt, NothingToPlanError, spendable_for
 from epsilons.dataset.batch import Batch
 from epsilons.dataset.facts import Description, TableFacts, label_version
+from epsilons.dataset.levels import counts_levels
 from epsilons.dataset.methods import Questions
 from epsilons.dataset.people import renew
 from epsilons.dataset.question import TableQuestion, parse_question
@@ -38,6 +40,7 @@ from epsilons.planner.choose import PlanRow
 from epsilons.planner.plan import Plan
 from epsilons.preferences import Preferences
 from epsilons.release import Release
+from epsilons.release.answer import FROM_THE_ROSTER
 from epsilons.release.door import asked_of
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
@@ -97,6 +100,7 @@ class Dataset(Questions):
         self._facts = TableFacts(schema, schema.find(person).name, neighbors, rows_per_person, whole, known)
         self._version, self._shown_version = label_version(version, self._engine.files)
         self._registry = Registry(self._engine, person, preferences, ledger)
+        self._facts = replace(self._facts, **self._registry.preference_facts())
         self.ledger.settle_terms(neighbors, rows_per_person, allow_individual)
         self._enrolled = self._registry.enroll()
         self._preparation = self._registry.prepare(rows_per_person)
@@ -183,6 +187,15 @@ class Dataset(Questions):
         return batch.ask()
 
     sql.__signature__ = query_signature(Answers, DEFAULT_SHARE)  # type: ignore[attr-defined]
+
+    def relation(self, column: str, *, share: float = 0.02, **options: Any) -> Relation:
+        """How far levels' expected means can lie from everyone's: what later questions may take as `assume`, for free.
+
+        Each level's own noisy mean is bought with a share of everybody's grant, as by `mean(..., mechanism="mixed")`;
+        other options are those of a mean. Missing values stand at the centre of the bounds.
+        """
+        answer = self.mean(column, share=share, **Relation.question(options))
+        return Relation.of(answer.details.get("levels", ()))
 
     def describe(self) -> Description:
         """Columns, people per level, bounds known, the ledger's state. Public facts; no charge."""
@@ -278,6 +291,8 @@ class Dataset(Questions):
     def _plan(self, call: Call) -> Plan:
         """Every mechanism for a question, with what everybody has left."""
         asked, options = self._parse(call), call.options
+        if counts_levels(asked, self._facts):
+            raise NothingToPlanError("There is nothing to plan.", rule=FROM_THE_ROSTER)
         with self._lock:
             self._refresh()
             share, spendable = spendable_for(asked, self.ledger.cohorts(), self._registry.names)

@@ -14,9 +14,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -27,7 +27,7 @@ from epsilons.accuracy.additive import Errors
 from epsilons.accuracy.intervals import ErrorBar
 from epsilons.accuracy.relation import condition, uneven
 from epsilons.arguments.checks import ASSUMPTIONS
-from epsilons.errors import Argument, PlanError, Text
+from epsilons.errors import Argument, EpsilonsError, PlanError, Text
 from epsilons.guarantee import PERSONALIZED, to_epsilon
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, name_grant
@@ -38,6 +38,8 @@ from epsilons.summaries import People
 _MOST_WORKED_OUT = 4096
 #: A level's charge in nano-epsilon; None for public people, who have no balance.
 Charges = tuple[int | None, ...]
+#: What makes the number of values public where they are all asked for.
+_PUBLIC: Text = (Argument("missing", "center"), ", or ", Argument("complete", True), " if nothing is missing")
 T = TypeVar("T")
 
 
@@ -213,16 +215,29 @@ def remember(levels: Levels, key: Hashable, work_out: Callable[[], T]) -> T:
     return found[0]
 
 
+def _ask(mechanism: Mechanism, work_out: Callable[[Question, Levels], T], question: Question, levels: Levels) -> T:
+    """What a mechanism makes of public facts; where one's own raises, it is named, before anyone is charged."""
+    try:
+        return work_out(question, levels)
+    except EpsilonsError:
+        raise
+    except Exception as error:
+        what = f"The mechanism {mechanism.name!r} failed with {type(error).__name__} in {work_out.__name__!r}."
+        hint = "correct it, or ask for another mechanism by name"
+        raise PlanError(what, rule="It works from public facts, before anyone is charged.", suggest=hint) from error
+
+
 def weighting_of(mechanism: Weighing, question: Question, levels: Levels) -> Weighting:
     """A mechanism's weights, remembered: a release asks several times."""
-    return remember(levels, ("weighting", mechanism, question), lambda: mechanism.weigh(question, levels))
+    work_out = partial(_ask, mechanism, mechanism.weigh, question, levels)
+    return remember(levels, ("weighting", mechanism, question), work_out)
 
 
 def find_error(mechanism: Mechanism, question: Question, levels: Levels, *, worst: bool = False) -> float | None:
     """The predicted error, which is the worst one if nothing is assumed; remembered, since releases ask as well."""
     worst = worst or math.isinf(question.assume)
     work_out = mechanism.worst_error if worst else mechanism.predict_error
-    return remember(levels, ("error", worst, mechanism, question), lambda: work_out(question, levels))
+    return remember(levels, ("error", worst, mechanism, question), partial(_ask, mechanism, work_out, question, levels))
 
 
 def judge_error(mechanism: Mechanism, question: Question, levels: Levels) -> float:
@@ -272,7 +287,8 @@ def _check_charges(mechanism: Mechanism, question: Question, levels: Levels) -> 
             if (misfit := weighting.misfit(levels) or question.statistic.misfit(weighting)) is not None:
                 return misfit
             losses = weighting.charges(levels)
-        charges = losses if type(mechanism).charge is Weighing.charge else tuple(mechanism.charge(question, levels))
+        plain = type(mechanism).charge is Weighing.charge
+        charges = losses if plain else tuple(_ask(mechanism, mechanism.charge, question, levels))
         if len(charges) != len(levels.grants):
             return f"it makes {len(charges)} charges for {len(levels.grants)} levels"
         for grant, charge, loss in zip(levels.grants, charges, losses, strict=True):
@@ -366,13 +382,15 @@ def serving(question: Question, levels: Levels, settings: Settings) -> list[Mech
     for kind in (kind for kind in kinds if serves(kind, statistic)):
         options = {key: value for key, value in vars(settings).items() if key in option_names(kind)}
         made = create(kind.name, statistic, **options)
-        # A mechanism of one's own must keep its word, as tests see to it that ours do.
-        ours = kind.__module__.startswith(f"{__package__}.")
         kept = why_refused(made, question, levels) is None
-        if kept and (ours or not isinstance(_check_charges(made, question, levels), str)):
+        if kept and not isinstance(_check_charges(made, question, levels), str):
             found.append(made)
     if not found:
-        raise PlanError(("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}."))
+        what = ("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}.")
+        if (complete := statistic.completed()) is None:
+            raise PlanError(what)
+        serving(replace(question, statistic=complete), levels, settings)
+        raise PlanError(what, rule="It needs a public number of values; missing ones are left out.", suggest=_PUBLIC)
     return found
 
 
@@ -388,4 +406,7 @@ def take_named(name: str, question: Question, levels: Levels, settings: Settings
     hint: Text = Argument("privacy", "personalized" if alike else mechanism.privacy)
     if able and alike:
         hint = f'one of {", ".join(able)}, or "auto"'
+    if (complete := question.statistic.completed()) is not None:
+        made = create(name, complete, **vars(settings))
+        hint = _PUBLIC if why_refused(made, replace(question, statistic=complete), levels) is None else hint
     raise PlanError(f"{name!r} cannot serve a {question.statistic.name}: {refusal}.", suggest=hint)

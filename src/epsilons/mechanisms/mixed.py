@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from epsilons.accuracy import order as order_accuracy
 from epsilons.accuracy.additive import learn
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel
-from epsilons.accuracy.relation import LevelAnswer, relation, uneven
+from epsilons.accuracy.relation import LevelAnswer, Relation, uneven
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Mechanism, register
 from epsilons.noise.entropy import Entropy
@@ -177,7 +177,16 @@ class MixedMean(Mixed):
         ones = min(value / self._total(question, levels), 1.0)
         variance = max(ones * (1 - ones), 1e-9) if question.statistic.name == "count" else self.spread(question)
         rows = self.level_rows(question, levels, answers, variance)
-        return {"levels": [row.to_dict() for row in rows], "relation": relation(rows)}
+        shown = [row.to_dict() for row in rows]
+        return {"levels": shown, "relation": Relation.of(shown).to_dict()}
+
+    def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
+        """The levels' own answers may contradict what was assumed; then it says so."""
+        told = super().condition(question, levels, answer)
+        if answer is None or math.isinf(question.assume):
+            return told
+        contradicted = Relation.of(answer.details["levels"]).contradicts(question.assume)
+        return f"{told} (which the levels' own answers contradict)" if contradicted else told
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         """Of the levels' own answers, which is all that is released."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,14 @@ from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Settings
 from epsilons.planner.choose import DEFAULTS, HEAD, Front, PlanRow, choose, rank_mechanisms
+from epsilons.planner.guesses import Guess, list_guesses
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_GUESSES = ("public guess", "value", "error if half of it", "error if double")
 _MOVE = Argument("move", {"strict": ("standard", 0.2)})
 
 
@@ -72,6 +75,16 @@ class Plan(Shown):
         everyone = question.statistic.name == "count" and not question.statistic.private_count
         floor = count_floor(spendable) if everyone else None
         return cls(question, levels, share, settings, rows, floor, mechanism=mechanism, front=front)
+
+    @property
+    def if_complete(self) -> float | None:
+        """The error with the word that nothing is missing (`complete`); None where it would hardly be lower."""
+        statistic = self.question.statistic.completed()
+        if statistic is None:
+            return None
+        made = Plan.make(replace(self.question, statistic=statistic), self.levels, self.share, self.settings)
+        errors = [row.expected for row in made.rows if self.mechanism in ("auto", row.mechanism)]
+        return next((error for error in errors if error < 0.99 * self[self.mechanism].expected), None)
 
     @property
     def best(self) -> PlanRow:
@@ -168,11 +181,22 @@ class Plan(Shown):
             "people": self.levels.size,
             "assumption": self.assumption,
             "floor": self.floor,
+            "guesses": [vars(guess) for guess in self.guesses],
+            "if_complete": self.if_complete,
             "rows": [row.to_dict() for row in self.rows],
         }
 
     def sheets(self) -> list[Sheet]:
-        return [Sheet(self._title, HEAD, [row.cells() for row in self.rows], self._notes())]
+        plan = Sheet(self._title, HEAD, [row.cells() for row in self.rows], self._notes())
+        rows = [[one.name, *map(show, (one.value, one.halved, one.doubled))] for one in self.guesses]
+        return [plan, Sheet("", _GUESSES, rows, [])] if rows else [plan]
+
+    @cached_property
+    def guesses(self) -> tuple[Guess, ...]:
+        """What the best row's error takes for granted of the values, and how it moves if that is off."""
+        asked = scale_question(self.question, self.share) if self.share < 1 else self.question
+        levels = self.levels.take_share(self.share) if self.share < 1 else self.levels
+        return list_guesses(self.best.chosen, asked, levels)
 
     @property
     def assumption(self) -> str:
@@ -197,6 +221,10 @@ class Plan(Shown):
             notes = [f"Best first, by worst error; {self.assumption}."]
         if self.floor is not None:
             notes.append(f"No personalized mechanism can promise a worst error below {show(self.floor)}.")
+        if self.if_complete is not None:
+            now = self[self.mechanism].expected
+            word = "The word that nothing is missing (complete) would lower the error"
+            notes.append(f"{word} from {show(now)} to {show(self.if_complete)}.")
         if any(row.error is None for row in self.rows):
             notes.append("A dash: it cannot be predicted without looking at the data.")
         return notes

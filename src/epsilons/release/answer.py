@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -16,6 +16,7 @@ from epsilons import guarantee as promises
 from epsilons.accuracy.additive import Errors
 from epsilons.accuracy.count import CountBar
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar, RatioBar
+from epsilons.accuracy.relation import holds
 from epsilons.accuracy.variance import VarianceBar
 from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
 from epsilons.display import Sheet, Shown, show, show_key
@@ -23,7 +24,7 @@ from epsilons.errors import PlanError, printable
 from epsilons.guarantee import NOT_DP, PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Covered, Guarantee, to_epsilon
 from epsilons.mechanisms.base import Account, Mechanism, charges_of
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
-from epsilons.noise.entropy import Entropy
+from epsilons.noise.entropy import Entropy, is_private
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 from epsilons.summaries import People
@@ -37,6 +38,7 @@ _MOST_LEVELS = 8
 #: The mechanism of a roster on which everyone is public.
 EXACT = "exact"
 EVERYONE_PUBLIC = "Everyone on the roster chose public, so the exact answer is released."
+FROM_THE_ROSTER = "It comes from the roster, which is public: exact, and nobody is charged."
 _BARS: dict[str, type[ErrorBar]] = {
     bar.__name__: bar for bar in (ErrorModel, CountBar, FractionBar, RatioBar, VarianceBar)
 }
@@ -164,7 +166,8 @@ class Release(Shown):
         error = "" if self.error is None or isinstance(self.error, dict) else f" ± {show(self.error)}"
         since = "".join(f" [{caveat[:-1]}]" for caveat in self.guarantee.caveats if caveat.startswith(NOT_DP))
         warning = since if self.private else " [NOT PRIVATE: seeded]"
-        return printable(f"{self.statistic}: {shown}{error} ({self.mechanism}, {self.guarantee.kind}){warning}")
+        held = "" if self.error in (None, 0.0) and not self.models else f" {holds(self.assumption)}"
+        return printable(f"{self.statistic}: {shown}{error}{held} ({self.mechanism}, {self.guarantee.kind}){warning}")
 
     def sheets(self) -> list[Sheet]:
         intervals, rows = None if self.models is None else self.interval(), []
@@ -202,7 +205,7 @@ def make_release(
     models = mechanism.error_bars(question, levels, answer)
     groups = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
     grouped = (f"In this release alone, bounds for groups by their size: {groups}.",) if groups else ()
-    caveats = _caveats(levels, entropy.private, (*mechanism.caveats, *grouped), notes)
+    caveats = _caveats(levels, is_private(entropy), (*mechanism.caveats, *grouped), notes)
     return _build(
         account,
         Guarantee(question.neighbors, account.losses, mechanism.kind, caveats, mechanism.imputes),
@@ -232,6 +235,22 @@ def exact_release(
         error=0.0,
         mechanism=EXACT,
         why=EVERYONE_PUBLIC,
+        no_interval="The answer is exact.",
+    )
+
+
+def roster_release(question: Question, value: Any, grants: Sequence[int | None]) -> Release:
+    """What the roster says, which is public: exact, and nobody is charged."""
+    ordered = sorted(grants, key=lambda grant: (grant is None, grant))
+    account = Account(tuple((grant, None if grant is None else 0) for grant in ordered))
+    return _build(
+        account,
+        Guarantee(question.neighbors, account.losses, promises.PERSONALIZED, (ROSTER_IS_PUBLIC,)),
+        statistic=question.statistic.describe(),
+        value=value,
+        error=0.0,
+        mechanism=EXACT,
+        why=FROM_THE_ROSTER,
         no_interval="The answer is exact.",
     )
 

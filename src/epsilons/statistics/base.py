@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
@@ -50,12 +50,15 @@ class Scope:
     A person's rows are capped once, before any condition and any grouping. Whatever is asked, the reach of a sum is
     taken over all groups together, in L1: a person's rows may lie in different groups, and under "replace" all of them
     may move from one group to another (docs/theory.md, "filtered"). `fraction` is a public guess of the part of people
-    who count, in each group. It steers plans and weights only.
+    who count, in each group. It steers plans and weights only. With `only_missing` everybody is asked, with one row
+    each: the number of values is private for no other reason than that some may be missing.
     """
 
     rows: int = 1
     groups: tuple[Hashable, ...] | None = None
     fraction: float = 0.5
+    #: Not part of question keys: a condition or groups are, in words of their own.
+    only_missing: bool = field(default=False, repr=False)
 
     @property
     def cells(self) -> int:
@@ -197,6 +200,12 @@ class Statistic(ABC):
     def related(self, question: Question) -> tuple[str, float]:
         """(what of a level may differ from everyone's, the spread in which `assume` counts how far)."""
         return "mean", math.inf
+
+    def completed(self) -> Statistic | None:
+        """This statistic if nothing were missing; None where that would not make the number of values public."""
+        if self.scope is None or not self.scope.only_missing:
+            return None
+        return cast(Statistic, replace(cast(Any, self), scope=None))
 
     def check_people(self, levels: Levels) -> None:  # noqa: B027 most statistics can be asked of any number
         """Refuse what so many people cannot give."""

@@ -80,7 +80,7 @@ class Bounded(Additive):
 
 @dataclass(frozen=True)
 class Sum(Bounded):
-    """The sum over everyone on the roster; a missing person counts as the centre of the bounds.
+    """The sum over everyone on the roster; without a scope a missing person counts as the centre of the bounds.
 
     With a scope it is the sum over the rows that count: one number around zero, where a row reaches max(|a|, |b|).
     Releasing sum(x - c) and the number of rows instead would cost more: the best split of a budget between noises of
@@ -136,7 +136,7 @@ class Sum(Bounded):
 
 @dataclass(frozen=True)
 class Mean(Average, Bounded):
-    """The mean over everyone on the roster; a missing person counts as the centre of the bounds.
+    """The mean over everyone on the roster; without a scope a missing person counts as the centre of the bounds.
 
     With a scope it is the mean over the rows that count, from two noisy sums of them. Which two, and how a person's
     loss adds up, is the `form` (proofs in docs/theory.md, "filtered"):
@@ -175,6 +175,9 @@ class Mean(Average, Bounded):
         made = [cls((low, high), scope, split, off)]
         made += [cls((low, high), scope, Fraction(1), off, form) for form in ("together", "pair")]
         return min(made, key=lambda mean: mean.noise_size(neighbors))
+
+    def completed(self) -> Statistic | None:
+        return None if super().completed() is None else Mean(self.bounds)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -247,7 +250,7 @@ def bounded_entry(name: str, build: Callable[[Any, RowScope], Statistic], sql: s
     """The entry of a statistic of values that are clipped to public bounds."""
     what = f"The {name} of values clipped to public bounds"
     told = {
-        "doc": f"{what}; a missing value counts as their centre.",
+        "doc": f"{what}.",
         "table_doc": f"{what}.",
         "help": f"The {name} of a column, its values clipped to public bounds.",
         "command": f"epsilons {name} people.toml wage --bounds 0,100 --share 0.05",

@@ -299,7 +299,9 @@ def as_matrix(table: Any) -> NDArray[np.float64]:
         columns = [column for _, column in table.items()] if hasattr(table, "iloc") else arrow
     elif is_list(table):  # how long rows are is public; what stands in place of a row is one of which all is missing
         rows = [row if is_list(row) or isinstance(row, np.ndarray) else () for row in table]
-        columns = itertools.zip_longest(*rows) if len({*map(len, rows)} - {0}) == 1 else ()
+        widths = {*map(len, rows)} - {0}
+        # Where nobody has a row, entries are those of one feature: that the only row is missing refuses nothing.
+        columns = itertools.zip_longest(*rows) if len(widths) == 1 else () if widths or not rows else [list(table)]
     if columns is None:
         matrix = as_doubles(as_numbers(read_values(table), "X holds"))
     else:

@@ -26,9 +26,10 @@ MARK = "Not DP since release 1."
 class Known(Entropy):
     """Says of itself that it is private, and repeats itself."""
 
+    private = True  # type: ignore[assignment]
+
     def __init__(self) -> None:
         super().__init__(bytes(32))
-        self.private = True
 
 
 class Lookalike:
@@ -148,3 +149,18 @@ def test_an_algorithm_with_a_seed_of_its_own_leaves_a_mark() -> None:
         with patch.object(table, "read_algorithm", lambda *given: replace(honest(*given), seeded=True)):
             people.apply(lambda data, epsilon: 1, columns=["age"])
         assert people.remaining().caveat == MARK
+
+
+@pytest.mark.parametrize("name", ["seeded", "seeded, called private", "like one"])
+def test_no_class_of_ones_own_can_say_that_it_is_private(name: str) -> None:
+    """On arrays, too, where there is no ledger to refuse it."""
+    source, values, epsilons = SOURCES[name](), [1.0, 2.0, 3.0], [0.5, 0.5, 1.0]
+    answers = [
+        eps.mean(values, epsilons, bounds=(0, 3), entropy=source),
+        eps.personalize(lambda data, epsilon: 1.0, values, epsilons, entropy=source),
+        eps.individually(lambda data: 1.0, values, epsilons, sensitivity=1.0, step=0.1, entropy=source),
+    ]
+    for answer in answers:
+        assert not answer.private
+        assert SEEDED in answer.guarantee.caveats
+    assert eps.mean(values, epsilons, bounds=(0, 3)).private

@@ -111,7 +111,7 @@ def test_options_reach_the_mechanisms_that_take_them() -> None:
 
 @pytest.mark.parametrize("error", [0.7, 1, 3, 20])
 def test_the_smallest_share_that_reaches_an_error(error: float) -> None:
-    plan = eps.plan("mean", PEOPLE, bounds=(0, 100), spread=15, error=error)
+    plan = eps.plan("mean", PEOPLE, bounds=(0, 100), spread=15, error=error, complete=True)
     assert Fraction(1, 1000) <= plan.share <= 1
     assert plan.best.expected <= error
     if Fraction(1, 1000) < plan.share < 1 and math.isfinite(error):
@@ -218,9 +218,14 @@ def test_ranking_is_remembered_and_choosing_agrees_with_it() -> None:
 
 @pytest.mark.parametrize(("assume", "fallback"), [("unrelated", "sample"), ("nothing", "exponential")])
 def test_where_nothing_can_be_predicted_there_is_a_default(assume: str, fallback: str) -> None:
-    plan = eps.plan("max", PEOPLE, bounds=(0, 100), assume=assume)
+    plan = eps.plan("max", PEOPLE, bounds=(0, 100), assume=assume, complete=True)
     assert plan.best.mechanism == fallback
     assert plan.best.error is None
+
+
+def test_where_the_number_of_values_is_private_the_default_is_the_strictest() -> None:
+    """The exponential mechanism needs it to be public."""
+    assert eps.plan("max", PEOPLE, bounds=(0, 100), assume="nothing").best.mechanism == "minimum"
 
 
 @pytest.mark.parametrize("statistic", ["count", "sum", "mean"])
@@ -281,8 +286,8 @@ def test_a_row_is_what_the_same_mechanism_gives_by_name() -> None:
 
 
 def test_a_plan_takes_every_option_of_its_statistic() -> None:
-    smooth = {"gamma": 4, "scale": "tight", "inside": "sample"}
-    plan = eps.plan("median", SMALL, bounds=(0, 50), mechanism="smooth-sensitivity", **smooth)
+    smooth: dict[str, Any] = {"gamma": 4, "scale": "tight", "inside": "sample"}
+    plan = eps.plan("median", SMALL, bounds=(0, 50), mechanism="smooth-sensitivity", missing="center", **smooth)
     assert plan["smooth-sensitivity"].chosen == create("smooth-sensitivity", plan.question.statistic, **smooth)
     assert len(plan.rows) > 3
     assert plan.ask(VALUES).mechanism == "smooth-sensitivity"
