@@ -293,4 +293,5 @@ def _fraction_bar(question: Question, effect: Effect) -> FractionBar:
         slope=slope,
         shift=shift,
         grid=slope * effect.grid,
+        zeros=slope**2 * float(effect.coins(Moments(0.0, 0.0))),
     )

@@ -71,7 +71,8 @@ class FractionBar(ErrorBar):
 
     So its interval is an inverted test: it holds every fraction p of the people at which the answer is not too far off.
     What may be off at p: the noise; the luck of which level has how many ones, of variance `luck` times that of one
-    person, p(1-p), or of a level whose own fraction is nearer to 1/2; coins, of variance `coins` times p; and what
+    person, p(1-p), or of a level whose own fraction is nearer to 1/2; coins, of variance `coins` times p for ones and
+    `zeros` times 1-p for zeros; and what
     related levels add at most, `related` spreads of one person times `drift`. Where few people or coins decide, luck
     follows a binomial law. answer*`slope` + `shift` undoes what a mechanism does on purpose.
     """
@@ -85,6 +86,7 @@ class FractionBar(ErrorBar):
     slope: float = 1.0
     shift: float = 0.0
     grid: float = 0.0
+    zeros: float = 0.0
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Every count that the answer does not contradict."""
@@ -95,7 +97,12 @@ class FractionBar(ErrorBar):
             p = count / people
             spread = math.sqrt(p * (1 - p))
             near = min(0.5, min(p, 1 - p) + self.related * spread)
-            varied = self.luck * near * (1 - near) + self.coins * p + (people * spread**2 if population else 0.0)
+            varied = (
+                self.luck * near * (1 - near)
+                + self.coins * p
+                + self.zeros * (1 - p)
+                + (people * spread**2 if population else 0.0)
+            )
             away = abs(centre - count) - self.related * spread * self.drift
             coarse = self.grid if self.noise < 3 * self.grid else 0.0
             sign = 1 if centre > count else -1
@@ -108,7 +115,7 @@ class FractionBar(ErrorBar):
         """The chance of an answer so far above the count, or below it, with luck of this variance."""
         alone = varied / max(self.people * p * (1 - p), 1e-300)
         trials = self.people / max(alone, 1e-9)
-        if varied == 0 or trials * p * (1 - p) > _MANY:
+        if varied == 0 or self.zeros > 0 or trials * p * (1 - p) > _MANY:
             return (1 - chance_within((self.noise,), math.sqrt(varied), away)) / 2
         # As many ones among so many people, of whom each stands for `alone` people.
         trials = max(round(trials), 1)

@@ -87,7 +87,7 @@ class VarianceAccuracy(SumAccuracy):
         if question.spread is not None or error <= spread * effect.facts.max_error:
             return error
         moments = _seen(question, effect, mean, error / effect.facts.max_error, rows)
-        return float(self.expected_errors(question, effect, moments))
+        return max(error, float(self.expected_errors(question, effect, moments)))
 
     def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
         """Around what the noisy sums show; if nothing is assumed, with whatever weights that differ can do."""
