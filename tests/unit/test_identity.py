@@ -46,6 +46,8 @@ OTHERS: dict[str, Any] = {
     "bounds": (0.0, 3.0),
     "scope": Scope(3, ("a", "b"), 0.25),
     "of": "rows",
+    "centred": True,
+    "form": "together",
     "split": Fraction(1, 7),
     "off": 0.123,
     "edges": (0.0, 1.0, 3.0),

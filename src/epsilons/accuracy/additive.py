@@ -13,14 +13,12 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar, RatioBar
+from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar
 from epsilons.accuracy.relation import uneven
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Counting, Moments
 from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, Weightings, equivalent_scale
-from epsilons.statistics.total import Mean
-from epsilons.summaries.arrays import STEPS
 
 Bars = tuple[ErrorBar, ...] | None
 #: The error of a number, or a dict with that of each; None where nothing honest can be said.
@@ -30,10 +28,6 @@ Errors = Any
 def laplace_quantile(chance: Floats) -> Floats:
     """z with P(Laplace noise of scale 1 <= z) = chance."""
     return np.where(chance < 0.5, np.log(2 * chance), -np.log(2 - 2 * chance))
-
-
-#: Laplace noise of scale 1 in as many equally likely parts as matter for a mean square.
-_LAPLACE_NODES = laplace_quantile((np.arange(1000) + 0.5) / 1000)
 
 
 class Facts:
@@ -47,7 +41,7 @@ class Facts:
         statistic = cast(Additive, question.statistic)
         self.moments, (self.low, self.high) = statistic.guess(question), statistic.extremes()
         self.centre, self.origin, self.coin_origin = statistic.centre, statistic.origin, statistic.coin_origin
-        self.max_error, self.clipped_rmse = statistic.max_error, statistic.clipped_rmse
+        self.max_error, self.statistic = statistic.max_error, statistic
         self.spread_within = statistic.spread_within
         self.expected_rows = 1.0 if statistic.scope is None else max(statistic.scope.expected, 1e-9)
         self.divisor, self.limits = statistic.divisor(people), statistic.limits(people)
@@ -146,6 +140,13 @@ class Effect:
         return np.maximum(np.abs(up * high + down * low), np.abs(up * low + down * high)) / self.facts.divisor
 
     @cached_property
+    def alike(self) -> Any:
+        """The least weight that a person may have over the largest; 0 where somebody may have none."""
+        weights = self.multipliers.min(axis=-1) / np.maximum(self.multipliers.max(axis=-1), 1e-300)
+        chosen = self.coin_spread > 0 if self.sampled else False
+        return np.where(chosen | (self.left_out > 0), 0.0, weights)
+
+    @cached_property
     def drift(self) -> Any:
         """How far the answer is off at most if levels' expected means lie up to 1 from everyone's."""
         return uneven(self.multipliers, self.sizes, self.left_out) / self.facts.divisor
@@ -201,7 +202,7 @@ class SumAccuracy(Accuracy):
         bias = bias + question.assume * math.sqrt(moments.variance) * effect.drift
         luck = facts.spread_within(moments, question.assume) * (gaps**2 @ effect.sizes + effect.left_out)
         before = bias**2 + luck / facts.divisor**2 + effect.coins(moments)
-        square = np.minimum(before, self.worst_before(effect)) + self.noise(effect)
+        square = np.minimum(before, self.worst_before(effect)) + self.noise(effect, moments)
         return cast(Floats, np.minimum(np.sqrt(square), facts.max_error))
 
     def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
@@ -209,13 +210,14 @@ class SumAccuracy(Accuracy):
 
     def worst_errors(self, question: Question, effect: Effect) -> Floats:
         """RMSE for the worst values within bounds, however they relate to preferences."""
-        return cast(Floats, np.minimum(np.sqrt(self.worst_before(effect) + self.noise(effect)), effect.facts.max_error))
+        square = self.worst_before(effect) + self.noise(effect, effect.facts.moments)
+        return cast(Floats, np.minimum(np.sqrt(square), effect.facts.max_error))
 
     def worst_before(self, effect: Effect) -> Any:
         """The mean square of all that is not noise, for the worst values within bounds."""
         return effect.worst_bias**2 + effect.worst_coins()
 
-    def noise(self, effect: Effect) -> Any:
+    def noise(self, effect: Effect, moments: Moments) -> Any:
         """The mean square of the noise in an answer: independent Laplace noises, two squared scales each."""
         return sum(2 * scale**2 for scale in effect.laplace)
 
@@ -226,7 +228,9 @@ class LinearAccuracy(SumAccuracy):
     def stated_error(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
     ) -> Errors:
-        """At the contribution that each released number shows."""
+        """At the contribution that each released number shows; if nothing is assumed, the worst there could be."""
+        if math.isinf(question.assume):
+            return predicted
         effect = Effect.of(question, levels, weighting)
 
         def expect(number: float) -> float:
@@ -244,42 +248,6 @@ class LinearAccuracy(SumAccuracy):
         if alike:
             return (_fraction_bar(question, effect),) * len(answer.numbers)
         return tuple(_error_model(question, effect, _seen(question, effect, n), related) for n in answer.numbers)
-
-
-class RatioAccuracy(SumAccuracy):
-    """Of means over a private number of rows: the last part is that number."""
-
-    def noise(self, effect: Effect) -> Any:
-        """With the number of rows off by a part t every noise is divided by 1 + t; pure noise is cut off at an end."""
-        off = np.asarray(effect.scales[-1] / effect.facts.expected_rows)[..., None] * _LAPLACE_NODES
-        before = sum(2 * np.asarray(scale)[..., None] ** 2 for scale in effect.laplace[:-1])
-        rows = np.asarray(effect.laplace[-1])[..., None] * _LAPLACE_NODES
-        square = (before + rows**2) / np.maximum(1 + off, 1e-9) ** 2
-        return (square / (1 + square / effect.facts.clipped_rmse**2)).mean(axis=-1)
-
-    def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
-        """One bar for each group; None where weights differ and nothing may be assumed about who counts."""
-        statistic, scope = cast(Mean, question.statistic), question.statistic.scope
-        assert scope is not None
-        assert answer.sums is not None
-        fractions, sizes = weighting.fractions, np.array(levels.sizes, float)
-        average = float(fractions @ sizes) / levels.size
-        coins = fractions * (1 - fractions) if weighting.coins is not None else np.zeros(len(sizes))
-        differ = float(((fractions - average) ** 2 + coins) @ sizes) + levels.left_out * average**2
-        if math.isinf(question.assume) and differ > 0:
-            return None
-        half = (statistic.bounds[1] - statistic.bounds[0]) / 2
-        deviation = half if question.spread is None else question.spread
-        inverses = [weighting.inverse_scale(part.share, part.reach[question.neighbors]) for part in statistic.parts]
-        sum_scale, rows_scale = (equivalent_scale(np.array(inverses, float)) / weighting.one).tolist()
-        noise, bars = (half * sum_scale / STEPS, rows_scale), []
-        for sum_, rows in zip(*answer.sums, strict=True):
-            # Rows that count, per person of average weight; rows of one person may all be alike.
-            each = max(float(rows), 0.0) / max(average * levels.size, 1e-300) * scope.rows
-            luck, population = (deviation * math.sqrt(each * one) for one in (differ, levels.size))
-            seen = (half * float(sum_) / STEPS, float(rows))
-            bars.append(RatioBar(statistic.bounds, *seen, *noise, luck, population * average, 1 / weighting.one))
-        return tuple(bars)
 
 
 def _seen(question: Question, effect: Effect, number: float) -> Moments:
@@ -329,4 +297,5 @@ def _fraction_bar(question: Question, effect: Effect) -> FractionBar:
         slope=slope,
         shift=shift,
         grid=slope * effect.grid,
+        zeros=slope**2 * float(effect.coins(Moments(0.0, 0.0))),
     )

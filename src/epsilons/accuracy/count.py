@@ -47,9 +47,10 @@ def worst_count_error(levels: Levels) -> float:
     return math.sqrt(float((chance * distance**2).sum()))
 
 
-def count_floor(levels: Levels) -> float:
+def count_floor(levels: Levels, steps: int = 1) -> float:
     """The least worst-case RMSE of any personalized count: max over k of k/(2 cosh(E_k/2)).
 
+    Where a one becomes a zero in two `steps`, by way of a missing entry that is neither, 2 E_k takes the place of E_k.
     E_k is the sum of the k smallest epsilons, 0 for those who have nothing to spend. Two data sets that differ in those
     k people have counts k apart, and no answer can tell them apart better than a loss of E_k allows; the two-point
     argument then gives the bound.
@@ -58,7 +59,7 @@ def count_floor(levels: Levels) -> float:
     people, spent = np.append(0.0, levels.left_out + reach[0]), np.append(0.0, cost[0])
     near, far = np.arange(1, min(people[-1], _SETS) + 1), np.geomspace(1, people[-1], _SETS).round()
     k = np.unique(np.concatenate([near, far, people[1:]]))
-    loss = np.minimum(np.interp(k, people, spent), 1400.0)
+    loss = np.minimum(steps * np.interp(k, people, spent), 1400.0)
     return float(np.max(k / (2 * np.cosh(loss / 2))))
 
 

@@ -71,7 +71,8 @@ class FractionBar(ErrorBar):
 
     So its interval is an inverted test: it holds every fraction p of the people at which the answer is not too far off.
     What may be off at p: the noise; the luck of which level has how many ones, of variance `luck` times that of one
-    person, p(1-p), or of a level whose own fraction is nearer to 1/2; coins, of variance `coins` times p; and what
+    person, p(1-p), or of a level whose own fraction is nearer to 1/2; coins, of variance `coins` times p for ones and
+    `zeros` times 1-p for zeros; and what
     related levels add at most, `related` spreads of one person times `drift`. Where few people or coins decide, luck
     follows a binomial law. answer*`slope` + `shift` undoes what a mechanism does on purpose.
     """
@@ -85,6 +86,7 @@ class FractionBar(ErrorBar):
     slope: float = 1.0
     shift: float = 0.0
     grid: float = 0.0
+    zeros: float = 0.0
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Every count that the answer does not contradict."""
@@ -95,7 +97,12 @@ class FractionBar(ErrorBar):
             p = count / people
             spread = math.sqrt(p * (1 - p))
             near = min(0.5, min(p, 1 - p) + self.related * spread)
-            varied = self.luck * near * (1 - near) + self.coins * p + (people * spread**2 if population else 0.0)
+            varied = (
+                self.luck * near * (1 - near)
+                + self.coins * p
+                + self.zeros * (1 - p)
+                + (people * spread**2 if population else 0.0)
+            )
             away = abs(centre - count) - self.related * spread * self.drift
             coarse = self.grid if self.noise < 3 * self.grid else 0.0
             sign = 1 if centre > count else -1
@@ -108,7 +115,7 @@ class FractionBar(ErrorBar):
         """The chance of an answer so far above the count, or below it, with luck of this variance."""
         alone = varied / max(self.people * p * (1 - p), 1e-300)
         trials = self.people / max(alone, 1e-9)
-        if varied == 0 or trials * p * (1 - p) > _MANY:
+        if varied == 0 or self.zeros > 0 or trials * p * (1 - p) > _MANY:
             return (1 - chance_within((self.noise,), math.sqrt(varied), away)) / 2
         # As many ones among so many people, of whom each stands for `alone` people.
         trials = max(round(trials), 1)
@@ -126,9 +133,12 @@ class RatioBar(ErrorBar):
     The interval holds every theta at which that difference is no larger than noise of this size would be (Fieller 1954,
     with Laplace noise). So it is honest also where few or no rows count; at worst it is all of the bounds.
 
-    `sum_scale` and `rows_scale` are the Laplace scales; `luck` and `population` standard deviations of the difference
-    S - (theta - c) N that come from who counts with which weight, and from who is on the roster at all; `grid` is the
-    step between possible numbers of rows.
+    `sum_scale` and `rows_scale` are the Laplace scales; where the sums of x - a and b - x were released (`paired`),
+    `sum_scale` is that of both. `luck` and `population` are standard deviations of the difference S - (theta - c) N
+    that come from who counts with which weight, and from who is on the roster at all; `bound` is what levels that
+    differ may add to it. `grid` is the step between possible numbers of rows. If nothing is assumed about who counts,
+    `alike` is the least weight over the largest: rows of the one weight may all lie at one bound, the others at the
+    other, which moves a mean a part p from a bound to the other to p/(p + (1-p)/`alike`) or p/(p + (1-p) `alike`).
     """
 
     bounds: tuple[float, float]
@@ -139,21 +149,31 @@ class RatioBar(ErrorBar):
     luck: float
     population: float
     grid: float
+    bound: float = 0.0
+    alike: float = 1.0
+    paired: bool = False
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Every mean within the bounds that the noisy sum and number of rows do not contradict."""
         low, high = self.bounds
-        value = min(max(value, low), high)
+        if self.alike == 0:
+            return low, high
+        value, half = min(max(value, low), high), (high - low) / 2
         normal = math.hypot(self.luck, self.population) if population else self.luck
 
         def possible(mean: float) -> bool:
             away = mean - sum(self.bounds) / 2
             scales = (self.sum_scale, abs(away) * self.rows_scale)
+            if self.paired:
+                scales = (self.sum_scale * (1 - away / half) / 2, self.sum_scale * (1 + away / half) / 2)
             coarse = abs(away) * self.grid if self.rows_scale < 3 * self.grid else 0.0
-            return chance_within(scales, normal, abs(self.sum - away * self.rows) - coarse) <= confidence
+            apart = abs(self.sum - away * self.rows) - self.bound - coarse
+            return apart <= 0 or chance_within(scales, normal, apart) <= confidence
 
         first, last = (end if possible(end) else bisect(value, end, possible, 20)[1] for end in (low, high))
-        return first, last
+        p, q = (first - low) / (high - low), (high - last) / (high - low)
+        down, up = p * self.alike / (p * self.alike + 1 - p), q * self.alike / (q * self.alike + 1 - q)
+        return (first, last) if self.alike == 1 else (low + down * (high - low), high - up * (high - low))
 
 
 def laplace_tail(reach: Any, scale: float) -> Any:

@@ -97,7 +97,9 @@ class ExponentialCount(Exponential):
         return (CountBar(levels.grants, levels.sizes, population, nothing, related),)
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
-        """On the stand-ins with as many ones as were counted."""
+        """On the stand-ins with as many ones as were counted; if nothing is assumed, the worst there could be."""
+        if math.isinf(question.assume):
+            return super().stated_error(question, levels, answer)
         ones = min(max(answer.value / levels.size, 0.0), 1.0)
         return count_error(levels, ones, question.assume)
 

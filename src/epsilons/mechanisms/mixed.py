@@ -159,7 +159,7 @@ class MixedMean(Mixed):
     def level_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
         """The noisy mean of each level: its integer sum, an integer noise, divided by its public size."""
         levels, statistic, means = people.levels, cast(Additive, question.statistic), []
-        exact = people.tally(statistic)[0][:, 0].tolist()
+        exact = statistic.tally(people)[0][:, 0].tolist()
         for grant, there, total in zip(levels.grants, levels.sizes, exact, strict=True):
             noise: Any = np.zeros(size, int)
             if grant is not None and size == 1:
@@ -193,7 +193,7 @@ class MixedMean(Mixed):
         statistic, levels = cast(Additive, question.statistic), people.levels
         reach, private = statistic.parts[0].reach["absent"], zip(levels.finite, levels.sizes, strict=False)
         axes = [Axis(reach, size, self._inverse(question, grant)) for grant, size in private]  # public people come last
-        return product_distribution(axes, [(1.0, people.tally(statistic)[0][: len(axes), 0].tolist())])
+        return product_distribution(axes, [(1.0, statistic.tally(people)[0][: len(axes), 0].tolist())])
 
 
 @register

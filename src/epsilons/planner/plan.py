@@ -73,7 +73,7 @@ class Plan(Shown):
             for row in rank_mechanisms(asked, spendable, settings)
         )
         everyone = question.statistic.name == "count" and not question.statistic.private_count
-        floor = count_floor(spendable) if everyone else None
+        floor = count_floor(spendable, 2 if getattr(question.statistic, "centred", False) else 1) if everyone else None
         return cls(question, levels, share, settings, rows, floor, mechanism=mechanism, front=front)
 
     @property

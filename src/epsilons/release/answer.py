@@ -18,11 +18,12 @@ from epsilons.accuracy.count import CountBar
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar, RatioBar
 from epsilons.accuracy.quantiles import QuantileBar
 from epsilons.accuracy.relation import holds
+from epsilons.accuracy.variance import VarianceBar
 from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
 from epsilons.display import Sheet, Shown, show, show_key
 from epsilons.errors import PlanError, printable
 from epsilons.guarantee import NOT_DP, PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Covered, Guarantee, to_epsilon
-from epsilons.mechanisms.base import Account, Mechanism, charges_of, find_error
+from epsilons.mechanisms.base import Account, Mechanism, charges_of
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy, is_private
 from epsilons.preferences import Levels
@@ -39,7 +40,7 @@ _MOST_LEVELS = 8
 EXACT = "exact"
 EVERYONE_PUBLIC = "Everyone on the roster chose public, so the exact answer is released."
 FROM_THE_ROSTER = "It comes from the roster, which is public: exact, and nobody is charged."
-_KINDS = (ErrorModel, CountBar, FractionBar, RatioBar, QuantileBar)
+_KINDS = (ErrorModel, CountBar, FractionBar, RatioBar, QuantileBar, VarianceBar)
 _BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in _KINDS}
 #: Keys that JSON does not know: their type, and how they are read back.
 _TAGGED: dict[str, tuple[type, Callable[[str], Hashable]]] = {
@@ -201,10 +202,10 @@ def make_release(
 
     `account` is what people are charged where that is not simply what the mechanism takes of their grants.
     """
-    levels, by_worst = people.levels, math.isinf(question.assume)
+    levels = people.levels
     account = account or Account.of(levels, charges_of(mechanism, question, levels))
     answer = mechanism.draw(question, people, entropy)
-    stated = None if by_worst else mechanism.stated_error(question, levels, answer)
+    stated = mechanism.stated_error(question, levels, answer)
     models = mechanism.error_bars(question, levels, answer)
     groups = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
     grouped = (f"In this release alone, bounds for groups by their size: {groups}.",) if groups else ()
@@ -214,7 +215,7 @@ def make_release(
         Guarantee(question.neighbors, account.losses, mechanism.kind, caveats, mechanism.imputes),
         statistic=question.statistic.describe(),
         value=answer.value,
-        error=find_error(mechanism, question, levels, worst=True) if by_worst else stated,
+        error=stated,
         mechanism=mechanism.name,
         why=why,
         assumption=mechanism.condition(question, levels, answer),

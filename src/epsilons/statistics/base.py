@@ -77,6 +77,13 @@ class Scope:
         far = max(-least, most)
         return {"absent": self.rows * far, "replace": self.rows * (2 * far if self.cells > 1 else most - least)}
 
+    def pair_reach(self, step: int) -> dict[str, int]:
+        """The L1 reach of two sums to which a row adds `step` between them, or nothing when it does not count.
+
+        When replaced, a row's part may move from one sum to the other, or to another group: twice that.
+        """
+        return {"absent": self.rows * step, "replace": 2 * self.rows * step}
+
     def people_reach(self) -> dict[str, int]:
         """The reach of counts of people: one person is in as many groups as they have rows, at most."""
         return {"absent": min(self.rows, self.cells), "replace": min(2 * self.rows, self.cells)}

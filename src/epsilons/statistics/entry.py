@@ -24,6 +24,15 @@ class RowScope:
     #: Whether an answer without bounds is possible: on arrays, with individual or group privacy.
     unbounded: bool = False
 
+    @property
+    def centred(self) -> bool:
+        """Whether everyone has a value for certain, so that an absent one may stand at the centre without being seen.
+
+        Where people are replaced nothing would be gained, and individual privacy looks at values one by one.
+        """
+        everyone = self.column and self.fixed and self.complete
+        return everyone and self.neighbors == "absent" and not self.unbounded
+
 
 @dataclass(frozen=True, eq=False)
 class Entry:
