@@ -25,7 +25,7 @@ class ModelAccuracy(SumAccuracy):
         statistic, effect = cast(Regression, question.statistic), Effect.of(question, levels, weighting)
         assert answer.sums is not None
         loss = statistic.loss(question, answer.sums, weighting, levels)
-        before = max(float(predicted) ** 2 - float(self.noise(effect)), 0.0)
+        before = max(float(predicted) ** 2 - float(self.noise(effect, effect.facts.moments)), 0.0)
         return min(math.sqrt(before + statistic.unit**2 * loss.error), statistic.max_error)
 
     def expectations(self, question: Question, levels: Levels, weighting: Weighting) -> dict[str, Any]:
