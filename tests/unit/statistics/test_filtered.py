@@ -119,7 +119,7 @@ def test_no_form_of_a_mean_costs_more_than_a_smaller_noise_would() -> None:
 
         class Short(type(make(Scope()))):  # type: ignore[misc]
             @property
-            def parts(self, smaller: Part = smaller) -> tuple:  # type: ignore[type-arg]
+            def parts(self, smaller: object = smaller) -> tuple:  # type: ignore[type-arg]
                 return smaller, *super().parts[1:]
 
         right = make(Scope(2, GROUPS[2]))
