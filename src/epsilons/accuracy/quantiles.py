@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from epsilons.accuracy.additive import uneven
 from epsilons.accuracy.intervals import ErrorBar
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels

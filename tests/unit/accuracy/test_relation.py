@@ -41,8 +41,6 @@ def test_the_condition_is_in_the_units_of_the_column() -> None:
     assert "expected share is further than 0.15 from" in Question(Count(), assume=0.3).condition
     median = Question(order.median((0, 1)), assume=0.3)
     assert "share of people below the answer is further than 0.15" in median.condition
-        "share of people below the answer is further than 0.15" in Question(order.median((0, 1)), assume=0.3).condition
-    )
     assert Question(wage).condition == "people's preferences say nothing about their values"
     assert Question(wage, assume=math.inf).condition.startswith("nothing is assumed")
 
