@@ -110,7 +110,7 @@ def test_the_shares_of_a_variance_are_near_the_best() -> None:
     rows = m2 - 2 * m1**2
     assert rows == _ROW_WEIGHT
     sizes = np.array([2 * m1, np.hypot(1 - rows, rows)])
-    best, noise = least(*sizes)
+    _, noise = least(*sizes)
     shares = np.array([float(_SHARE), 1 - float(_SHARE)])
     assert np.sqrt(((sizes / shares) ** 2).sum()) < 1.01 * noise
 
