@@ -2,7 +2,7 @@
 
 Before an answer: at the guessed number of rows. After it: at the released one, group by group. Where the released
 number is less than three standard deviations of its noise nobody may count at all: then there is no error to state
-(None), and the interval is wide, at worst all of the bounds. If nothing is assumed about who counts with which weight,
+(None), and the interval is all of the bounds. If nothing is assumed about who counts with which weight,
 the error is that of the worst rows, at most the width of the bounds.
 """
 
@@ -151,6 +151,6 @@ class RowsSeen:
             population=population,
             grid=0.0 if paired else step,
             bound=related,
-            alike=float(effect.alike) if nothing else 1.0,
+            alike=float(effect.alike if nothing else 1.0) if self.certain else 0.0,
             paired=paired,
         )
