@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 from rosters import THREE, epsilons_at, generator
@@ -24,7 +25,8 @@ def _measure(size: Size) -> Iterator[Row]:
     limits = {"exponential": 20, "weighted": 20, "smooth-sensitivity": 10}
     for mechanism, most in limits.items():
         for name, epsilons in rosters.items():
-            ask = partial(eps.median, values, epsilons, bounds=(0, 1), step=1e-6, mechanism=mechanism)
+            known: dict[str, Any] = {"bounds": (0, 1), "step": 1e-6, "missing": "center"}
+            ask = partial(eps.median, values, epsilons, mechanism=mechanism, **known)
             yield time_by_turns(
                 f"{people:,} people, {mechanism}, {name}",
                 again(ask),

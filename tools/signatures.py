@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import epsilons as eps
+from epsilons.accuracy.relation import Relation
 from epsilons.arguments.options import ARRAYS, BATCHES, TABLES, Parameter, options_of
 from epsilons.arguments.reading import NAME
 from epsilons.arrays import functions
@@ -57,7 +58,7 @@ def annotation(kind: Any) -> str:
         return f"Literal[{', '.join(quoted(name) for name in inner)}]"
     if origin is not None:
         return f"{origin.__name__}[{', '.join('...' if part is ... else annotation(part) for part in inner)}]"
-    if kind in (collections.abc.Hashable, Entropy, eps.Plan, eps.Release) or kind.__module__ == "builtins":
+    if kind in (collections.abc.Hashable, Entropy, eps.Plan, eps.Release, Relation) or kind.__module__ == "builtins":
         return str(kind.__name__)
     raise ValueError(f"no spelling for {kind!r}")
 
@@ -143,6 +144,7 @@ def function_stubs() -> str:
         (
             _HEAD.format(about="The functions on arrays."),
             "from collections.abc import Hashable, Sequence\nfrom typing import Any, Literal, TypedDict, Unpack\n\n",
+            "from epsilons.accuracy.relation import Relation\n",
             "from epsilons.noise.entropy import Entropy\nfrom epsilons.planner.plan import Plan\n",
             "from epsilons.release import Release\nfrom epsilons.statistics.entry import Bounds\n\n",
             alias("Mechanism", typing.get_args(names)) + alias("Statistic", CATALOGUE),
@@ -153,6 +155,7 @@ def function_stubs() -> str:
             f"__all__ = {exported}\n\n",
             *(_function(name, known) for name in CATALOGUE),
             stub("plan", inspect.signature(functions.plan), {*known, "error", "people"}, "PlanOptions"),
+            stub("relation", inspect.signature(functions.mean).replace(return_annotation=Relation), known, "Options"),
         )
     )
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from epsilons.accuracy.intervals import logistic, secant
-from epsilons.arguments.checks import check_confidence, check_name, check_whole, refuse
+from epsilons.arguments.checks import check_confidence, check_name, check_number, check_whole, refuse
 from epsilons.display import Shown
 from epsilons.errors import Argument, DataError, PlanError, PreferenceError
 from epsilons.guarantee import NEIGHBORS
@@ -134,7 +134,8 @@ def enumerate_losses(
         raise PlanError((Argument("neighbors", "replace"), " needs ", Argument("domain"), "."), rule=rule)
     if any(math.isnan(epsilon) or epsilon < 0 for epsilon in epsilons):
         raise PreferenceError("An epsilon is negative or missing.", rule="At least 0; infinite for a public person.")
-    index: dict[Hashable, int] = {}  # outcome -> its place in every vector of log-probabilities
+    check_number("tolerance", tolerance)
+    index: dict[tuple[bool, Hashable], int] = {}  # outcome -> its place in every vector of log-probabilities
 
     @lru_cache(maxsize=4096)  # under "replace" most neighbours are datasets of the enumeration themselves
     def law(data: Dataset) -> _Law:
@@ -160,12 +161,12 @@ def enumerate_losses(
                 delta = max(delta, one.unlisted, other.unlisted)
                 # Ranked by the share of what is allowed, so that the worst pair alone decides for all.
                 if (share := _divide(loss, epsilon * (1 + tolerance))) > worst_share:
-                    outcome = _NOT_LISTED if place < 0 else next(itertools.islice(index, place, None))
+                    outcome = _NOT_LISTED if place < 0 else next(itertools.islice(index, place, None))[1]
                     worst, worst_share = PersonLoss(person, epsilon, loss, data, neighbour, outcome), share
         done.add(data)
     if not done:
         raise DataError("There are no datasets.", rule="An iterator serves only once.", suggest="pass a fresh one")
-    return Verdict(worst, pairs, worst_share <= 1, delta)
+    return Verdict(worst, pairs, 0 <= worst_share <= 1, delta)
 
 
 class _Law(NamedTuple):
@@ -175,7 +176,7 @@ class _Law(NamedTuple):
     unlisted: float
 
 
-def _read_law(outcomes: Outcomes, given: ArrayLike, index: dict[Hashable, int], log: bool) -> _Law:
+def _read_law(outcomes: Outcomes, given: ArrayLike, index: dict[tuple[bool, Hashable], int], log: bool) -> _Law:
     """A distribution as it was given; `index` grows by the outcomes not seen before."""
     listed = outcomes.tolist() if isinstance(outcomes, np.ndarray) else list(outcomes)
     logs = np.asarray(given, dtype=np.float64)
@@ -192,7 +193,8 @@ def _read_law(outcomes: Outcomes, given: ArrayLike, index: dict[Hashable, int], 
         raise DataError("The probabilities do not add up to 1.", suggest="normalise them or widen the window")
     # A NaN outcome differs from itself; ABSENT, one object, stands for all of them. The sign of a zero can be seen.
     told = [ABSENT if x != x else "-0.0" if x == 0 and str(x) == "-0.0" else x for x in listed]
-    places = [index.setdefault(x, len(index)) for x in told]
+    # Seen by whoever sees the answer, True is not 1.
+    places = [index.setdefault((isinstance(x, bool | np.bool), x), len(index)) for x in told]
     vector = np.full(len(index), -np.inf)
     np.logaddexp.at(vector, places, logs)  # an outcome listed twice has the sum of both
     return _Law(vector, unlisted if unlisted > _ROUNDING else 0.0)

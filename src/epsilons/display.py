@@ -30,6 +30,12 @@ def show(number: Any) -> str:
     return f"{plain:,.4g}" if abs(plain) < 9_999.5 else f"{plain:,.0f}"
 
 
+def show_errors(error: Any) -> str:
+    """`± 2.4`, or from the least to the largest of several; nothing where none is known."""
+    known = [one for one in (error.values() if isinstance(error, dict) else [error]) if one is not None]
+    return f"± {show_span(known)}" if known else "± –"
+
+
 def show_span(numbers: Sequence[float]) -> str:
     """`0.05…1`, or one number where the least and the largest look alike."""
     return "…".join(dict.fromkeys((show(min(numbers)), show(max(numbers)))))
@@ -102,7 +108,8 @@ class Sheet:
     notes: Sequence[str] = ()
 
     def __str__(self) -> str:
-        parts = self.title, text_table(self.head, self.rows), "\n".join(self.notes)
+        notes = [textwrap.fill(note, 80, break_on_hyphens=False) for note in self.notes]
+        parts = self.title, text_table(self.head, self.rows), "\n".join(notes)
         return printable("\n\n".join(part for part in parts if part), keep="\n")
 
 

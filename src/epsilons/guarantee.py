@@ -167,20 +167,21 @@ class Guarantee(Shown):
         rule = "Only a mechanism that lets a missing person stand at a public value allows the step."
         raise PlanError(what, rule=rule, suggest=("ask again with ", Argument("neighbors", neighbors)))
 
-    def compose(self, other: Guarantee) -> Guarantee:
-        """Both releases seen together: a person's losses add up (Jorgensen et al. 2015, Theorem 4).
+    def compose(self, other: Any) -> Guarantee:
+        """This and another release, or its guarantee: a person's losses add up (Jorgensen et al. 2015, Theorem 4).
 
         Person by person: somebody who lost .3 to one and .7 to the other lost 1, whatever their levels are called.
         Where the rosters cannot be aligned, everyone may have lost the most to the other. The weaker kind remains.
         """
         return self._join(other, lambda a, b: a + b)
 
-    def compose_parallel(self, other: Guarantee) -> Guarantee:
+    def compose_parallel(self, other: Any) -> Guarantee:
         """Both releases, made from disjoint groups of people: everyone lost to one of them at most.
 
         Only named people can be told to be disjoint, and only groups that are defined by public facts of the roster may
         be asked so: who matches a predicate is private.
         """
+        other = _promise_of(other)
         aligned = self._aligned(other)
         if aligned is None or any(a != 0 and b != 0 and grant is not None for grant, a, b in aligned[1]):
             hint = "eps.Roster(ids, epsilons) for each group, or compose, which adds their losses"
@@ -192,7 +193,7 @@ class Guarantee(Shown):
         """Whatever is computed from a release alone keeps its promise (first privacy axiom)."""
         return self
 
-    def choice(self, other: Guarantee) -> Guarantee:
+    def choice(self, other: Any) -> Guarantee:
         """One of two releases, chosen by a coin that does not depend on the data: the larger loss (second axiom)."""
         return self._join(other, max)
 
@@ -201,8 +202,8 @@ class Guarantee(Shown):
             return None
         return self.covers.align(other.covers, dict(self.losses), dict(other.losses))
 
-    def _join(self, other: Guarantee, join: Callable[[int, int], int]) -> Guarantee:
-        one, two = self._share_neighbors(other)
+    def _join(self, other: Any, join: Callable[[int, int], int]) -> Guarantee:
+        one, two = self._share_neighbors(_promise_of(other))
         aligned = one._aligned(two)
         if aligned is not None:
             covers, lost = aligned
@@ -255,10 +256,14 @@ class Guarantee(Shown):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
         """The inverse of `to_dict`. What the first release of epsilons wrote names no roster."""
-        losses = tuple((granted, loss) for granted, loss in data["losses"])
-        covers = Covered(data["roster"]) if data.get("roster") else None
-        flags = {name: data[name] for name in ("neighbors", "kind", "imputes")}
-        return cls(losses=losses, caveats=tuple(data["caveats"]), covers=covers, **flags)
+        try:
+            losses = tuple((granted, loss) for granted, loss in data["losses"])
+            covers = Covered(data["roster"]) if data.get("roster") else None
+            flags = {name: data[name] for name in ("neighbors", "kind", "imputes")}
+            return cls(losses=losses, caveats=tuple(data["caveats"]), covers=covers, **flags)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            pass
+        raise PlanError("This is not a guarantee.", suggest="the dict of a guarantee")
 
     def __str__(self) -> str:
         finite = {granted: loss for granted, loss in self.epsilons.items() if math.isfinite(granted)}
@@ -272,6 +277,15 @@ class Guarantee(Shown):
         others = [caveat for caveat in self.caveats if caveat not in marks]
         promise = f"{self.kind}: a loss of at most {people}."
         return " ".join((*marks, promise, RELATION[self.neighbors], *others))
+
+
+def _promise_of(given: Any) -> Guarantee:
+    """A guarantee, or that of an answer."""
+    found = getattr(given, "guarantee", given)
+    if not isinstance(found, Guarantee):
+        rule = "Promises are composed with promises."
+        raise PlanError(f"{type(given).__name__!r} has no guarantee.", rule=rule, suggest="answer.guarantee")
+    return found
 
 
 def _range(epsilons: Iterable[float]) -> str:

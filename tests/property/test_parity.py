@@ -37,9 +37,8 @@ Given = Mapping[str, Any]
 
 
 def open_people() -> eps.Dataset:
-    complete = ["wage", "age", "left"]
     preferences = eps.Preferences.from_column("epsilon")
-    return eps.Dataset(TABLE, person="id", preferences=preferences, complete=complete, version="parity")
+    return eps.Dataset(TABLE, person="id", preferences=preferences, version="parity")
 
 
 @pytest.fixture(scope="module")
@@ -147,13 +146,15 @@ RIGHT: dict[str, list[dict[str, Any]]] = {
     "density": [{"density": 0.1}],
     "location": [{"location": 90}],
     "privacy": [{"privacy": "personalized"}],
-    "scale": [{"mechanism": "smooth-sensitivity", "scale": "paper"}],
-    "gamma": [{"mechanism": "smooth-sensitivity", "gamma": 5}],
-    "inside": [{"mechanism": "smooth-sensitivity", "inside": "threshold"}],
+    "scale": [{"mechanism": "smooth-sensitivity", "scale": "paper", "complete": True}],
+    "gamma": [{"mechanism": "smooth-sensitivity", "gamma": 5, "complete": True}],
+    "inside": [{"mechanism": "smooth-sensitivity", "inside": "threshold", "complete": True}],
+    "missing": [{"missing": "exclude"}, {"missing": "center"}, {"missing": "center", "complete": True}],
+    "complete": [{"complete": True}, {"complete": False}],
     "entropy": [{}],
 }
 #: Options that are not on all fronts, or that no seed can compare.
-APART = {"neighbors", "group_epsilons", "share", "error", "where", "by", "missing", "fresh", "analyst"}
+APART = {"neighbors", "group_epsilons", "share", "error", "where", "by", "fresh", "analyst"}
 
 
 def disagreements(people: eps.Dataset, entry: Entry, fronts: Mapping[str, Front], given: Given) -> list[str]:
@@ -211,7 +212,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pyarrow.parquet.write_table(TABLE.append_column("privacy", pa.array(["open"] * PEOPLE)), path / "table.parquet")
     (path / "people.toml").write_text(
         'source = "table.parquet"\nperson = "id"\nledger = "sqlite:///people.ledger"\n'
-        'complete = ["wage", "age", "left"]\n[preferences]\ncolumn = "privacy"\nlevels = { open = "public" }\n'
+        '[preferences]\ncolumn = "privacy"\nlevels = { open = "public" }\n'
         "[bounds]\nwage = [0, 100]\nage = [18, 80]\n"
     )
     return path
@@ -263,6 +264,7 @@ WRONG: dict[str, list[Any]] = {
     "where": [7, "wage =", "nothing > 1"],
     "by": [7, {"nothing": [1]}, {"age": []}],
     "missing": ["drop", 7],
+    "complete": [None, "yes", 1, ["wage"]],
     "fresh": ["no", None, 1],
     "analyst": ["", 7],
     "entropy": [7, "seed", np.random.default_rng(1), type(seeded(1))],

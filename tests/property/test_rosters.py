@@ -40,6 +40,8 @@ WAYS: dict[str, Any] = {
     "roster": eps.Roster(IDS, EPSILONS),
     "roster by id": eps.Roster(IDS, eps.Preferences(BY_ID)),
 }
+#: What may be said of missing values: nothing, that there are none, that they stand at the centre.
+WORDS: list[dict[str, Any]] = [{}, {"complete": True}, {"missing": "center"}]
 
 
 def facts_of(release: eps.Release) -> tuple[Any, ...]:
@@ -70,15 +72,16 @@ def test_a_missing_value_changes_nothing_for_others(name: str, way: str) -> None
     entry = CATALOGUE[name]
     values = np.array(LEFT if target(entry) == "left" else WAGE, np.float64)
 
-    def ask(those: Any, ages: Any) -> Any:
+    def ask(those: Any, ages: Any, word: dict[str, Any]) -> Any:
         given = (ages[:, None], those) if entry.model else (those,)
-        function = getattr(eps, entry.name)
-        return outcome(lambda: function(*given, epsilons=WAYS[way], **facts(entry, ARRAYS), entropy=seeded(1)))
+        known = {**facts(entry, ARRAYS), **word, "entropy": seeded(1)}
+        return outcome(lambda: getattr(eps, entry.name)(*given, epsilons=WAYS[way], **known))
 
-    whole = ask(values, AGE)
-    assert isinstance(whole[0], eps.Guarantee)
-    for person in (0, 1, 2):
-        assert ask(without(values, person), without(AGE, person)) == whole
+    for word in WORDS[: 2 if entry.model or entry.missing == "not counted" else None]:
+        whole = ask(values, AGE, word)
+        assert isinstance(whole[0], eps.Guarantee)
+        for person in (0, 1, 2):
+            assert ask(without(values, person), without(AGE, person), word) == whole
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -53,17 +53,18 @@ SERVES = {
 }
 MODELS = ("linear_regression", "logistic_regression")
 
-#: The arguments of each statistic but values and epsilons.
+#: The arguments of each statistic but values and epsilons; tables have questions without the word that all is there.
+_ALL: dict[str, Any] = {"complete": True}
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "count": {},
-    "sum": {"bounds": (0, 100)},
-    "mean": {"bounds": (0, 100)},
-    "variance": {"bounds": (0, 100)},
-    "median": {"bounds": (0, 100)},
-    "quantile": {"q": 0.3, "bounds": (0, 100), "step": 1},
-    "min": {"bounds": (0, 100), "step": 0.5},
-    "max": {"bounds": (-10, 120), "step": 1},
-    "kth_largest": {"k": 3, "bounds": (0, 100), "step": 0.25},
+    "sum": {"bounds": (0, 100), **_ALL},
+    "mean": {"bounds": (0, 100), **_ALL},
+    "variance": {"bounds": (0, 100), **_ALL},
+    "median": {"bounds": (0, 100), **_ALL},
+    "quantile": {"q": 0.3, "bounds": (0, 100), "step": 1, **_ALL},
+    "min": {"bounds": (0, 100), "step": 0.5, **_ALL},
+    "max": {"bounds": (-10, 120), "step": 1, **_ALL},
+    "kth_largest": {"k": 3, "bounds": (0, 100), "step": 0.25, **_ALL},
     "bins": {"edges": [0, 25, 50, 100]},
     "categories": {"categories": ["a", "b", "c"]},
     "linear_regression": {"bounds_X": ([0, 0], [20, 6]), "bounds_y": (0, 100)},

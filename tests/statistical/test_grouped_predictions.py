@@ -123,4 +123,4 @@ def test_more_epsilon_hardly_predicts_more_error(case: str, epsilons: tuple[floa
 def best_errors(question: Question, epsilons: tuple[float, ...]) -> NDArray[np.float64]:
     """Of the best mechanism, from a tiny share to a large one."""
     rosters = [roster_of(np.array(epsilons) * share) for share in SHARES]
-    return np.array([rank_mechanisms(question, roster.levels)[0].judged_by(question.assume) for roster in rosters])
+    return np.array([rank_mechanisms(question, roster.levels)[0].expected for roster in rosters])

@@ -60,17 +60,46 @@ def rank_cost(values: Sequence[float], epsilons: Sequence[float], rank: int, r: 
 
 
 def quantile_score(values: Sequence[float], weights: Sequence[Fraction], q: Fraction, r: float) -> Fraction:
-    """max(W(<r) - qW, qW - W(<=r), 0)."""
+    """max(W(<r) - qW, qW - W(<=r))."""
     pairs = list(zip(values, weights, strict=True))
     below = sum((w for x, w in pairs if x < r), Fraction(0))
     upto = sum((w for x, w in pairs if x <= r), Fraction(0))
     aim = q * sum(weights, Fraction(0))
-    return max(below - aim, aim - upto, Fraction(0))
+    return max(below - aim, aim - upto)
 
 
 def weighted_objective(weights: Floats, epsilons: Floats, variance: float, reach: float) -> float:
     """sigma^2 sum w^2 + 2 (r max w/e)^2: the error of a weighted mean, one noise included."""
     return float(variance * (weights**2).sum() + 2 * (reach * (weights / epsilons).max()) ** 2)
+
+
+def related_bias(weights: Floats) -> float:
+    """The largest sum of w_i d_i over distances d_i of -1 to 1 that average to zero: a linear programme."""
+    found = optimize.linprog(-weights, A_eq=[np.ones(len(weights))], b_eq=[0], bounds=[(-1, 1)] * len(weights))
+    return float(-found.fun)
+
+
+def related_objective(weights: Floats, epsilons: Floats, variance: float, reach: float, related: float) -> float:
+    """Mean square of luck and noise, and the worst bias if levels lie up to `related` spreads from everyone's mean."""
+    bias = related**2 * variance * float(np.abs(weights - np.median(weights)).sum()) ** 2
+    return weighted_objective(weights, epsilons, variance, reach) - variance / len(weights) + bias
+
+
+def best_related_weights(epsilons: Floats, variance: float, reach: float, related: float) -> Floats:
+    """The weights with sum 1 that minimise `related_objective`, among many random ones and ever nearer to the best."""
+    rng, n = np.random.default_rng(7), len(epsilons)
+    starts = [np.full(n, 1.0), np.minimum(epsilons, 1e3), best_weights(epsilons, variance, reach)]
+    starts += [np.minimum(epsilons, cap) for cap in epsilons[np.isfinite(epsilons)]]
+    tried = [start / start.sum() for start in starts]
+    best = min(tried, key=lambda w: related_objective(w, epsilons, variance, reach, related))
+    least = related_objective(best, epsilons, variance, reach, related)
+    for size in np.geomspace(0.5, 1e-4, 400):
+        new = np.maximum(best * np.exp(size * rng.normal(size=n)), 0.0)
+        new /= new.sum()
+        value = related_objective(new, epsilons, variance, reach, related)
+        if value < least:
+            best, least = new, value
+    return best
 
 
 def best_weights(epsilons: Floats, variance: float, reach: float) -> Floats:

@@ -53,13 +53,13 @@ def data(entry: Entry) -> tuple[Any, ...]:
 
 
 class Arrays:
-    """The functions of the package."""
+    """The functions of the package, with the word that the table declares."""
 
     name = "arrays"
 
     def ask(self, entry: Entry, **options: Any) -> eps.Release:
         asked: eps.Release = getattr(eps, entry.name)(
-            *data(entry), epsilons=EPSILONS, share=SHARE, **facts(entry, ARRAYS), **options
+            *data(entry), epsilons=EPSILONS, share=SHARE, complete=True, **facts(entry, ARRAYS), **options
         )
         return asked
 
@@ -93,7 +93,7 @@ def answer(front: Front, entry: Entry) -> dict[str, Any]:
     # Of an extreme "auto" takes a sample, whose coins arrays and tables toss apart.
     chosen = {"mechanism": "minimum"} if entry.name in ("min", "max", "kth_largest") else {}
     release = front.ask(entry, entropy=seeded(3), **chosen)
-    promise = release.guarantee  # but for its caveats: a table says how it takes missing values
+    promise = release.guarantee  # but for its caveats: they name whose word it is that nothing is missing
     return {
         "value": release.value,
         "mechanism": release.mechanism,

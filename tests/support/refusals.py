@@ -59,6 +59,7 @@ MORE: dict[str, list[Any]] = {
     "where": CONDITIONS,
     "by": KEYS,
     "missing": ["exclude", "center", "zero"],
+    "complete": [True, False, "yes"],
     "share": [0.001, 0.01, 0.002, 0, 2, math.nan, "a"],
     "error": [1e3, 1e-9, -1, "a"],
     "mechanism": [*sorted(list_mechanisms()), "auto", "wild"],

@@ -54,10 +54,26 @@ def bin_of(value: float, edges: Sequence[float]) -> int | None:
     return None
 
 
-def contribution(statistic: Additive, rows: Rows) -> list[list[int]]:
-    """What one person adds to each part of a summary, cell by cell."""
+def row_steps(value: float, bounds: tuple[float, float]) -> dict[str, int]:
+    """What a row adds to sums of values, by their names."""
+    u = centred(value, bounds)
+    from_centre, square = round_half_up(u * STEPS), round_half_up((u * u - Fraction(1, 2)) * STEPS)
+    return {
+        "rows": 1,
+        "centred sum": from_centre,
+        "above": STEPS + from_centre,
+        "below": STEPS - from_centre,
+        "centred squares": square,
+        "squares": STEPS // 2 + square,
+        "rest of squares": STEPS // 2 - square,
+    }
+
+
+def contribution(statistic: Additive, rows: Rows, names: Sequence[str] = ()) -> list[list[int]]:
+    """What one person adds to each part of a summary, or to other sums by their names, cell by cell."""
     assert statistic.scope is not None
-    sums = [[0] * part.cells for part in statistic.parts]
+    names = names or [part.name for part in statistic.parts]
+    sums = [[0] * statistic.parts[0].cells for _ in names]
     if isinstance(statistic, Count):
         counted = [group for group, value in rows if group is not None and not math.isnan(value)]
         for group in set(counted) if statistic.of == "people" else counted:
@@ -76,11 +92,9 @@ def contribution(statistic: Additive, rows: Rows) -> list[list[int]]:
             sums[0][group] += round_half_up(clipped(value, statistic.bounds) * STEPS / largest)
         else:
             assert isinstance(statistic, (Mean, Variance))
-            u = centred(value, statistic.bounds)
-            sums[0][group] += round_half_up(u * STEPS)
-            if isinstance(statistic, Variance):
-                sums[1][group] += round_half_up((u * u - Fraction(1, 2)) * STEPS)
-            sums[-1][group] += 1
+            steps = row_steps(value, statistic.bounds)
+            for name, part in zip(names, sums, strict=True):
+                part[group] += steps[name]
     return sums
 
 
@@ -96,9 +110,10 @@ class RowPeople:
         return self.roster.levels
 
     def tally(self, statistic: Additive) -> list[NDArray[np.int64]]:
-        parts = [np.zeros((len(self.levels.grants), part.cells), np.int64) for part in statistic.parts]
+        cells = statistic.parts[0].cells
+        parts = [np.zeros((len(self.levels.grants), cells), np.int64) for _ in statistic.summed]
         for code, rows in zip(self.roster.codes, self.rows, strict=True):
-            for part, sums in zip(parts, contribution(statistic, rows), strict=True):
+            for part, sums in zip(parts, contribution(statistic, rows, statistic.summed), strict=True):
                 part[code] += sums
         return parts
 

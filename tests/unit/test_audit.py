@@ -200,7 +200,7 @@ def test_public_people_are_not_checked() -> None:
     assert shown.worst is not None
     assert shown.worst.loss == 0
     nothing = enumerate_losses(published, all_datasets((0, 1), 2), [math.inf, math.inf])
-    assert nothing == Verdict(None, 0, True)
+    assert nothing == Verdict(None, 0, False)
     assert "nothing was checked" in str(nothing)
     assert not enumerate_losses(published, all_datasets((0, 1), 2), [math.inf, 0.1]).holds
 
@@ -574,3 +574,16 @@ def test_clopper_pearson_refuses_impossible_counts() -> None:
             clopper_pearson(successes, trials, confidence, "lower")
     with pytest.raises(EpsilonsError, match="side"):
         clopper_pearson(1, 5, 0.9, "both")  # type: ignore[arg-type]
+
+
+def test_a_tolerance_is_not_negative_and_true_is_not_one() -> None:
+    def truth(values: Floats) -> tuple[list[object], list[float]]:
+        return [True if values[0] == 1 else 1], [1.0]
+
+    for tolerance in (-1, -1e-12, math.nan, math.inf):
+        with pytest.raises(EpsilonsError, match="tolerance"):
+            enumerate_losses(truth, [(1.0,)], [1.0], tolerance=tolerance)
+    verdict = enumerate_losses(truth, [(1.0,)], [1.0])
+    assert not verdict.holds
+    assert verdict.worst is not None
+    assert verdict.worst.loss == math.inf

@@ -336,3 +336,18 @@ def test_many_levels_are_told_by_their_number_and_range() -> None:
     assert len(many.to_dict()["losses"]) == 101
     even = Guarantee("absent", tuple((level * TENTH, TENTH) for level in range(1, 8)))
     assert "a loss of at most 0.1 by level (7 levels, granted 0.1 to 0.7)." in str(even)
+
+
+@pytest.mark.parametrize("data", [{"a": 1}, {}, {"losses": 3}, [], None, {"losses": [[1]]}])
+def test_what_is_no_guarantee_is_refused_in_words(data: Any) -> None:
+    with pytest.raises(eps.PlanError, match="This is not a guarantee"):
+        Guarantee.from_dict(data)
+
+
+def test_an_answer_may_be_composed_as_its_guarantee() -> None:
+    one, other = (eps.count([1.0, 0.0], [0.5, 0.5]) for _ in range(2))
+    assert one.guarantee.compose(other) == one.guarantee.compose(other.guarantee)
+    assert one.guarantee.choice(other) == one.guarantee.choice(other.guarantee)
+    for join in (one.guarantee.compose, one.guarantee.choice, one.guarantee.compose_parallel):
+        with pytest.raises(eps.PlanError, match="'float' has no guarantee"):
+            join(1.0)

@@ -46,6 +46,8 @@ OTHERS: dict[str, Any] = {
     "bounds": (0.0, 3.0),
     "scope": Scope(3, ("a", "b"), 0.25),
     "of": "rows",
+    "centred": True,
+    "form": "together",
     "split": Fraction(1, 7),
     "off": 0.123,
     "edges": (0.0, 1.0, 3.0),
@@ -53,6 +55,7 @@ OTHERS: dict[str, Any] = {
     "k": 5,
     "step": 0.5,
     "q": Fraction(1, 7),
+    "for_interval": Fraction(1, 3),
     "label": "median",
     "names": ("z",),
     "target_bounds": (0.0, 9.0),
@@ -82,7 +85,7 @@ def test_statistics_of_different_kinds_differ() -> None:
 
 
 #: Options that are part of a key elsewhere (which rows, the dataset's terms), or make no other question.
-ELSEWHERE = {"where", "by", "missing", "neighbors", "group_epsilons", "fresh", "analyst"}
+ELSEWHERE = {"where", "by", "missing", "complete", "neighbors", "group_epsilons", "fresh", "analyst", "for_interval"}
 GIVEN: dict[str, Any] = {
     "mechanism": "sample",
     "threshold": 0.5,

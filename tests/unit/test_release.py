@@ -4,6 +4,7 @@ import json
 import math
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -19,7 +20,7 @@ from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from epsilons.testing import seeded
 
-VALUES = [1, 0, 3, 1, 9, 1, 2, 5]
+VALUES = np.array([1, 0, 3, 1, 9, 1, 2, 5])  # all there, by their type
 EPSILONS = [0.1, 0.1, 0.5, 0.5, 1, 1, eps.PUBLIC, eps.PUBLIC]
 BOUNDS: dict[str, Any] = {"bounds": (0, 10)}
 ASKED: dict[str, Any] = {
@@ -261,3 +262,19 @@ def test_frames_of_histograms_name_groups_and_ends_of_bins() -> None:
     assert people.histogram("wage", edges=[0, 25, 50], share=0.1).to_arrow().column_names == ["low", "high", "value"]
     named = people.histogram("size", categories=[1, 2], by=groups, share=0.1).to_arrow()
     assert named.column_names == ["key1", "key2", "value"]
+
+
+def test_an_answer_about_some_rows_says_which() -> None:
+    table = pa.table({"id": [1, 2, 3], "wage": [1.0, 2.0, 3.0]})
+    with eps.Dataset(table, person="id", preferences=1.0, bounds={"wage": (0, 3)}) as people:
+        asked = people.sum("wage", where="wage > 1", share=0.1)
+        assert asked.where == '"wage" > 1.0'
+        assert str(asked).startswith(f"{asked.statistic} where {asked.where}: ")
+        for again in (eps.Release.from_dict(asked.to_dict()), people.sum("wage", where="wage > 1", share=0.1)):
+            assert again == asked
+        (told,) = people.sql("SELECT SUM(wage) FROM people WHERE wage > 1", share=0.1).values()
+        assert told.where == asked.where
+        everyone = people.sum("wage", share=0.1)
+        assert everyone.where == ""
+        assert "where" not in everyone.to_dict()  # what was stored before there were conditions reads the same
+        assert eps.Release.from_dict(everyone.to_dict()) == everyone

@@ -5,8 +5,10 @@ weighs people asks here; nothing here knows mechanisms, and nothing here sees da
 `intervals.py` has error bars, `relation.py` asks whether preferences and values look related.
 """
 
-from epsilons.accuracy.additive import Accuracy, LinearAccuracy, RatioAccuracy, SumAccuracy
+from epsilons.accuracy.additive import Accuracy, LinearAccuracy
+from epsilons.accuracy.models import ModelAccuracy
 from epsilons.accuracy.order import OrderAccuracy
+from epsilons.accuracy.ratio import RatioAccuracy
 from epsilons.accuracy.variance import VarianceAccuracy
 
 #: By the family that a statistic names.
@@ -14,6 +16,6 @@ FAMILIES: dict[str, Accuracy] = {
     "linear": LinearAccuracy(),
     "ratio": RatioAccuracy(),
     "variance": VarianceAccuracy(),
-    "regression": SumAccuracy(),
+    "regression": ModelAccuracy(),
     "order": OrderAccuracy(),
 }

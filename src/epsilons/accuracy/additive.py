@@ -6,31 +6,28 @@ place of the rest, and what is publicly known of a contribution (`Facts`).
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, Self, cast
 
 import numpy as np
 
-from epsilons.accuracy.intervals import ErrorBar, ErrorModel, RatioBar
+from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar
+from epsilons.accuracy.relation import uneven
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Additive, Moments
+from epsilons.statistics.additive import Additive, Counting, Moments
 from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, Weightings, equivalent_scale
-from epsilons.statistics.total import Mean
-from epsilons.summaries.arrays import STEPS
 
 Bars = tuple[ErrorBar, ...] | None
+#: The error of a number, or a dict with that of each; None where nothing honest can be said.
+Errors = Any
 
 
 def laplace_quantile(chance: Floats) -> Floats:
     """z with P(Laplace noise of scale 1 <= z) = chance."""
     return np.where(chance < 0.5, np.log(2 * chance), -np.log(2 - 2 * chance))
-
-
-#: Laplace noise of scale 1 in as many equally likely parts as matter for a mean square.
-_LAPLACE_NODES = laplace_quantile((np.arange(1000) + 0.5) / 1000)
 
 
 class Facts:
@@ -44,9 +41,10 @@ class Facts:
         statistic = cast(Additive, question.statistic)
         self.moments, (self.low, self.high) = statistic.guess(question), statistic.extremes()
         self.centre, self.origin, self.coin_origin = statistic.centre, statistic.origin, statistic.coin_origin
-        self.max_error, self.clipped_rmse = statistic.max_error, statistic.clipped_rmse
+        self.max_error, self.statistic = statistic.max_error, statistic
+        self.spread_within = statistic.spread_within
         self.expected_rows = 1.0 if statistic.scope is None else max(statistic.scope.expected, 1e-9)
-        self.divisor = statistic.divisor(people)
+        self.divisor, self.limits = statistic.divisor(people), statistic.limits(people)
         self.made_up = list(filter(statistic.makes_up_for, Rest))
         parts = zip(statistic.parts, statistic.units, strict=True)
         self.parts = [(unit, part.reach[question.neighbors], float(part.share)) for part, unit in parts]
@@ -106,6 +104,21 @@ class Effect:
         """What stands for a contribution that is left out."""
         return self.facts.centre if self.rest is Rest.CENTRED else self.facts.origin
 
+    @property
+    def grid(self) -> Any:
+        """The step between possible answers."""
+        return self.factor * self.facts.parts[0][0] / self.facts.divisor
+
+    @cached_property
+    def undone(self) -> tuple[float, float]:
+        """(slope, shift): answer*slope + shift has no bias if preferences and values are unrelated."""
+        reached = max(float(self.multipliers @ self.sizes) / self.people, 1e-300)
+        return (
+            (1.0, 0.0)
+            if abs(reached - 1) < 1e-9 or self.rest is Rest.CENTRED
+            else (1 / reached, self.facts.origin * (1 - 1 / reached))
+        )
+
     def coins(self, moments: Moments) -> Any:
         """Expected variance of a sample's coins, on the answer's scale."""
         if not self.sampled:
@@ -118,12 +131,25 @@ class Effect:
         base, ends = self.facts.coin_origin, (self.facts.low, self.facts.high)
         return self.coins(Moments(base + max(abs(end - base) for end in ends), 0.0))
 
-    def worst_bias(self) -> float:
+    @property
+    def worst_bias(self) -> Any:
         """The largest error before noise over all values within bounds."""
         low, high = (edge - self.base for edge in (self.facts.low, self.facts.high))
         gaps = (self.multipliers - 1) * self.sizes
-        up, down = float(gaps[gaps > 0].sum()), float(gaps[gaps < 0].sum()) - self.left_out
-        return max(abs(up * high + down * low), abs(up * low + down * high)) / self.facts.divisor
+        up, down = np.maximum(gaps, 0.0).sum(axis=-1), np.minimum(gaps, 0.0).sum(axis=-1) - self.left_out
+        return np.maximum(np.abs(up * high + down * low), np.abs(up * low + down * high)) / self.facts.divisor
+
+    @cached_property
+    def alike(self) -> Any:
+        """The least weight that a person may have over the largest; 0 where somebody may have none."""
+        weights = self.multipliers.min(axis=-1) / np.maximum(self.multipliers.max(axis=-1), 1e-300)
+        chosen = self.coin_spread > 0 if self.sampled else False
+        return np.where(chosen | (self.left_out > 0), 0.0, weights)
+
+    @cached_property
+    def drift(self) -> Any:
+        """How far the answer is off at most if levels' expected means lie up to 1 from everyone's."""
+        return uneven(self.multipliers, self.sizes, self.left_out) / self.facts.divisor
 
 
 class Accuracy(ABC):
@@ -142,8 +168,8 @@ class Accuracy(ABC):
         return None
 
     def stated_error(
-        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: float | None
-    ) -> float | None:
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
+    ) -> Errors:
         """The expected error once an answer is out: what its noisy sums say about the values is public by then."""
         return predicted
 
@@ -151,32 +177,47 @@ class Accuracy(ABC):
         """An error bar for each number of an answer; None where nobody can honestly give one."""
         return None
 
+    def expectations(self, question: Question, levels: Levels, weighting: Weighting) -> dict[str, Any]:
+        """What else can be expected of an answer: how good a model will be."""
+        return {}
+
 
 class SumAccuracy(Accuracy):
-    """Of answers made from noisy sums: histograms, totals, means; models, by the noise in the loss's coefficients."""
+    """Of answers made from noisy sums."""
 
     def predict_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         return float(self.predict_errors(question, levels, weighting))
 
     def predict_errors(self, question: Question, levels: Levels, weightings: Weighting | Weightings) -> Floats:
         effect = Effect.of(question, levels, weightings)
+        if math.isinf(question.assume):
+            return self.worst_errors(question, effect)
         return self.expected_errors(question, effect, effect.facts.moments)
 
     def expected_errors(self, question: Question, effect: Effect, moments: Moments) -> Floats:
-        """RMSE against the roster's own statistic if preferences and values are unrelated and the guesses hold."""
-        gaps = effect.multipliers - 1
-        offset = (moments.mean - effect.base) ** 2 + moments.location**2
-        bias = offset * (gaps @ effect.sizes - effect.left_out) ** 2
-        luck = moments.variance * (gaps**2 @ effect.sizes + effect.left_out)
-        before = (bias + luck) / effect.facts.divisor**2 + effect.coins(moments)
-        return cast(Floats, np.minimum(np.sqrt(before + self.noise(effect)), effect.facts.max_error))
+        """RMSE against the roster's own statistic under the question's assumption, if the guesses hold."""
+        gaps, facts = effect.multipliers - 1, effect.facts
+        offset = math.hypot(moments.mean - effect.base, moments.location)
+        bias = offset * np.abs(gaps @ effect.sizes - effect.left_out) / facts.divisor
+        bias = bias + question.assume * math.sqrt(moments.variance) * effect.drift
+        luck = facts.spread_within(moments, question.assume) * (gaps**2 @ effect.sizes + effect.left_out)
+        before = bias**2 + luck / facts.divisor**2 + effect.coins(moments)
+        square = np.minimum(before, self.worst_before(effect)) + self.noise(effect, moments)
+        return cast(Floats, np.minimum(np.sqrt(square), facts.max_error))
 
     def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
-        effect = Effect.of(question, levels, weighting)
-        square = effect.worst_bias() ** 2 + effect.worst_coins() + float(self.noise(effect))
-        return min(math.sqrt(square), effect.facts.max_error)
+        return float(self.worst_errors(question, Effect.of(question, levels, weighting)))
 
-    def noise(self, effect: Effect) -> Any:
+    def worst_errors(self, question: Question, effect: Effect) -> Floats:
+        """RMSE for the worst values within bounds, however they relate to preferences."""
+        square = self.worst_before(effect) + self.noise(effect, effect.facts.moments)
+        return cast(Floats, np.minimum(np.sqrt(square), effect.facts.max_error))
+
+    def worst_before(self, effect: Effect) -> Any:
+        """The mean square of all that is not noise, for the worst values within bounds."""
+        return effect.worst_bias**2 + effect.worst_coins()
+
+    def noise(self, effect: Effect, moments: Moments) -> Any:
         """The mean square of the noise in an answer: independent Laplace noises, two squared scales each."""
         return sum(2 * scale**2 for scale in effect.laplace)
 
@@ -184,70 +225,77 @@ class SumAccuracy(Accuracy):
 class LinearAccuracy(SumAccuracy):
     """Of answers that are linear in one noisy vector: counts, histograms, sums, means."""
 
-    def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
+    def stated_error(
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
+    ) -> Errors:
+        """At the contribution that each released number shows; if nothing is assumed, the worst there could be."""
+        if math.isinf(question.assume):
+            return predicted
         effect = Effect.of(question, levels, weighting)
-        before = _error_model(question, effect, effect.facts.moments)
-        values = answer.value.values() if isinstance(answer.value, dict) else [answer.value]
-        seen = (seen_moments(question, number, before, levels.size) for number in values)
-        return tuple(_error_model(question, effect, moments) for moments in seen)
 
+        def expect(number: float) -> float:
+            return float(self.expected_errors(question, effect, _seen(question, effect, number)))
 
-class RatioAccuracy(SumAccuracy):
-    """Of means over a private number of rows: the last part is that number."""
-
-    def noise(self, effect: Effect) -> Any:
-        """With the number of rows off by a part t every noise is divided by 1 + t; pure noise is cut off at an end."""
-        off = np.asarray(effect.scales[-1] / effect.facts.expected_rows)[..., None] * _LAPLACE_NODES
-        before = sum(2 * np.asarray(scale)[..., None] ** 2 for scale in effect.laplace[:-1])
-        rows = np.asarray(effect.laplace[-1])[..., None] * _LAPLACE_NODES
-        square = (before + rows**2) / np.maximum(1 + off, 1e-9) ** 2
-        return (square / (1 + square / effect.facts.clipped_rmse**2)).mean(axis=-1)
+        return answer.each(expect)
 
     def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
-        """One bar for each group; None where weights differ and nothing may be assumed about who counts."""
-        statistic, scope = cast(Mean, question.statistic), question.statistic.scope
-        assert scope is not None
-        assert answer.sums is not None
-        fractions, sizes = weighting.fractions, np.array(levels.sizes, float)
-        average = float(fractions @ sizes) / levels.size
-        coins = fractions * (1 - fractions) if weighting.coins is not None else np.zeros(len(sizes))
-        uneven = float(((fractions - average) ** 2 + coins) @ sizes) + levels.left_out * average**2
-        if question.assume == "nothing" and uneven > 0:
-            return None
-        half = (statistic.bounds[1] - statistic.bounds[0]) / 2
-        deviation = half if question.spread is None else question.spread
-        inverses = [weighting.inverse_scale(part.share, part.reach[question.neighbors]) for part in statistic.parts]
-        sum_scale, rows_scale = (equivalent_scale(np.array(inverses, float)) / weighting.one).tolist()
-        noise, bars = (half * sum_scale / STEPS, rows_scale), []
-        for sum_, rows in zip(*answer.sums, strict=True):
-            # Rows that count, per person of average weight; rows of one person may all be alike.
-            each = max(float(rows), 0.0) / max(average * levels.size, 1e-300) * scope.rows
-            luck, population = (deviation * math.sqrt(each * one) for one in (uneven, levels.size))
-            seen = (half * float(sum_) / STEPS, float(rows))
-            bars.append(RatioBar(statistic.bounds, *seen, *noise, luck, population * average, 1 / weighting.one))
-        return tuple(bars)
+        effect, statistic = Effect.of(question, levels, weighting), cast(Additive, question.statistic)
+        alike = isinstance(statistic, Counting) and statistic.one_each
+        related = statistic.related(question)[1]
+        nothing = math.isinf(question.assume) or effect.rest is Rest.CENTRED
+        if nothing or question.assume * related * effect.drift > effect.worst_bias:
+            return tuple(_worst_bar(effect, _seen(question, effect, number)) for number in answer.numbers)
+        if alike:
+            return (_fraction_bar(question, effect),) * len(answer.numbers)
+        return tuple(_error_model(question, effect, _seen(question, effect, n), related) for n in answer.numbers)
 
 
-def seen_moments(question: Question, number: float, bar: ErrorModel, people: int) -> Moments:
-    """What a released number says about one person's contribution, by its first error bar."""
-    mean = (number * bar.slope + bar.shift) / (people / facts_of(question, people).divisor)
-    doubt = math.hypot(bar.normal, *(math.sqrt(2) * scale for scale in bar.laplace)) / people
-    return cast(Additive, question.statistic).learn(question, mean, doubt)
+def _seen(question: Question, effect: Effect, number: float) -> Moments:
+    """What a released number says about one person's contribution."""
+    slope, shift = effect.undone
+    doubt = math.sqrt(sum(2 * scale**2 for scale in effect.laplace)) * slope
+    return learn(question, number * slope + shift, doubt, effect.people)
 
 
-def _error_model(question: Question, effect: Effect, moments: Moments) -> ErrorModel:
+def learn(question: Question, number: float, doubt: float, people: int) -> Moments:
+    """What a released number, give or take `doubt`, says about one person's contribution."""
+    scale = facts_of(question, people).divisor / people
+    return cast(Additive, question.statistic).learn(question, number * scale, doubt * scale)
+
+
+def _worst_bar(effect: Effect, moments: Moments) -> ErrorModel:
     """If nothing is assumed about how preferences and values relate, all that weights leave out is a bound."""
-    divisor = effect.facts.divisor
-    population = math.sqrt(moments.variance * effect.people) / divisor
-    grid = effect.factor * effect.facts.parts[0][0] / divisor
-    if effect.rest is Rest.CENTRED or question.assume == "nothing":
-        coins = math.sqrt(effect.worst_coins())
-        return ErrorModel(effect.laplace, coins, population, effect.worst_bias(), grid=grid)
-    # answer*slope + shift has no bias if preferences and values are unrelated.
-    reached = float(effect.multipliers @ effect.sizes) / effect.people
-    slope, shift = (1.0, 0.0) if abs(reached - 1) < 1e-9 else (1 / reached, effect.facts.origin * (1 - 1 / reached))
+    population = math.sqrt(moments.bound * effect.people) / effect.facts.divisor
+    found = (math.sqrt(effect.worst_coins()), population, float(effect.worst_bias))
+    return ErrorModel(effect.laplace, *found, grid=effect.grid, limits=effect.facts.limits)
+
+
+def _error_model(question: Question, effect: Effect, moments: Moments, related: float) -> ErrorModel:
+    """Around answer*slope + shift, with what related levels may add as a bound."""
+    (slope, shift), divisor = effect.undone, effect.facts.divisor
     gaps = slope * effect.multipliers - 1
+    moments = replace(moments, variance=moments.bound)
     luck = moments.variance * float(gaps**2 @ effect.sizes + effect.left_out) / divisor**2
     normal = math.sqrt(luck + slope**2 * effect.coins(moments))
+    population = math.sqrt(moments.variance * effect.people) / divisor
+    bound = slope * question.assume * related * float(effect.drift)
     laplace = tuple(slope * scale for scale in effect.laplace)
-    return ErrorModel(laplace, normal, population, 0.0, slope, shift, slope * grid)
+    return ErrorModel(laplace, normal, population, bound, slope, shift, slope * effect.grid, effect.facts.limits)
+
+
+def _fraction_bar(question: Question, effect: Effect) -> FractionBar:
+    """Of people who are each counted once or not at all: everything follows from the fraction of those who are."""
+    slope, shift = effect.undone
+    gaps = slope * effect.multipliers - 1
+    return FractionBar(
+        people=effect.people,
+        noise=slope * effect.laplace[0],
+        luck=float(gaps**2 @ effect.sizes + effect.left_out),
+        coins=slope**2 * float(effect.coins(Moments(1.0, 0.0))),
+        related=question.assume,
+        drift=slope * float(effect.drift),
+        slope=slope,
+        shift=shift,
+        grid=slope * effect.grid,
+        zeros=slope**2 * float(effect.coins(Moments(0.0, 0.0))),
+    )

@@ -1,6 +1,7 @@
 """How far the exponential count of Jorgensen et al. 2015 errs: its law on a stand-in, at worst, and its error bars.
 
-The stand-in has a fraction `density` of ones, alike at every level.
+The stand-in has a fraction `density` of ones, alike at every level; where levels may differ there are two more, on
+which the stricter half of the people has as many more ones, or fewer, as the assumption allows.
 """
 
 import math
@@ -20,10 +21,20 @@ _PIECES = 600
 _SETS = 2000
 
 
-def count_error(levels: Levels, density: float) -> float:
-    """RMSE of the exponential mechanism for a count, with the same fraction of ones at every level."""
-    distance, chance = count_distribution(levels, density)
-    return math.sqrt(float((chance * distance**2).sum()))
+def count_error(levels: Levels, density: float, related: float = 0.0) -> float:
+    """RMSE of the exponential mechanism for a count, on the worst of the stand-ins."""
+    laws = (count_distribution(levels, ones) for ones in _stand_ins(levels, density, related))
+    return max(math.sqrt(float((chance * distance**2).sum())) for distance, chance in laws)
+
+
+def _stand_ins(levels: Levels, density: float, related: float) -> list[Floats]:
+    """The fraction of ones at each level: alike, and with the stricter half up or down by `related` spreads."""
+    sizes = np.array(levels.sizes, float)
+    before = np.cumsum(sizes) - sizes
+    # Of each level the part that belongs to the stricter half, less the part that does not.
+    side = 2 * np.clip((sizes.sum() / 2 - before) / sizes, 0.0, 1.0) - 1
+    far = related * math.sqrt(density * (1 - density))
+    return [np.clip(density + way * far * side, 0.0, 1.0) for way in ((0, 1, -1) if far > 0 else (0,))]
 
 
 def worst_count_error(levels: Levels) -> float:
@@ -36,34 +47,35 @@ def worst_count_error(levels: Levels) -> float:
     return math.sqrt(float((chance * distance**2).sum()))
 
 
-def count_floor(levels: Levels) -> float:
+def count_floor(levels: Levels, steps: int = 1) -> float:
     """The least worst-case RMSE of any personalized count: max over k of k/(2 cosh(E_k/2)).
 
+    Where a one becomes a zero in two `steps`, by way of a missing entry that is neither, 2 E_k takes the place of E_k.
     E_k is the sum of the k smallest epsilons, 0 for those who have nothing to spend. Two data sets that differ in those
     k people have counts k apart, and no answer can tell them apart better than a loss of E_k allows; the two-point
     argument then gives the bound.
     """
-    reach, cost = price_curve(levels, np.array([1.0]))
+    reach, cost = price_curve(levels, np.ones((1, 1)))
     people, spent = np.append(0.0, levels.left_out + reach[0]), np.append(0.0, cost[0])
     near, far = np.arange(1, min(people[-1], _SETS) + 1), np.geomspace(1, people[-1], _SETS).round()
     k = np.unique(np.concatenate([near, far, people[1:]]))
-    loss = np.minimum(np.interp(k, people, spent), 1400.0)
+    loss = np.minimum(steps * np.interp(k, people, spent), 1400.0)
     return float(np.max(k / (2 * np.cosh(loss / 2))))
 
 
 def _dominating(levels: Levels) -> tuple[Floats, Floats]:
     """(size of the error, probability) of the law 1, 2w_1, 2w_2, ..., which dominates that of every data set."""
-    reach, cost = price_curve(levels, np.array([1.0]))
+    reach, cost = price_curve(levels, np.ones((1, 1)))
     distance, width = _distances(float(reach[0, -1]))
     weight = np.append(1.0, 2 * width * np.exp(-np.interp(distance, reach[0], cost[0]) / 2))
     return np.append(0.0, distance), weight / weight.sum()
 
 
-def count_distribution(levels: Levels, density: float) -> tuple[Floats, Floats]:
+def count_distribution(levels: Levels, density: float | Floats) -> tuple[Floats, Floats]:
     """(error, probability) on the stand-in, ascending; exact for the nearest 4,096 counts on either side."""
     errors, weights = [np.zeros(1)], [np.ones(1)]
-    for fraction, sign in ((density, -1), (1 - density, 1)):
-        reach, cost = price_curve(levels, np.array([fraction]))
+    for fraction, sign in ((density, -1), (1 - np.asarray(density), 1)):
+        reach, cost = price_curve(levels, np.atleast_2d(fraction))
         distance, width = _distances(float(reach[0, -1]))
         errors.append(sign * distance)
         weights.append(width * np.exp(-np.interp(distance, reach[0], cost[0]) / 2))
@@ -73,9 +85,13 @@ def count_distribution(levels: Levels, density: float) -> tuple[Floats, Floats]:
 
 
 def price_curve(levels: Levels, fraction: Floats) -> tuple[Floats, Floats]:
-    """(people, cost) at the corners of the curve of cheapest people to change, when a fraction of each level may be."""
+    """(people, cost) at the corners of the curve of cheapest people to change, when a fraction of each level may be.
+
+    `fraction` has a row for each curve, with one number for all levels or one for each.
+    """
     finite = [(n, to_epsilon(g)) for g, n in zip(levels.grants, levels.sizes, strict=True) if g is not None]
-    people = fraction[:, None] * np.array([0.0, *(n for n, _ in finite)])
+    rows = np.broadcast_to(fraction, (len(fraction), len(levels.grants)))[:, : len(finite)]
+    people = np.concatenate([np.zeros((len(rows), 1)), rows * np.array([float(n) for n, _ in finite])], axis=1)
     price = people * np.array([0.0, *(e for _, e in finite)])
     return np.cumsum(people, axis=1), np.cumsum(price, axis=1)
 
@@ -103,6 +119,8 @@ class CountBar(ErrorBar):
     population: float
     #: Whether nothing is assumed about where the ones are: then the law that dominates all others is used.
     nothing_assumed: bool = False
+    #: How far levels may differ, in spreads: a count is kept if one of the stand-ins keeps it.
+    related: float = 0.0
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Where the count of the people on the roster lies."""
@@ -114,19 +132,23 @@ class CountBar(ErrorBar):
             reach = float(distance[min(int(np.searchsorted(upto, confidence * upto[-1])), len(distance) - 1)])
             low, high = max(value - reach, 0.0), min(value + reach, people)
         else:
-            low, high = (_edge(levels, outside, value, (1 - confidence) / 2) for outside in (0.0, people))
+            tail = (1 - confidence) / 2
+            low, high = (_edge(levels, outside, value, tail, self.related) for outside in (0.0, people))
         if population:
             extra = normal_two_sided(confidence) * self.population
             return value - math.hypot(value - low, extra), value + math.hypot(high - value, extra)
         return low, high
 
 
-def _edge(levels: Levels, outside: float, answer: float, tail: float) -> float:
+def _edge(levels: Levels, outside: float, answer: float, tail: float, related: float) -> float:
     """The furthest count on one side that does not contradict the answer: one at least this far has chance enough."""
 
     def fits(count: float) -> bool:
-        error, chance = count_distribution(levels, min(max(count / levels.size, 0.0), 1.0))
-        beyond = error >= answer - count - 0.5 if outside == 0 else error <= answer - count + 0.5
-        return float(chance[beyond].sum()) >= tail
+        for ones in _stand_ins(levels, min(max(count / levels.size, 0.0), 1.0), related):
+            error, chance = count_distribution(levels, ones)
+            beyond = error >= answer - count - 0.5 if outside == 0 else error <= answer - count + 0.5
+            if float(chance[beyond].sum()) >= tail:
+                return True
+        return False
 
     return outside if fits(outside) else bisect(answer, outside, fits, 24)[0]

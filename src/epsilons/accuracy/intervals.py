@@ -4,11 +4,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
 
 _FREQUENCIES = 1 << 12
+#: Luck of a variance of so many people and more is normal.
+_MANY = 100.0
 
 
 class ErrorBar(ABC):
@@ -45,6 +48,8 @@ class ErrorModel(ErrorBar):
     slope: float = 1.0
     shift: float = 0.0
     grid: float = 0.0
+    #: Between which the statistic lies for certain.
+    limits: tuple[float, float] | None = None
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         centre = value * self.slope + self.shift
@@ -55,7 +60,68 @@ class ErrorModel(ErrorBar):
                 half += self.grid
             elif len(self.laplace) == 1:
                 half = self.grid * _discrete_half_width(self.laplace[0] / self.grid, confidence)
-        return centre - (self.bound + half), centre + (self.bound + half)
+        first, last = centre - (self.bound + half), centre + (self.bound + half)
+        low, high = self.limits or (first, last)
+        return min(max(first, low), high), min(max(last, low), high)
+
+
+@dataclass(frozen=True)
+class FractionBar(ErrorBar):
+    """Of a count of people who are each counted once or not at all: its error depends on the count itself.
+
+    So its interval is an inverted test: it holds every fraction p of the people at which the answer is not too far off.
+    What may be off at p: the noise; the luck of which level has how many ones, of variance `luck` times that of one
+    person, p(1-p), or of a level whose own fraction is nearer to 1/2; coins, of variance `coins` times p for ones and
+    `zeros` times 1-p for zeros; and what
+    related levels add at most, `related` spreads of one person times `drift`. Where few people or coins decide, luck
+    follows a binomial law. answer*`slope` + `shift` undoes what a mechanism does on purpose.
+    """
+
+    people: int
+    noise: float
+    luck: float
+    coins: float
+    related: float
+    drift: float
+    slope: float = 1.0
+    shift: float = 0.0
+    grid: float = 0.0
+    zeros: float = 0.0
+
+    def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
+        """Every count that the answer does not contradict."""
+        people = self.people
+        centre = min(max(value * self.slope + self.shift, 0.0), float(people))
+
+        def possible(count: float) -> bool:
+            p = count / people
+            spread = math.sqrt(p * (1 - p))
+            near = min(0.5, min(p, 1 - p) + self.related * spread)
+            varied = (
+                self.luck * near * (1 - near)
+                + self.coins * p
+                + self.zeros * (1 - p)
+                + (people * spread**2 if population else 0.0)
+            )
+            away = abs(centre - count) - self.related * spread * self.drift
+            coarse = self.grid if self.noise < 3 * self.grid else 0.0
+            sign = 1 if centre > count else -1
+            return away <= coarse or self._beyond(away - coarse, varied, p, sign) >= (1 - confidence) / 2
+
+        low, high = (end if possible(end) else bisect(centre, end, possible, 30)[1] for end in (0.0, float(people)))
+        return low, high
+
+    def _beyond(self, away: float, varied: float, p: float, sign: int) -> float:
+        """The chance of an answer so far above the count, or below it, with luck of this variance."""
+        alone = varied / max(self.people * p * (1 - p), 1e-300)
+        trials = self.people / max(alone, 1e-9)
+        if varied == 0 or self.zeros > 0 or trials * p * (1 - p) > _MANY:
+            return (1 - chance_within((self.noise,), math.sqrt(varied), away)) / 2
+        # As many ones among so many people, of whom each stands for `alone` people.
+        trials = max(round(trials), 1)
+        ones = np.arange(min(trials, math.ceil(trials * p + 12 * math.sqrt(trials * p * (1 - p)) + 30)) + 1)
+        chance = np.exp(_log_choose(trials, ones) + ones * _log(p) + (trials - ones) * _log(1 - p))
+        return float(chance @ laplace_tail(away - sign * (ones - trials * p) * self.people / trials, self.noise))
 
 
 @dataclass(frozen=True)
@@ -67,9 +133,12 @@ class RatioBar(ErrorBar):
     The interval holds every theta at which that difference is no larger than noise of this size would be (Fieller 1954,
     with Laplace noise). So it is honest also where few or no rows count; at worst it is all of the bounds.
 
-    `sum_scale` and `rows_scale` are the Laplace scales; `luck` and `population` standard deviations of the difference
-    S - (theta - c) N that come from who counts with which weight, and from who is on the roster at all; `grid` is the
-    step between possible numbers of rows.
+    `sum_scale` and `rows_scale` are the Laplace scales; where the sums of x - a and b - x were released (`paired`),
+    `sum_scale` is that of both. `luck` and `population` are standard deviations of the difference S - (theta - c) N
+    that come from who counts with which weight, and from who is on the roster at all; `bound` is what levels that
+    differ may add to it. `grid` is the step between possible numbers of rows. If nothing is assumed about who counts,
+    `alike` is the least weight over the largest: rows of the one weight may all lie at one bound, the others at the
+    other, which moves a mean a part p from a bound to the other to p/(p + (1-p)/`alike`) or p/(p + (1-p) `alike`).
     """
 
     bounds: tuple[float, float]
@@ -80,21 +149,53 @@ class RatioBar(ErrorBar):
     luck: float
     population: float
     grid: float
+    bound: float = 0.0
+    alike: float = 1.0
+    paired: bool = False
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Every mean within the bounds that the noisy sum and number of rows do not contradict."""
         low, high = self.bounds
-        value = min(max(value, low), high)
+        if self.alike == 0:
+            return low, high
+        value, half = min(max(value, low), high), (high - low) / 2
         normal = math.hypot(self.luck, self.population) if population else self.luck
 
         def possible(mean: float) -> bool:
             away = mean - sum(self.bounds) / 2
             scales = (self.sum_scale, abs(away) * self.rows_scale)
+            if self.paired:
+                scales = (self.sum_scale * (1 - away / half) / 2, self.sum_scale * (1 + away / half) / 2)
             coarse = abs(away) * self.grid if self.rows_scale < 3 * self.grid else 0.0
-            return chance_within(scales, normal, abs(self.sum - away * self.rows) - coarse) <= confidence
+            apart = abs(self.sum - away * self.rows) - self.bound - coarse
+            return apart <= 0 or chance_within(scales, normal, apart) <= confidence
 
         first, last = (end if possible(end) else bisect(value, end, possible, 20)[1] for end in (low, high))
-        return first, last
+        p, q = (first - low) / (high - low), (high - last) / (high - low)
+        down, up = p * self.alike / (p * self.alike + 1 - p), q * self.alike / (q * self.alike + 1 - q)
+        return (first, last) if self.alike == 1 else (low + down * (high - low), high - up * (high - low))
+
+
+def laplace_tail(reach: Any, scale: float) -> Any:
+    """P(Laplace noise >= reach); without noise whether nothing is needed."""
+    if scale <= 0:
+        return (reach <= 0).astype(float)
+    half = np.exp(-np.abs(reach) / scale) / 2
+    return np.where(reach >= 0, half, 1 - half)
+
+
+@lru_cache(maxsize=64)
+def _log_factorials(most: int) -> Any:
+    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
+
+
+def _log_choose(trials: int, ones: Any) -> Any:
+    logs = _log_factorials(trials)
+    return logs[trials] - logs[ones] - logs[trials - ones]
+
+
+def _log(chance: float) -> float:
+    return math.log(max(chance, 1e-300))
 
 
 def half_width(laplace: tuple[float, ...], normal: float, confidence: float) -> float:

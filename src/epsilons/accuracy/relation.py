@@ -1,13 +1,62 @@
-"""Do people's preferences look related to their values? Asked of noisy answers per level, at no charge."""
+"""How far people's preferences may be related to their values, and whether noisy answers per level contradict it.
 
-from collections.abc import Sequence
+The assumption g of a question says: no level's expected mean lies further than g spreads from everyone's. If weights
+differ, an answer may then be off by g spreads times `uneven`, whoever has which values (docs/theory.md, "related").
+"""
+
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
+import numpy as np
+
+from epsilons.accuracy.intervals import half_width
+from epsilons.arguments.checks import ASSUMPTIONS
+from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.noise.entropy import working_precision
+from epsilons.statistics.base import Floats, Question
 
 #: Below this chance under "unrelated" the sentence says that preferences and values look related.
 SUSPICIOUS = 0.01
+
+
+def uneven(weights: Floats, sizes: Floats, left_out: int = 0) -> Any:
+    """sum_i |w_i - median(w)| over everyone on the roster: of a weight for each level, or of rows of them.
+
+    The largest sum of w_i d_i over distances d of the levels, each at most 1, that average to zero over the roster.
+    """
+    people = np.append(float(left_out), sizes)
+    held = np.concatenate([np.zeros((*weights.shape[:-1], 1)), weights], axis=-1)
+    order = np.argsort(held, axis=-1)
+    place = (np.cumsum(people[order], axis=-1) >= people.sum() / 2).argmax(axis=-1)[..., None]
+    median = np.take_along_axis(held, np.take_along_axis(order, place, -1), -1)
+    return np.abs(held - median) @ people
+
+
+def condition(question: Question, spread: float | None = None) -> str:
+    """What errors and intervals take for granted, as a clause in the units of the column.
+
+    `spread` is what a released number says of the spread that distances are counted in; else it is the public guess.
+    """
+    related, guessed = question.statistic.related(question)
+    if question.assume == 0 or math.isinf(question.assume):
+        return ASSUMPTIONS["nothing" if question.assume else "unrelated"]
+    far = question.assume * (guessed if spread is None else spread)
+    return f"no level's expected {related} is further than {show(far)} from everyone's"
+
+
+#: The two ends of what can be assumed, as a clause that follows a number.
+_HOLDS = {
+    ASSUMPTIONS["unrelated"]: "if preferences and values are unrelated",
+    ASSUMPTIONS["nothing"]: "however preferences and values relate",
+}
+
+
+def holds(assumption: str) -> str:
+    """When an error or an interval holds, as a clause that follows it."""
+    return _HOLDS.get(assumption, f"if {assumption}")
 
 
 @dataclass(frozen=True)
@@ -31,34 +80,101 @@ class LevelAnswer:
         return asdict(self)
 
 
-def relation(rows: Sequence[LevelAnswer]) -> dict[str, Any]:
-    """A test of "all levels have the same mean": statistic, chance of a larger one, and a plain sentence.
+@dataclass(frozen=True)
+class Relation(Shown):
+    """How far levels' expected means can lie from everyone's, by each level's own noisy mean.
 
-    The statistic is sum (a_j - m)^2/v_j around the precision-weighted mean m. With normal errors it is chi-square with
-    k-1 degrees of freedom; Laplace noise has heavier tails (excess kurtosis 3), so a gamma curve with the right mean
-    and variance, 2(k-1) + sum of the answers' excess kurtosis, takes its place.
+    `bound` is the largest such distance in spreads with a confidence of `confidence`: what `assume` takes, at no
+    further charge. `chance` is that of levels as different as these, or more, if all had the same expected mean.
     """
-    rows = [row for row in rows if row.people > 0]
-    degrees = len(rows) - 1
-    if degrees < 1:
-        return {"statistic": 0.0, "degrees": 0, "chance": 1.0, "sentence": "There is only one level to look at."}
-    precision = [1 / row.variance for row in rows]
-    middle = sum(p * row.answer for p, row in zip(precision, rows, strict=True)) / sum(precision)
-    statistic = sum(p * (row.answer - middle) ** 2 for p, row in zip(precision, rows, strict=True))
-    noisiness = [2 * row.noise_scale**2 / row.variance for row in rows]
-    free = [1 - p / sum(precision) for p in precision]
-    variance = 2 * degrees + sum(3 * share**2 * f**2 for share, f in zip(noisiness, free, strict=True))
-    chance = _gamma_tail(degrees**2 / variance, statistic * degrees / variance)
-    sentence = (
-        f"Nothing suggests that people's preferences are related to their values (a chance of {chance:.2g} "
-        "for differences this large); a relation smaller than the noise would not show."
-    )
-    if chance < SUSPICIOUS:
-        sentence = (
-            f"People's preferences look related to their values: levels differ more than chance explains "
-            f'(a chance of {chance:.2g}). Ask again with assume="nothing".'
-        )
-    return {"statistic": statistic, "degrees": degrees, "chance": chance, "sentence": sentence}
+
+    levels: tuple[LevelAnswer, ...]
+    spread: float
+    confidence: float = 0.95
+
+    @classmethod
+    def of(cls, levels: Sequence[Mapping[str, Any]]) -> Self:
+        """Of the levels' own answers, as a mixed mean releases them anyway."""
+        rows = tuple(LevelAnswer(**row) for row in levels if row["people"] > 0)
+        return cls(rows, math.sqrt(rows[0].sampling_variance * rows[0].people) if rows else 0.0)
+
+    @staticmethod
+    def question(options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of the mean that is asked for: every level by itself, people without a value at the centre."""
+        whole = {} if options.get("complete") else {"missing": "center"}
+        return {"mechanism": "mixed", "assume": "unrelated", **whole, **options}
+
+    @cached_property
+    def distances(self) -> tuple[tuple[float, float], ...]:
+        """(distance of each level's mean from everyone's, how far that is off at most), of all levels at once."""
+        people = np.array([row.people for row in self.levels], float)
+        share = people / people.sum()
+        means = np.array([row.answer for row in self.levels])
+        varied = np.array([row.variance for row in self.levels])
+        others = float(share**2 @ varied)
+        each = 1 - (1 - self.confidence) / max(len(self.levels), 1)
+        found = []
+        for row, part, mean in zip(self.levels, share, means, strict=True):
+            rest = others - part**2 * row.variance + (1 - part) ** 2 * row.sampling_variance
+            off = half_width(((1 - part) * row.noise_scale,), math.sqrt(max(rest, 0.0)), each)
+            found.append((float(mean - share @ means), float(off)))
+        return tuple(found)
+
+    @property
+    def bound(self) -> float:
+        """No level's expected mean is further from everyone's, in spreads."""
+        return max((abs(away) + off for away, off in self.distances), default=0.0) / max(self.spread, 1e-300)
+
+    @property
+    def least(self) -> float:
+        """Some level's expected mean is at least so far from everyone's, in spreads."""
+        away = max((abs(away) - off for away, off in self.distances), default=0.0)
+        return max(away, 0.0) / max(self.spread, 1e-300)
+
+    @cached_property
+    def chance(self) -> float:
+        """With sum (a_j - m)^2/v_j around the precision-weighted mean m.
+
+        With normal errors it is chi-square with k-1 degrees of freedom; Laplace noise has heavier tails (excess
+        kurtosis 3), so a gamma curve with the right mean and variance, 2(k-1) + sum of the answers' excess kurtosis,
+        takes its place.
+        """
+        degrees = len(self.levels) - 1
+        if degrees < 1:
+            return 1.0
+        precision = np.array([1 / row.variance for row in self.levels])
+        means = np.array([row.answer for row in self.levels])
+        statistic = float(precision @ (means - precision @ means / precision.sum()) ** 2)
+        noisiness = np.array([2 * row.noise_scale**2 / row.variance for row in self.levels])
+        variance = 2 * degrees + 3 * float((noisiness * (1 - precision / precision.sum())) ** 2 @ np.ones(degrees + 1))
+        return _gamma_tail(degrees**2 / variance, statistic * degrees / variance)
+
+    def contradicts(self, assumed: float) -> bool:
+        """Whether levels differ more than was assumed: a distance beyond it, or any at all that is no chance."""
+        return self.least > assumed or (assumed == 0 and self.chance < SUSPICIOUS)
+
+    @property
+    def sentence(self) -> str:
+        """What follows, in plain words."""
+        if len(self.levels) < 2:
+            return "There is only one level to look at."
+        far = f"no level's expected mean is further than {show(self.bound * self.spread)} from everyone's"
+        start = "Nothing suggests that people's preferences are related to their values"
+        if self.chance < SUSPICIOUS:
+            start = "People's preferences look related to their values"
+        return f"{start} (chance {self.chance:.2g}); {far}, which is {show(self.bound)} spreads of {show(self.spread)}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that survive JSON."""
+        return {"bound": self.bound, "least": self.least, "chance": self.chance, "sentence": self.sentence}
+
+    def sheets(self) -> list[Sheet]:
+        rows = [
+            [row.level, show_count(row.people, "person", "people"), show(row.answer), f"{show(away)} ± {show(off)}"]
+            for row, (away, off) in zip(self.levels, self.distances, strict=True)
+        ]
+        notes = [self.sentence, "Use it as assume=..., at no further charge."]
+        return [Sheet("", ("level", "people", "noisy mean", "from everyone's"), rows, notes)]
 
 
 def _gamma_tail(shape: float, x: float) -> float:

@@ -2,88 +2,190 @@
 
 A variance is h^2 (m2 - m1^2), made of two noisy means. The farther the mean lies from the centre of the bounds, the
 more the noise of m1 matters (2 |m1| times itself), and where noise is large its square does too; near the ends the
-answer is cut off. So the answer itself is computed at evenly spread noises, around what is publicly expected of the
-values.
+answer is cut off. So the answer itself is computed at evenly spread noises: before an answer around what is publicly
+expected of the values, after it around what its own noisy sums show. How the squares of values vary follows from a beta
+law with that mean and spread; intervals allow for whatever the bounds allow.
 """
 
 import math
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
 import numpy as np
 
-from epsilons.accuracy.additive import Effect, SumAccuracy, laplace_quantile
-from epsilons.accuracy.intervals import normal_quantile
+from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy, laplace_quantile
+from epsilons.accuracy.intervals import ErrorBar, normal_quantile
+from epsilons.accuracy.ratio import CERTAIN
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Moments
 from epsilons.statistics.base import Answer, Floats, Question, Weighting
-from epsilons.statistics.variance import Variance
+from epsilons.statistics.variance import SQUARE, Variance
 from epsilons.summaries.arrays import STEPS
 
 _NODES = 2048
 #: Distances of the mean from the centre, in units of h, among which the worst is looked for.
 _MEANS = (0.0, 0.25, 0.5, 0.75, 0.9, 0.97, 0.99)
+_SQUARE = float(SQUARE)
 
 
 class VarianceAccuracy(SumAccuracy):
-    """Of variances, over everyone or over a private number of rows; without error bars, since they bend."""
+    """Of variances, over everyone or over a private number of rows."""
 
     def expected_errors(self, question: Question, effect: Effect, moments: Moments) -> Floats:
-        statistic, square = cast(Variance, question.statistic), effect.facts.max_error
+        square = effect.facts.max_error
         first = moments.off / math.sqrt(square)
         true = min(moments.mean / square, 1 - first**2)
-        # Who has which weight, and coins: normal, and small enough to be added as they are.
-        uneven = (effect.multipliers - 1) ** 2 @ effect.sizes + effect.left_out
-        each = moments.variance / square**2
-        # A person whom a coin leaves out takes away u^2 - 1/2 - 2 m1 u = (u - m1)^2 - m1^2 - 1/2, and if their rows
-        # leave the number of rows as well, (u - m1)^2 less its mean.
-        coin = each if statistic.private_count else each + (true - first**2 - 0.5) ** 2
-        varied = each * uneven / effect.people**2 + coin * _coins(effect)
-        return square * _errors(effect, statistic, first, true, varied)
+        # Squares that differ from level to level, and through the mean that they are taken around.
+        bias = question.assume * np.asarray(effect.drift) * math.sqrt(moments.variance) / square
+        varied = _varied(effect, moments.variance, first, true)
+        noise = _errors(effect, first, true, varied, moments.rows)
+        return square * np.minimum(np.hypot(bias, noise), 1.0)
 
-    def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
+    def worst_errors(self, question: Question, effect: Effect) -> Floats:
         """Weights and people are two laws on the values, a distance T apart in total variation.
 
         With everybody at one bound but for the T that only one of the laws sees, at the other, their variances differ
-        by 4T(1-T) h^2, and by h^2 from T=1/2 on.
+        by 4T(1-T) h^2, and by h^2 from T=1/2 on. Among rows that count T may be (1 - sqrt(k))/(1 + sqrt(k)), where k is
+        the least weight over the largest.
         """
-        statistic, effect = cast(Variance, question.statistic), Effect.of(question, levels, weighting)
-        shares = effect.multipliers * effect.sizes / max(float(effect.multipliers @ effect.sizes), 1e-300)
-        apart = min(float(np.maximum(shares - effect.sizes / effect.people, 0.0).sum()), 0.5)
+        statistic, rows = cast(Variance, question.statistic), effect.facts.moments.rows
         # The largest mean square of what a coin takes away: everyone at a bound; filtered, an eighth p(1-p) at one.
-        coin = 2.25 if statistic.scope is None else 1 / max(statistic.scope.fraction, 1e-9)
+        coin = (1 + _SQUARE) ** 2 if statistic.scope is None else 1 / max(statistic.scope.fraction, 1e-9)
         varied = coin * _coins(effect)
         places = [(first, part * (1 - first**2)) for first in _MEANS for part in (0.0, 0.5, 1.0)]
-        noise = max(float(_errors(effect, statistic, first, true, varied)) for first, true in places)
-        return float(statistic.max_error * min(math.hypot(4 * apart * (1 - apart), noise), 1.0))
+        noise = np.max([_errors(effect, first, true, varied, rows) for first, true in places], axis=0)
+        return cast(Floats, statistic.max_error * np.minimum(np.hypot(_apart(effect), noise), 1.0))
 
     def stated_error(
-        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: float | None
-    ) -> float | None:
-        """The error of variances that are out, at the mean and the spread that their own noisy sums show.
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
+    ) -> Errors:
+        """The error of variances that are out, at the mean, the spread and the rows that their own noisy sums show.
 
         Whatever the caller guessed is kept. A variance that looks smaller than its error is taken to be as large as
-        that: a few noises that happen to cancel must not make the error collapse. Of several groups it is the root mean
-        square.
+        that: a few noises that happen to cancel must not make the error collapse. Where nobody may count there is no
+        error to state, or, if nothing is assumed, the largest that is possible.
         """
-        statistic, effect = cast(Variance, question.statistic), Effect.of(question, levels, weighting)
-        assert answer.sums is not None
-        low, high = statistic.bounds
-        half, square = (high - low) / 2, statistic.max_error
-        weight, found = statistic.weight_behind(weighting, levels), []
-        for first, second, *rows in zip(*answer.sums, strict=True):
-            count = max(rows[0], Fraction(1)) if rows else weight
-            mean = min(max(float(first / STEPS / count), -1.0), 1.0)
-            seen = square * min(max(float(second / STEPS / count) + 0.5 - mean**2, 0.0), 1.0)
-            where = (low + high) / 2 + half * mean if question.location is None else question.location
-            moments = statistic.moments(question.spread, question.density, where)
-            error = float(self.expected_errors(question, effect, moments))
-            if question.spread is None:
-                moments = statistic.moments(math.sqrt(max(seen, error)), question.density, where)
-                error = float(self.expected_errors(question, effect, moments))
-            found.append(error**2)
-        return math.sqrt(sum(found) / len(found))
+        effect, nothing = Effect.of(question, levels, weighting), math.isinf(question.assume)
+        if nothing and effect.facts.statistic.scope is None:
+            return predicted
+        found: list[float | None] = []
+        for mean, spread, rows in _each(effect, answer):
+            if rows < CERTAIN * _rows_noise(effect):
+                found.append(effect.facts.max_error if nothing else None)
+            elif nothing:
+                noise = _errors(effect, abs(mean), spread, _coins(effect) / rows, rows)
+                found.append(effect.facts.max_error * min(math.hypot(float(_apart(effect)), float(noise)), 1.0))
+            else:
+                found.append(self._stated(question, effect, mean, spread, rows))
+        errors = iter(found)
+        return answer.each(lambda _: next(errors))
+
+    def _stated(self, question: Question, effect: Effect, mean: float, spread: float, rows: float) -> float:
+        moments = _seen(question, effect, mean, spread, rows)
+        error = float(self.expected_errors(question, effect, moments))
+        if question.spread is not None or error <= spread * effect.facts.max_error:
+            return error
+        moments = _seen(question, effect, mean, error / effect.facts.max_error, rows)
+        return max(error, float(self.expected_errors(question, effect, moments)))
+
+    def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
+        """Around what the noisy sums show; if nothing is assumed, with whatever weights that differ can do."""
+        effect, nothing, bars = Effect.of(question, levels, weighting), math.isinf(question.assume), []
+        square, noise = effect.facts.max_error, _rows_noise(effect)
+        slope = 1 if effect.facts.statistic.scope is not None else effect.undone[0]
+        scales = tuple(float(scale) * slope / STEPS for scale in effect.scales)
+        for mean, spread, rows in _each(effect, answer):
+            enough = max(rows, noise)
+            seen = _seen(question, effect, mean, max(spread, math.sqrt(2) * sum(scales) / enough), enough + noise)
+            luck = math.sqrt(_varied(effect, seen.bound, abs(mean), spread))
+            bound = float(_apart(effect)) * square
+            if not nothing:
+                bound = min(question.assume * math.sqrt(seen.variance) * float(effect.drift) * slope, bound)
+            population = math.sqrt(seen.bound / effect.people)
+            sums = (mean * enough, (spread + mean**2) * enough, rows)
+            one_row = float(effect.factor) / effect.people if effect.facts.statistic.scope is not None else 0.0
+            luck = 0.0 if nothing and not effect.sampled else luck * square * slope
+            bars.append(VarianceBar(square, sums, scales, luck, population, bound, one_row))
+        return tuple(bars)
+
+
+@dataclass(frozen=True)
+class VarianceBar(ErrorBar):
+    """Of a variance from noisy sums of u, of u^2 and of rows (or a public number of them), per person.
+
+    The sums less their noises give the variance, whatever it is: the interval holds what all but the outermost of the
+    possible noises give, with luck of a standard deviation of `luck`, that of who is on the roster at all, and a
+    `bound` on what else is unknown; `square` is the largest variance there is. Where noises leave less than `one_row`,
+    nothing is known.
+    """
+
+    square: float
+    sums: tuple[float, ...]
+    scales: tuple[float, ...]
+    luck: float
+    population: float
+    bound: float
+    one_row: float
+
+    def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
+        """Every variance that the noisy sums do not contradict."""
+        noises, luck = _nodes()
+        first, squares, *rest = (scale * noise for scale, noise in zip(self.scales, noises, strict=False))
+        rows = self.sums[2] - (squares + rest[0] if rest else 0.0)
+        count = np.maximum(rows, max(self.one_row, 1e-300))
+        mean = np.clip((self.sums[0] - first) / count, -1.0, 1.0)
+        found = self.square * ((self.sums[1] - squares) / count - mean**2)
+        found = found + (math.hypot(self.luck, self.population) if population else self.luck) * luck
+        unknown = np.broadcast_to(rows <= self.one_row, found.shape) if rest else np.zeros(found.shape, np.bool_)
+        outer = (1 - confidence) / 2
+        low = np.quantile(np.where(unknown, 0.0, found), outer) - self.bound
+        high = np.quantile(np.where(unknown, self.square, found), 1 - outer) + self.bound
+        return float(min(max(low, 0.0), self.square)), float(min(max(high, 0.0), self.square))
+
+
+def _each(effect: Effect, answer: Answer) -> list[tuple[float, float, float]]:
+    """(m1, m2 - m1^2, rows per person) of each group, as its noisy sums show them: of the weight that is there."""
+    statistic, weight = cast(Variance, effect.facts.statistic), float(effect.fractions @ effect.sizes)
+    assert answer.sums is not None
+    found = []
+    for group in zip(*answer.sums, strict=True):
+        mean, squares, rows = map(float, statistic.means(group, weight))
+        mean = min(max(mean, -1.0), 1.0)
+        found.append((mean, min(max(squares - mean**2, 0.0), 1 - mean**2), rows / weight))
+    return found
+
+
+def _seen(question: Question, effect: Effect, mean: float, spread: float, rows: float) -> Moments:
+    """What is known of a person's square, at what was seen unless the caller guessed it."""
+    statistic = cast(Variance, effect.facts.statistic)
+    half, (low, high) = math.sqrt(statistic.max_error), statistic.bounds
+    off = (
+        half * abs(mean)
+        if question.location is None
+        else abs(min(max(question.location, low), high) - sum(statistic.bounds) / 2)
+    )
+    deviation = half * math.sqrt(spread) if question.spread is None else question.spread
+    return statistic.shaped(deviation, off, rows)
+
+
+def _rows_noise(effect: Effect) -> float:
+    """The standard deviation of the noise in the number of rows per person: none where that number is public."""
+    if effect.facts.statistic.scope is None:
+        return 0.0
+    return math.sqrt(2) * math.hypot(*(float(scale) for scale in effect.scales[1:])) / STEPS
+
+
+def _apart(effect: Effect) -> Any:
+    """How far apart the variances of all and of those who weigh can be, in units of h^2."""
+    if effect.facts.statistic.scope is None:
+        weight = effect.multipliers * effect.sizes
+        shares = weight / np.maximum(weight.sum(axis=-1, keepdims=True), 1e-300)
+        apart = np.maximum(shares - effect.sizes / effect.people, 0.0).sum(axis=-1)
+    else:
+        apart = (1 - np.sqrt(effect.alike)) / (1 + np.sqrt(effect.alike))
+    apart = np.minimum(apart, 0.5)
+    return 4 * apart * (1 - apart)
 
 
 def _coins(effect: Effect) -> Any:
@@ -91,22 +193,31 @@ def _coins(effect: Effect) -> Any:
     return (effect.factor / effect.people) ** 2 * effect.coin_spread if effect.sampled else 0.0
 
 
-def _errors(effect: Effect, statistic: Variance, first: float, true: float, varied: Any) -> Floats:
+def _varied(effect: Effect, variance: float, first: float, true: float) -> Any:
+    """What comes from who has which weight, and from coins, in units of h^4: normal, and added as it is."""
+    uneven = (effect.multipliers - 1) ** 2 @ effect.sizes + effect.left_out
+    each = variance / effect.facts.max_error**2
+    # A person whom a coin leaves out takes away u^2 - s - 2 m1 u = (u - m1)^2 - m1^2 - s, and if their rows leave the
+    # number of rows as well, (u - m1)^2 less its mean.
+    coin = each if effect.facts.statistic.scope is not None else each + (true - first**2 - _SQUARE) ** 2
+    return each * uneven / effect.people**2 + coin * _coins(effect)
+
+
+def _errors(effect: Effect, first: float, true: float, varied: Any, expected: float) -> Floats:
     """RMSE in units of h^2 where the mean lies `first` from the centre and the variance is `true`, in units of h."""
     noises, luck = _nodes()
-    scales = [np.asarray(scale)[..., None] for scale in effect.scales]
-    mean_off, squares_off = (scale / STEPS * noise for scale, noise in zip(scales[:2], noises[:2], strict=True))
-    if statistic.scope is not None:
+    scales = [np.asarray(scale)[..., None] / STEPS for scale in effect.scales]
+    mean_off, squares_off, *rest = (scale * noise for scale, noise in zip(scales, noises, strict=False))
+    if rest:
         # Sums and the number of rows are weighted alike, so that weights matter to the noise alone.
-        expected = effect.facts.expected_rows
-        one_row = np.asarray(effect.factor)[..., None] / effect.people / expected
-        rows = np.maximum(1 + scales[2] / expected * noises[2], one_row)
-        mean = (first + mean_off / expected) / rows
-        squares = (true + first**2 - 0.5 + squares_off / expected) / rows + 0.5
+        one_row = np.asarray(effect.factor)[..., None] / effect.people
+        rows = np.maximum(expected + squares_off + rest[0], one_row)
+        mean = (expected * first + mean_off) / rows
+        squares = (expected * (true + first**2) + squares_off) / rows
     else:
         reached = ((effect.multipliers @ effect.sizes) / effect.people)[..., None]
         mean = reached * first + mean_off
-        squares = reached * (true + first**2 - 0.5) + 0.5 + squares_off
+        squares = reached * (true + first**2 - _SQUARE) + _SQUARE + squares_off
     answers = np.clip(squares - mean**2 + np.sqrt(varied)[..., None] * luck, 0.0, 1.0)
     return cast(Floats, np.sqrt(((answers - true) ** 2).mean(axis=-1)))
 

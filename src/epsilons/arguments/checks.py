@@ -28,6 +28,8 @@ ASSUMPTIONS = {
     "unrelated": "people's preferences say nothing about their values",
     "nothing": "nothing is assumed about how preferences and values relate",
 }
+#: How far a level's expected mean may lie from everyone's, in spreads, by name.
+RELATED = {"unrelated": 0.0, "nothing": math.inf}
 PRIVACIES = ("personalized", "individual", "group")
 SCALES = ("tight", "paper")
 INSIDE = ("minimum", "threshold", "sample")
@@ -105,6 +107,8 @@ _LIMITS: dict[str, tuple[float, float, str, float | None]] = {
     "share": (float(LEAST_SHARE), 1, f"A share is at least {float(LEAST_SHARE)} and at most 1.", 0.1),
     "error": (_POSITIVE, _FINITE, "An error is a positive number.", 0.5),
     "confidence": (_POSITIVE, _BELOW_ONE, "A confidence lies strictly between 0 and 1.", 0.95),
+    "for_interval": (0, 0.9, "The part of the budget that pays for an interval, from 0 to 0.9.", 0.4),
+    "tolerance": (0, _FINITE, "A tolerance is a number from 0.", 1e-9),
     "spread": (1 / LARGEST_NUMBER, LARGEST_NUMBER, "A public guess of the standard deviation, above 0.", None),
     "density": (0, 1, "A public guess of the fraction of ones, from 0 to 1.", None),
     "location": (-LARGEST_NUMBER, LARGEST_NUMBER, "A public guess of the mean, a number.", None),
@@ -145,6 +149,12 @@ def check_share(share: Any) -> Fraction:
     return share if isinstance(share, Fraction) else exact(number)
 
 
+def check_for_interval(part: Any) -> Fraction:
+    """The part of a quantile's budget that pays for its interval, exactly."""
+    number = check_number("for_interval", part)
+    return part if isinstance(part, Fraction) else exact(number)
+
+
 def check_rank(k: Any) -> int:
     """Which of the largest values: 1 is the maximum."""
     return check_whole(k, refusal=refuse("k", k, "k is a whole number from 1.", Argument("k", 2)))
@@ -154,6 +164,20 @@ def check_gamma(gamma: Any) -> int:
     """The power of the heavy tails of smooth sensitivity."""
     rule = f"gamma is a whole number from 2 to {LARGEST_GAMMA}."
     return check_whole(gamma, 2, LARGEST_GAMMA, refuse("gamma", gamma, rule, Argument("gamma", 3)))
+
+
+def check_assume(assume: Any) -> float:
+    """How far preferences may be related to values, in spreads: 0 for "unrelated", infinite for "nothing"."""
+    if isinstance(assume, str) and assume in RELATED:
+        return RELATED[assume]
+    try:
+        number = check_real(getattr(assume, "bound", assume))  # what `relation` found has a bound
+    except TypeError:
+        number = math.nan
+    if not number >= 0:
+        rule = 'It is a distance in spreads, from 0; or "unrelated", which is 0, or "nothing".'
+        raise refuse("assume", assume, rule, Argument("assume", 0.3))
+    return number
 
 
 def check_threshold(threshold: Any) -> float | str:

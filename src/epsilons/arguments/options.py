@@ -15,6 +15,10 @@ from epsilons.guarantee import NEIGHBORS
 
 #: A question's part of everybody's grant: of a table unless it says otherwise, and of arrays.
 DEFAULT_SHARE, WHOLE_SHARE = 0.1, 1.0
+#: The part of a quantile's budget that pays for its interval.
+FOR_INTERVAL = 0.4
+#: How far preferences may be related to values, unless a caller says otherwise.
+DEFAULT_ASSUME = 0.3
 
 ARRAYS, TABLES, BATCHES, QUERIES = "arrays", "tables", "batches", "queries"
 _ARRAYS, _TABLES = frozenset({ARRAYS}), frozenset({TABLES, BATCHES, QUERIES})
@@ -72,7 +76,10 @@ def _truth(name: str, default: bool | None, help: str, fronts: frozenset[str] = 
 
 
 _LIMIT = float | Literal["best", "max", "mean"]
+_RELATED = float | Literal["unrelated", "nothing"]
+_ASSUME = "No level's expected mean lies further than so many spreads from everyone's; unrelated is 0."
 _SHARE = "At most this part of what each person granted; 0.001 at least."
+_FOR_INTERVAL = "For medians and quantiles: the part of it that pays for their interval; 0 for none."
 _GROUPS = 'With privacy="group": epsilons of groups of 1, 2, ... people, instead of personal ones.'
 _ALONE, _ROWS = frozenset({TABLES}), frozenset({TABLES, BATCHES})
 
@@ -83,10 +90,11 @@ OPTIONS: tuple[Parameter, ...] = (
     _choice(
         "neighbors", NEIGHBORS, "absent", "Protection against data without a person, or with other values.", _ARRAYS
     ),
-    _choice("assume", checks.ASSUMPTIONS, "unrelated", "About preferences and values."),
+    Parameter("assume", _RELATED, DEFAULT_ASSUME, _ASSUME, checks.check_assume),
     _guess("spread", "Public guess of the standard deviation; guesses steer plans, never the guarantee."),
     _guess("density", "Public guess of the part of people who count."),
     _guess("location", "Public guess of the mean."),
+    Parameter("for_interval", float, FOR_INTERVAL, _FOR_INTERVAL, checks.check_for_interval),
     _choice("privacy", checks.PRIVACIES, "personalized", "individual and group are weaker: individual DP is not DP."),
     _optional("group_epsilons", Sequence[float], _GROUPS, fronts=_ARRAYS),
     _choice("scale", checks.SCALES, None, "For smooth-sensitivity: which scale of its noise."),
@@ -97,7 +105,8 @@ OPTIONS: tuple[Parameter, ...] = (
     _optional("error", float, "Instead of a share: the error that it is to reach.", check_error, _ALONE),
     _optional("where", str, "A condition, such as \"age >= 18 AND region IN ('north', 'south')\".", fronts=_ROWS),
     _optional("by", Mapping[str, Sequence[Hashable]], "Groups: the columns, each with its keys.", fronts=_ROWS),
-    _choice("missing", ("exclude", "center"), None, "What to do with missing values.", _TABLES),
+    _choice("missing", ("exclude", "center"), None, "What becomes of missing values: exclude (default), center."),
+    _truth("complete", False, "Your word that nothing is missing; a value that is stands at the centre."),
     _truth("fresh", False, "Ask anew and pay, also if it was asked before.", _TABLES),
     _optional("analyst", str, "Who asks, for quotas: for fairness only.", checks.check_analyst, _TABLES),
     Parameter("entropy", Any, None, "For tests: another source of random bits.", checks.check_entropy),

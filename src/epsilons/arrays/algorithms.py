@@ -9,8 +9,8 @@ import functools
 import inspect
 import sys
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +18,9 @@ from epsilons.arguments.checks import check_name
 from epsilons.errors import Argument, DataError, PlanError
 
 _CALL = "lambda data, epsilon: ..."
+#: What epsilon and data are called by those who do not call them so; in this place they are the wrong way round.
+_EPSILONS = {"eps", "e", "budget", "privacy", "epsilons", "privacy_budget", "loss"}
+_DATA = {"data", "sample", "values", "rows", "records", "x", "df", "frame", "table", "dataset", "people", "d"}
 #: Those of diffprivlib that add noise to counts to which a record adds at most 1, whatever the number of records.
 _COUNTING = {"histogram", "histogram2d", "histogramdd", "count_nonzero"}
 
@@ -28,15 +31,19 @@ class Algorithm:
 
     `private_under` is "absent" (a record added or removed) or "both" (replaced as well). `fixed` is the epsilon of an
     algorithm that has only one. `takes_rows` says that `run` is told the epsilon for all of a person's rows together.
+    `check` refuses an epsilon at which it could not run, before anyone is charged.
     """
 
     name: str
     claim: str
     private_under: str
-    run: Callable[[Any, float], Any]
+    run: Callable[..., Any]
     fixed: Fraction | None = None
     takes_rows: bool = False
+    check: Callable[[float], Any] = lambda _: None
     seeded: bool = False
+    #: Whether it names an argument `chances`: how likely each record was to be in the sample.
+    takes_chances: bool = False
 
 
 def read_algorithm(given: Any, private_under: str | None, rows: int, neighbors: str) -> Algorithm:
@@ -51,28 +58,35 @@ def read_algorithm(given: Any, private_under: str | None, rows: int, neighbors: 
     package, name = _origin(given)
     if package == "opendp" and hasattr(given, "map"):
         loss = measured_loss(given, rows, neighbors)
-        return _opendp("OpenDP measurement", lambda sample, _: given(_vector(given, sample)), neighbors, loss)
+        return _opendp("OpenDP measurement", lambda sample, _: _measure(given, sample), neighbors, loss)
     if package == "diffprivlib":
         return _diffprivlib(given, name, private_under)
     if not callable(given):
         rule = "A function of data and epsilon, an OpenDP measurement, or a model or tool of diffprivlib."
         raise PlanError("This is not an algorithm.", rule=rule, suggest=_CALL)
-    call = _read_signature(given, name)
+    call, takes_chances = _read_signature(given, name)
     if call is None:
-        return _opendp(name, _maker(given, rows, neighbors), neighbors)
+        make = functools.partial(_make, given, rows, neighbors)
+        made = _opendp(name, lambda sample, epsilon: _measure(make(epsilon), sample), neighbors)
+        return replace(made, check=make)
     claim = f"The promise rests on the caller's claim that {name!r} is private at the epsilon it is called with."
-    return Algorithm(name, claim, private_under or "absent", call)
+    return Algorithm(name, claim, private_under or "absent", call, takes_chances=takes_chances)
 
 
-def run_algorithm(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
-    """The algorithm's result; whatever it raises or warns of becomes one fixed text, since it may be data."""
-    leaks = False
+def run_algorithm(algorithm: Algorithm, sample: Any, epsilon: float, chances: Any, told: Mapping[str, Any]) -> Any:
+    """The algorithm's result; whatever it raises or warns of becomes one fixed text, since it may be data.
+
+    `chances` are those of the sample's records, `told` is what is said of the sample. A result that cannot be rescaled
+    is a failure like any other.
+    """
+    leaks, more = False, {"chances": chances} if algorithm.takes_chances else {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for leak in _leak_warnings():
                 warnings.simplefilter("error", leak)
-            return algorithm.run(sample, epsilon)
+            found = algorithm.run(sample, epsilon, **more)
+            return scale_totals(found, told["fraction"]) if told["rescaled"] else found
     except _RefusalError:  # ours, about public facts; whatever else is raised may carry data, also as one of our errors
         raise
     except (Exception, SystemExit, GeneratorExit) as error:
@@ -82,6 +96,15 @@ def run_algorithm(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
         raise PlanError(what, rule="That would leak it.", suggest="give it all its bounds")
     rule = "What it raised is not shown: it may be data."
     raise DataError("The algorithm failed.", rule=rule, suggest="run it by itself on made-up data of the same kind")
+
+
+def scale_totals(value: Any, fraction: float) -> Any:
+    """Totals of a sample as totals of everyone: numbers, and lists, arrays or dicts of them, divided by a fraction."""
+    if isinstance(value, Mapping):
+        return {key: scale_totals(one, fraction) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [scale_totals(one, fraction) for one in value]
+    return value / fraction
 
 
 class _RefusalError(PlanError):
@@ -96,29 +119,29 @@ def _opendp(name: str, run: Callable[[Any, float], Any], neighbors: str, fixed: 
     return Algorithm(name, claim, "both" if neighbors == "replace" else "absent", run, fixed, takes_rows=True)
 
 
-def _maker(make: Callable[[float], Any], rows: int, neighbors: str) -> Callable[[Any, float], Any]:
-    """Of a function that makes a measurement at an epsilon: what it makes is asked for its loss before it sees data."""
-
-    def run(sample: Any, epsilon: float) -> Any:
-        # A scale of 1/epsilon as a float may cost a hair more than epsilon: then a hair less is asked for.
-        records = rows if neighbors == "absent" else 2 * rows
-        for asked in (epsilon / records, epsilon / records * (1 - 1e-6)):
+def _make(make: Callable[[float], Any], rows: int, neighbors: str, epsilon: float) -> Any:
+    """What a function makes at an epsilon: a measurement, which is asked for its loss before it sees data."""
+    # A scale of 1/epsilon as a float may cost a hair more than epsilon: then a hair less is asked for.
+    records = rows if neighbors == "absent" else 2 * rows
+    for asked in (epsilon / records, epsilon / records * (1 - 1e-6)):
+        try:
             measurement = make(asked)
-            if _origin(measurement)[0] != "opendp" or not hasattr(measurement, "map"):
-                raise _RefusalError("A function of epsilon alone must make an OpenDP measurement.", suggest=_CALL)
-            if measured_loss(measurement, rows, neighbors) <= Fraction(repr(epsilon)):
-                return measurement(_vector(measurement, sample))
-        what = f"The measurement costs more than the epsilon of {epsilon:.6g} it was made for."
-        rule = "Its map must stay within the threshold, over all rows of a person."
-        raise _RefusalError(what, rule=rule, suggest="dp.binary_search_chain finds a scale that does")
+        except Exception:
+            measurement = None
+        if _origin(measurement)[0] != "opendp" or not hasattr(measurement, "map"):
+            raise _RefusalError("A function of epsilon alone must make an OpenDP measurement.", suggest=_CALL)
+        if measured_loss(measurement, rows, neighbors) <= Fraction(repr(epsilon)):
+            return measurement
+    what = f"The measurement costs more than the epsilon of {epsilon:.6g} it was made for."
+    rule = "Its map must stay within the threshold, over all rows of a person."
+    raise _RefusalError(what, rule=rule, suggest="dp.binary_search_chain finds a scale that does")
 
-    return run
 
-
-def _vector(measurement: Any, sample: Any) -> Any:
+def _measure(measurement: Any, sample: Any) -> Any:
     """A flat array as a list where a vector is wanted: OpenDP refuses arrays whose type is not the vector's."""
     flat = getattr(sample, "ndim", 0) == 1 and hasattr(sample, "tolist")
-    return sample.tolist() if flat and str(measurement.input_carrier_type).startswith("Vec<") else sample
+    vector = flat and str(measurement.input_carrier_type).startswith("Vec<")
+    return measurement(sample.tolist() if vector else sample)
 
 
 def measured_loss(measurement: Any, rows: int, neighbors: str) -> Fraction:
@@ -181,11 +204,12 @@ def _origin(given: Any) -> tuple[str, str]:
     return str(module).partition(".")[0], str(getattr(given, "__name__", type(given).__name__))
 
 
-def _read_signature(given: Callable[..., Any], name: str) -> Callable[[Any, float], Any] | None:
-    """How a function takes data and epsilon: epsilon by name, or both as two arguments. None: it takes epsilon alone.
+def _read_signature(given: Callable[..., Any], name: str) -> tuple[Callable[..., Any] | None, bool]:
+    """(how a function takes data and epsilon, whether it takes `chances`); None: it takes epsilon alone.
 
-    Everything else has a default. A signature that leaves a doubt is refused: epsilon must not land in another argument
-    while the function runs at an epsilon of its own.
+    Epsilon goes by its name, or both are two arguments, in this order. Everything else has a default, but `chances`. A
+    signature that leaves a doubt is refused: epsilon must not land in another argument while the function runs at an
+    epsilon of its own.
     """
     try:
         listed = list(inspect.signature(given).parameters.values())
@@ -197,17 +221,26 @@ def _read_signature(given: Callable[..., Any], name: str) -> Callable[[Any, floa
         listed = []
     places = [one for one in listed if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     single = [one for one in listed if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    chances = any(one.name == "chances" and one.kind is not one.POSITIONAL_ONLY for one in single)
+    if chances:
+        listed, places, single = ([one for one in some if one.name != "chances"] for some in (listed, places, single))
     needed = [one for one in single if one.default is one.empty]
     epsilon = next((one for one in single if one.name == "epsilon"), None)
-    if len(listed) == len(places) == 1 and (epsilon or needed):
-        return None
+    if len(listed) == len(places) == 1 and (epsilon or needed) and not chances:
+        return None, False
     if epsilon is not None and epsilon.kind is not epsilon.POSITIONAL_ONLY:
         data = [one for one in needed if one is not epsilon] or [one for one in places if one is not epsilon][:1]
         if len(data) == 1 and data[0] in places[:1]:
-            return lambda sample, at: given(sample, epsilon=at)
+            return lambda sample, at, **more: given(sample, epsilon=at, **more), chances
         if len(data) == 1:
-            return lambda sample, at: given(**{data[0].name: sample, "epsilon": at})
-    elif len(needed) == 2 and needed == places[:2] and epsilon in (None, needed[1]):
-        return given
+            return lambda sample, at, **more: given(**{data[0].name: sample, "epsilon": at}, **more), chances
+    elif len(needed) == 2 and needed == places[:2] and epsilon in (None, needed[1]) and not _swapped(needed):
+        return given, chances
     rule = "Epsilon goes by its name, or is the second of two arguments; all others have defaults."
     raise PlanError(f"It is not clear which arguments of {name!r} are data and epsilon.", rule=rule, suggest=_CALL)
+
+
+def _swapped(needed: list[inspect.Parameter]) -> bool:
+    """Whether two arguments, neither of which is called epsilon, look like epsilon and data by name or annotation."""
+    first, second = (one.name.strip("_").lower() for one in needed)
+    return first in _EPSILONS or second in _DATA or needed[0].annotation in (float, "float")

@@ -10,7 +10,7 @@ from epsilons.arguments.reading import AskOptions, both_given, read_call, read_p
 from epsilons.calls import name_statistic
 from epsilons.errors import Argument, PlanError, PreferenceError
 from epsilons.guarantee import to_epsilon
-from epsilons.mechanisms.base import Account, Settings, charges_of, take_named
+from epsilons.mechanisms.base import Account, charges_of, take_named
 from epsilons.noise.entropy import system
 from epsilons.planner.choose import PlanRow, choose
 from epsilons.planner.plan import Plan, nobody_left, scale_question
@@ -18,8 +18,9 @@ from epsilons.preferences import Roster, aligned_roster, roster_of
 from epsilons.release import Release, exact_release, make_release
 from epsilons.statistics.base import Question
 from epsilons.statistics.catalogue import find_statistic
-from epsilons.statistics.entry import Entry, RowScope
+from epsilons.statistics.entry import Entry
 from epsilons.statistics.features import feature_names
+from epsilons.statistics.missing import BY_TYPE, never_missing, scope_rows
 from epsilons.statistics.regression import Regression
 from epsilons.summaries.arrays import ArrayPeople, Rows
 
@@ -31,9 +32,10 @@ def make_function(entry: Entry) -> Callable[..., Release]:
         call = read_call(entry, ARRAYS, given, named)
         groups, granted = _groups(call.options, call.data["epsilons"])
         values, own = _values(entry, call.data, call.own)
-        asked = _question(entry, own, call.options, groups)
+        whole = _is_whole(entry, call.data)
+        asked, note = _question(entry, own, call.options, groups, BY_TYPE if whole else "")
         roster = aligned_roster(granted, values)
-        return _answer(asked, values, roster, call.options).about(roster.covered)
+        return _answer(asked, values, roster, call.options, note).about(roster.covered)
 
     name_statistic(entry, ARRAYS, ask, "", Release)
     return ask
@@ -50,7 +52,7 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
         people = check_whole(people, refusal=refusal)
     call = read_plan(entry, ARRAYS, given)
     groups, granted = _groups(call.options, epsilons)
-    options, question = call.options, _question(entry, call.own, call.options, groups)
+    options, (question, _) = call.options, _question(entry, call.own, call.options, groups)
     roster = roster_of(granted, people=people)
     if people is not None and people != len(roster):
         hint = ("leave ", Argument("people"), " out, or one epsilon for all")
@@ -66,25 +68,26 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
         for name in (name for name in found if name not in wanted):
             raise PlanError(("plan.ask takes no ", Argument(name), "."), rule="It asks what was planned.", suggest=hint)
         values, own = _values(entry, found, call.own)
-        asked = _question(entry, own, options, groups)
+        # As it was planned, whatever the type of the values says.
+        asked, note = _question(entry, own, options, groups)
         one, other = asked.statistic, question.statistic
         # A model of more features than were planned would err more than the plan says.
         if isinstance(one, Regression) and isinstance(other, Regression) and len(one.bounds) != len(other.bounds):
             what = f"This plan is for {len(other.bounds)} features, and there are {len(one.bounds)}."
             raise PlanError(what, suggest=("plan with ", Argument("features", ["age", "schooling"])))
         pinned = replace(row.pin_options(options, mechanism), share=row.share)
-        return _answer(asked, values, roster, pinned).about(roster.covered)
+        return _answer(asked, values, roster, pinned, note).about(roster.covered)
 
     assert options.share is not None
-    made = Plan.make(question, roster.levels, options.share, Settings(**options.settings), options.mechanism, ask_row)
+    made = Plan.make(question, roster.levels, options.share, options.settings, options.mechanism, ask_row)
     return made if error is None else made.reaching(error)
 
 
-def _answer(question: Question, values: Any, roster: Roster, options: AskOptions) -> Release:
+def _answer(question: Question, values: Any, roster: Roster, options: AskOptions, note: str) -> Release:
     people, granted, share = ArrayPeople.of(values, roster), roster.levels, options.share
     question.statistic.check_people(granted)
     if granted.all_public:
-        return exact_release(question, people)
+        return exact_release(question, people, (note,))
     source = system() if options.entropy is None else options.entropy
     assert share is not None
     if share < 1:  # only people who have something to spend at this share; nobody looks at the others
@@ -95,10 +98,17 @@ def _answer(question: Question, values: Any, roster: Roster, options: AskOptions
         people = ArrayPeople(people.values if used.all() else people.values[used], scaled)
     levels, name = people.levels, options.mechanism
     # A mechanism that is asked for by name needs no planner.
-    chosen, why = (choose if name == "auto" else take_named)(name, question, levels, Settings(**options.settings))
+    chosen, why = (choose if name == "auto" else take_named)(name, question, levels, options.settings)
     account = Account.of(levels, charges_of(chosen, question, levels))
     account = account if share == 1 else account.at_share(granted, share)
-    return make_release(chosen, question, people, source, why, account=account)
+    return make_release(chosen, question, people, source, why, (note,), account)
+
+
+def _is_whole(entry: Entry, data: Mapping[str, Any]) -> bool:
+    """Whether nothing can be missing, by type. Whoever is of neither class adds nothing: classes have to be truths."""
+    if entry.model and entry.text:
+        return never_missing(data["X"]) and getattr(getattr(data["y"], "dtype", None), "kind", "") == "b"
+    return all(never_missing(data[name]) for name in (("X", "y") if entry.model else ("values",)))
 
 
 def _values(entry: Entry, data: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
@@ -109,9 +119,13 @@ def _values(entry: Entry, data: Mapping[str, Any], own: Mapping[str, Any]) -> tu
     return rows, {**own, "features": feature_names(data["X"], own["features"], rows.features.shape[1])}
 
 
-def _question(entry: Entry, own: Mapping[str, Any], options: AskOptions, groups: tuple[int, ...]) -> Question:
-    over = RowScope(neighbors=options.neighbors, unbounded=options.privacy != "personalized")
-    return Question.of(entry.build(own, over), options, options.neighbors, groups)
+def _question(
+    entry: Entry, own: Mapping[str, Any], options: AskOptions, groups: tuple[int, ...], declared: str = ""
+) -> tuple[Question, str]:
+    """(the question, what its answer says of missing values)."""
+    unbounded = options.privacy != "personalized"
+    over, note = scope_rows(entry, options, options.neighbors, declared=declared, unbounded=unbounded)
+    return Question.of(entry.build(own, over), options, options.neighbors, groups), note
 
 
 def _groups(options: AskOptions, epsilons: Any) -> tuple[tuple[int, ...], Any]:

@@ -5,6 +5,7 @@ Type checkers read `functions.pyi`, which `make signatures` writes from the same
 
 from typing import Any
 
+from epsilons.accuracy.relation import Relation
 from epsilons.arguments.options import ARRAYS
 from epsilons.arguments.reading import take_places
 from epsilons.arrays.asking import make_function, make_plan
@@ -33,6 +34,19 @@ def plan(*given: Any, **named: Any) -> Plan:
     return make_plan(values.pop("statistic"), values.pop("epsilons", None), values)
 
 
+def relation(values: Any, epsilons: Any, **options: Any) -> Relation:
+    """How far levels' expected means can lie from everyone's: what later questions may take as `assume`, for free.
+
+    Each level's own noisy mean is bought, as by `eps.mean(..., mechanism="mixed")`, whose options these are.
+
+    >>> import epsilons as eps
+    >>> found = eps.relation([20, 30, 40] * 400, [0.5, 1, 2] * 400, bounds=(0, 100), share=0.1)
+    >>> answer = eps.mean([20, 30, 40] * 400, [0.5, 1, 2] * 400, bounds=(0, 100), share=0.9, assume=found)
+    """
+    answer = globals()["mean"](values, epsilons, **Relation.question(options))
+    return Relation.of(answer.details.get("levels", ()))
+
+
 plan.__signature__ = plan_signature(ARRAYS, Plan)  # type: ignore[attr-defined]
 globals().update({entry.name: make_function(entry) for entry in CATALOGUE.values()})
-__all__ = sorted([*CATALOGUE, "plan"])
+__all__ = sorted([*CATALOGUE, "plan", "relation"])

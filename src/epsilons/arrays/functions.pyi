@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
+from epsilons.accuracy.relation import Relation
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.plan import Plan
 from epsilons.release import Release
@@ -26,14 +27,17 @@ class SharedOptions(TypedDict, total=False):
     mechanism: Mechanism  # "auto"
     threshold: float | Literal["best", "max", "mean"] | None  # None
     rescale: bool | None  # None
-    assume: Literal["unrelated", "nothing"]  # "unrelated"
+    assume: float | Literal["unrelated", "nothing"]  # 0.3
     spread: float | None  # None
     density: float | None  # None
     location: float | None  # None
+    for_interval: float  # 0.4
     privacy: Literal["personalized", "individual", "group"]  # "personalized"
     scale: Literal["tight", "paper"] | None  # None
     gamma: int | None  # None
     inside: Literal["minimum", "threshold", "sample"] | None  # None
+    missing: Literal["exclude", "center"] | None  # None
+    complete: bool  # False
     entropy: Entropy | None  # None
 
 class Options(SharedOptions, total=False):
@@ -61,7 +65,7 @@ class PlanOptions(Options, total=False):
     classes: Sequence[Any]  # (0, 1)
 
 __all__ = ["count", "histogram", "kth_largest", "linear_regression", "logistic_regression", "max", "mean"]
-__all__ += ["median", "min", "plan", "quantile", "sum", "variance"]
+__all__ += ["median", "min", "plan", "quantile", "relation", "sum", "variance"]
 
 def count(values: Any, epsilons: Any = None, **options: Unpack[Options]) -> Release: ...
 def sum(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Release: ...
@@ -118,3 +122,4 @@ def logistic_regression(
     **options: Unpack[Options],
 ) -> Release: ...
 def plan(statistic: Statistic, epsilons: Any = None, **options: Unpack[PlanOptions]) -> Plan: ...
+def relation(values: Any, epsilons: Any = None, *, bounds: Bounds = None, **options: Unpack[Options]) -> Relation: ...

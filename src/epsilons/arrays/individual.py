@@ -11,7 +11,7 @@ from epsilons.arguments.checks import LARGEST_NUMBER, check_entropy, check_share
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Account
-from epsilons.noise.entropy import Entropy, system
+from epsilons.noise.entropy import Entropy, is_private, system
 from epsilons.noise.laplace import discrete_laplace
 from epsilons.preferences import Levels, aligned_roster
 from epsilons.release import Release, individual_release
@@ -63,7 +63,8 @@ def individually(
     value = float((place if rate is None else place + discrete_laplace(source, rate)) * grid)
     account = Account.of(scaled.levels, scaled.levels.grants).at_share(roster.levels, part)
     what, caveats = "function of everybody's values", (WHOSE_WORD,)
-    return individual_release(what, value, roster.levels, account, source.private, caveats).about(roster.covered)
+    made = individual_release(what, value, roster.levels, account, is_private(source), caveats)
+    return made.about(roster.covered)
 
 
 def _rate(reach: Any, codes: Any, levels: Levels, grid: Fraction) -> Fraction | None:

@@ -67,7 +67,9 @@ def parameters_of(commands: Iterable[click.Command]) -> dict[str, click.Paramete
 def write_argument(argument: Argument, parameters: Mapping[str, click.Parameter]) -> str:
     """An argument as a flag, by place, or as a line of the dataset file."""
     name, value, parameter = argument.name, argument.value, parameters.get(argument.name)
-    if parameter is None:
+    # A flag that is on or off takes no list: `complete` is a word of the question, and a line with columns.
+    listed = isinstance(value, list) and isinstance(parameter, click.Option) and parameter.is_bool_flag
+    if parameter is None or listed:
         plain = name if value is ... else f"{name} {_typed(value)}"
         return _line(name, value) if name in _TABLES else plain
     if isinstance(parameter, click.Argument):

@@ -58,6 +58,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "classes": {"type": str, "help": "The two classes, with a comma between them; the second is the one predicted."},
     "features": {"type": Listed("A,B,...", str.strip), "help": "The features' columns, with commas between them."},
     "threshold": {"type": str},
+    "assume": {"type": str, "metavar": "NUMBER|unrelated|nothing"},
     "by": {"type": str, "multiple": True, "metavar": "COLUMN=KEY,KEY", "help": _KEYS},
 }
 #: (metavar, help) of bounds that may be repeated: of a model's columns, and of any statistic that is planned.
@@ -154,8 +155,9 @@ def read_arguments(entry: Entry | None, given: dict[str, Any], people: Dataset) 
     kept = {name: value for name, value in given.items() if value is not None and value != ()}
     if "by" in kept:
         kept["by"] = dict(_read_group(text, people) for text in kept["by"])
-    with suppress(KeyError, ValueError):  # a class may be text
-        kept["threshold"] = float(kept["threshold"])
+    for name in ("threshold", "assume"):
+        with suppress(KeyError, ValueError):  # both may be a word
+            kept[name] = float(kept[name])
     for name in ("categories", "classes"):
         if name in kept:
             kept[name] = _read_keys(kept.get("column") or kept.get("target") or "", kept[name], people)

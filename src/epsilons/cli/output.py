@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from epsilons.arguments.checks import ASSUMPTIONS
-from epsilons.display import show, show_key, show_span, text_table
+from epsilons.accuracy.relation import holds
+from epsilons.display import show, show_errors, show_key, show_span, text_table
 from epsilons.errors import printable
 from epsilons.guarantee import PERSONALIZED, compose_all, to_epsilon
 
@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     from epsilons.statistics.entry import Entry
 
 _T = TypeVar("_T")
-#: When intervals and errors hold, in short.
-_HOLDS = {
-    ASSUMPTIONS["unrelated"]: "if preferences and values are unrelated",
-    ASSUMPTIONS["nothing"]: "however preferences and values relate",
-}
 #: Levels of fewer people than this share a line, and so do those beyond the largest few.
 _FEW_PEOPLE, _MOST_LEVELS = 20, 12
 #: Caveats that no answer is shown without.
@@ -159,11 +154,13 @@ def name_release(release: Release, entry: Entry, asked: Mapping[str, Any]) -> An
 
 def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool, where: str | None = None) -> None:
     """A row for each group, each value with its interval; then charges and the promise."""
+    asked = [release.where for release in answers.values()]
+    where = where or (asked[0] if len({*asked}) == 1 else None)
     head, rows = answers.table()
     keys = len(head) - 2 * len(answers)
-    holds = ", ".join(dict.fromkeys(_HOLDS[one.assumption] for one in answers.values() if one.models))
+    held = ", ".join(dict.fromkeys(holds(one.assumption) for one in answers.values() if one.models))
     # A single row has room for the condition.
-    titles, cells = (["holds"], [holds]) if len(rows) == 1 and holds else ([], [])
+    titles, cells = (["holds"], [held]) if len(rows) == 1 and held else ([], [])
     table = text_table([*map(show_key, head), *titles], [[*row, *cells] for row in rows], width())
     if len(answers) > 1 and (cells or len(table.splitlines()) > len(rows) + 2):
         # Cells would break; a line for each answer is easier to read.
@@ -173,10 +170,11 @@ def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool,
             for at, name in zip(range(keys, len(row), 2), answers, strict=True)
         ]
         table = text_table([*head[:keys], "", "answer", "95% interval", *titles], lines, width())
-    write(under(where) + (table if cells or not holds else f"{table}\nIntervals hold {holds}."))
+    write(under(where) + (table if cells or not held else f"{table}\nIntervals hold {held}."))
     write(f"\n{_charges(people, answers, stored)}\n")
     for name, release in answers.items():
-        write((f"{show_key(name)}: " if len(answers) > 1 else "") + _explain(release, len(rows) > 1, verbose))
+        named = f"{show_key(name)}{f' where {release.where}' if release.where and not where else ''}: "
+        write((named if len(answers) > 1 else "") + _explain(release, verbose))
     guarantee = compose_all(release.guarantee for release in answers.values())
     if verbose or guarantee.kind != PERSONALIZED:
         write(str(guarantee))
@@ -187,12 +185,12 @@ def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool,
     write(f"{PERSONALIZED}: nobody loses more than is charged here (more: --verbose).")
 
 
-def _explain(release: Release, many: bool, verbose: bool) -> str:
+def _explain(release: Release, verbose: bool) -> str:
     """Who answered and how far it errs; why there is no interval."""
     if release.error == 0:
         return release.why
-    error = "" if release.error is None else f", error ± {show(release.error)}{' in a typical row' if many else ''}"
-    error += "" if release.models or not error else f" {_HOLDS[release.assumption]}"
+    error = "" if release.error is None else f", error {show_errors(release.error)}"
+    error += "" if release.models or not error else f" {holds(release.assumption)}"
     why = f" {release.why}" if verbose else ""
     none = f" No interval: {release.no_interval[:1].lower()}{release.no_interval[1:]}" if release.no_interval else ""
     return f"By {release.mechanism}{error}.{why}{none}"

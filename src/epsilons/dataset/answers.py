@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from epsilons.display import Sheet, Shown, show, show_key
+from epsilons.display import Sheet, Shown, show, show_errors, show_key
 from epsilons.errors import EpsilonsError
 from epsilons.release import Release
 
@@ -88,8 +88,7 @@ class Answers(Shown, Mapping[str, Release]):
         return [*keyed, *(text for name in self for text in (name, "95% interval"))], rows
 
     def sheets(self) -> list[Sheet]:
-        whose = "in a typical group, " if self.grouped else ""
-        notes = [f"{name}: ± {show(release.error)} ({whose}{release.mechanism})" for name, release in self.items()]
+        notes = [f"{name}: {show_errors(release.error)} ({release.mechanism})" for name, release in self.items()]
         holds = " and ".join(dict.fromkeys(release.assumption for release in self.values()))
         return [Sheet("", *self.table(), [*notes, f"Condition: {holds}."])]
 

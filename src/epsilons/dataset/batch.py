@@ -76,7 +76,7 @@ class Pending:
             best = self._people._plan(call)[call.options.mechanism]
         except NothingToPlanError:
             return BatchRow(self.name, float(share), 0.0, "exact", {})
-        error = best.judged_by(call.options.assume)
+        error = best.expected
         return BatchRow(self.name, float(share), None if math.isinf(error) else error, best.mechanism, best.charges)
 
     def __getattr__(self, name: str) -> Any:

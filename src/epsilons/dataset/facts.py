@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from epsilons.display import Sheet, Shown, show, show_count
@@ -27,6 +27,9 @@ class TableFacts:
     rows: int
     complete: frozenset[str]
     bounds: Mapping[str, tuple[float, float]]
+    #: The column of this table that holds people's preferences, and the epsilons of the names in it, if it has names.
+    preference: str | None = None
+    levels: Mapping[str, float] = field(default_factory=dict)
 
     def describe(self, column: Column) -> str:
         """What is known of a column."""

@@ -14,7 +14,6 @@ ColumnBounds = Mapping[str, tuple[float, float]] | None
 class TableOptions(SharedOptions, total=False):
     where: str | None  # None
     by: Mapping[str, Sequence[Hashable]] | None  # None
-    missing: Literal["exclude", "center"] | None  # None
     fresh: bool  # False
     analyst: str | None  # None
 

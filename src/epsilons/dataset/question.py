@@ -1,14 +1,10 @@
-"""From a call to a question of a table: which statistic, over which rows, what of it is private, and its digest.
-
-A number of contributions is public only if everybody on the roster has exactly one: no condition, no groups, one row
-per person, and a column that is complete by the steward's word or whose missing values stand at the centre. Otherwise
-the statistic is one that pays for its denominator.
-"""
+"""From a call to a question of a table: which statistic, over which rows, what of it is private, and its digest."""
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from epsilons.arguments.checks import BOUNDS_RULE
@@ -19,15 +15,11 @@ from epsilons.engines.conditions import parse
 from epsilons.engines.trees import MismatchError, Predicate, canonical
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.noise.entropy import system
-from epsilons.statistics.base import Question, Scope
-from epsilons.statistics.entry import RowScope
+from epsilons.statistics.base import Question
+from epsilons.statistics.missing import COMPLETE, scope_rows
 from epsilons.summaries.columns import Keys
 
-LEFT_OUT = "Missing values are left out; how many there are is private, and paid for where an answer divides by it."
-AT_CENTRE = "Missing values stand at the centre of the bounds."
-COMPLETE = "Nothing is missing in this column, by the steward's word; a value that is missing stands at the centre."
-NOT_COUNTED = "Missing values are not counted."
-INCOMPLETE = "People of whom a feature or the target is missing add nothing."
+ABOUT_PREFERENCES = "It is about preferences themselves, so nothing is assumed about how they relate to values."
 _FEATURES = Argument("features", ["age", "schooling"])
 _MODEL_BOUNDS = Argument("bounds", {"wage": (0, 100), "age": (15, 90)})
 
@@ -48,11 +40,16 @@ class TableQuestion:
         """What the ledger lists it under."""
         return self.question.statistic.name
 
+    @property
+    def condition(self) -> str:
+        """Which rows it is about, in normal form; empty for all."""
+        return "" if self.where is None else self.where.text
+
     def describe(self) -> str:
         """The question in a line, for the ledger."""
         parts = [self.question.statistic.describe()]
         parts += [f"of {self.column}"] if self.column is not None else []
-        parts += [f"where {self.where.text}"] if self.where is not None else []
+        parts += [f"where {self.condition}"] if self.condition else []
         parts += ["by " + ", ".join(kind.name for kind in self.by.columns)] if self.by is not None else []
         return " ".join(parts)
 
@@ -71,9 +68,6 @@ class TableQuestion:
 def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     """Check a call against the table's columns and make it a question. Reads nothing."""
     entry, options = call.entry, call.options
-    if options.missing == "center" and (entry.model or entry.missing == "not counted"):
-        hint = ("leave ", Argument("missing"), " out")
-        raise PlanError(f"A {entry.name} has no centre.", rule=INCOMPLETE if entry.model else NOT_COUNTED, suggest=hint)
     where, by = None if options.where is None else parse(options.where, facts.schema), None
     column: str | None
     if entry.model:
@@ -85,39 +79,19 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
             raise PlanError(f"A {entry.name} needs a column.", suggest=Argument("column", "wage"))
         if column is not None and not entry.text:
             facts.schema.number(column)
-        missing, note = _treat_missing(call, column, facts)
         own = dict(call.own)
         if "bounds" in own and own["bounds"] is None:
             own["bounds"] = facts.bounds.get(column or "")
-        fixed = options.where is None and by is None and facts.rows == 1
-        groups = None if by is None else tuple(by.labels)
-        fraction = (1.0 if options.where is None else 0.5) / (1 if groups is None else len(groups))
-        if entry.column == "optional":  # of one group, or of a column, a half: else everyone would count for certain
-            fraction = min(fraction, 0.5)
-        scope = Scope(facts.rows, groups, fraction if options.density is None else options.density)
-        public = fixed and missing != "exclude"
-        rows = RowScope(scope, fixed, public, column is not None, facts.neighbors, options.location)
-        statistic = entry.build(own, rows)
+        groups, declared = None if by is None else tuple(by.labels), COMPLETE if column in facts.complete else ""
+        known: dict[str, Any] = {"rows": facts.rows, "groups": groups, "declared": declared}
+        over, note = scope_rows(entry, options, facts.neighbors, column=column is not None, **known)
+        statistic = entry.build(own, over)
+    looked_at = {column, *(where.columns if where else ()), *(kind.name for kind in (by.columns if by else ()))}
+    if facts.preference in looked_at:
+        options, note = replace(options, assume=math.inf), f"{note} {ABOUT_PREFERENCES}"
     capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
     notes = (note, capped) if facts.rows > 1 else (note,)
     return TableQuestion(Question.of(statistic, options, facts.neighbors), column, where, by, notes, options)
-
-
-def _treat_missing(call: Call, column: str | None, facts: TableFacts) -> tuple[str, str]:
-    """(what happens to missing values, and the release's note about it)."""
-    options = call.options
-    everyone = options.where is None and options.by is None
-    if call.entry.missing == "not counted":
-        return "count", NOT_COUNTED
-    if options.missing == "center":
-        if not everyone or facts.rows > 1:
-            what = (Argument("missing", "center"), " needs a public number of values.")
-            rule = "With a condition, groups or several rows per person it is private."
-            raise PlanError(what, rule=rule, suggest=Argument("missing", "exclude"))
-        return "center", AT_CENTRE
-    if options.missing is None and column in facts.complete and everyone:
-        return "complete", COMPLETE
-    return "exclude", LEFT_OUT
 
 
 def _parse_model(call: Call, facts: TableFacts) -> tuple[Any, str, str]:
@@ -137,7 +111,9 @@ def _parse_model(call: Call, facts: TableFacts) -> tuple[Any, str, str]:
         if name not in known:
             raise PlanError(f"Column {name!r} has no bounds.", rule=BOUNDS_RULE, suggest=_MODEL_BOUNDS)
     found = {"features": names, "bounds": tuple(known[name] for name in names), "target": known.get(aim.name)}
-    statistic = call.entry.build({**own, **found}, RowScope(Scope(facts.rows)))
+    declared = COMPLETE if facts.complete.issuperset((*names, aim.name)) else ""
+    over, note = scope_rows(call.entry, call.options, facts.neighbors, rows=facts.rows, declared=declared)
+    statistic = call.entry.build({**own, **found}, over)
     for label in getattr(statistic, "classes", ()):
         if not _is_value(label, aim):
             kind = "numbers" if aim.family == NUMBER else aim.family
@@ -146,7 +122,7 @@ def _parse_model(call: Call, facts: TableFacts) -> tuple[Any, str, str]:
     if call.options.by is not None:
         rule, hint = "There are no groups of models.", ("rows of one group by ", Argument("where"))
         raise PlanError("Models are fitted to everyone at once.", rule=rule, suggest=hint)
-    return statistic, aim.name, INCOMPLETE
+    return statistic, aim.name, note
 
 
 def _is_value(label: Any, aim: Column) -> bool:

@@ -44,6 +44,13 @@ class Registry:
         self._asked: tuple[PreferenceTable, Digests] | None = None
         self._rounding_loss = 0.0
 
+    def preference_facts(self) -> dict[str, Any]:
+        """Which column of the table itself holds preferences, and what its names mean."""
+        given = self._preferences.column
+        if given is None or given.source is not None:
+            return {}
+        return {"preference": self._engine.schema.find(given.column).name, "levels": dict(given.levels or {})}
+
     def close(self) -> None:
         """Close the ledger if it was opened here."""
         if self._own:

@@ -13,7 +13,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from epsilons.arguments.checks import check_bounds
+from epsilons.accuracy.relation import Relation
+from epsilons.arguments.checks import check_bounds, check_truth
 from epsilons.arguments.options import DEFAULT_SHARE, TABLES
 from epsilons.arguments.reading import AskOptions, Call, check_call
 from epsilons.arrays.algorithms import read_algorithm
@@ -23,6 +24,7 @@ from epsilons.dataset.applying import Applied, ApplyAttempt
 from epsilons.dataset.attempt import Attempt, NothingToPlanError, spendable_for
 from epsilons.dataset.batch import Batch
 from epsilons.dataset.facts import Description, TableFacts, label_version
+from epsilons.dataset.levels import counts_levels
 from epsilons.dataset.methods import Questions
 from epsilons.dataset.people import renew
 from epsilons.dataset.question import TableQuestion, parse_question
@@ -32,12 +34,12 @@ from epsilons.engines.conditions import parse
 from epsilons.errors import Argument, DataError, LedgerError, PlanError
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import Enrolment, History, Remaining, StalePlanError
-from epsilons.mechanisms.base import Settings
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.choose import PlanRow
 from epsilons.planner.plan import Plan
 from epsilons.preferences import Preferences
 from epsilons.release import Release
+from epsilons.release.answer import FROM_THE_ROSTER
 from epsilons.release.door import asked_of
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
@@ -97,6 +99,7 @@ class Dataset(Questions):
         self._facts = TableFacts(schema, schema.find(person).name, neighbors, rows_per_person, whole, known)
         self._version, self._shown_version = label_version(version, self._engine.files)
         self._registry = Registry(self._engine, person, preferences, ledger)
+        self._facts = replace(self._facts, **self._registry.preference_facts())
         self.ledger.settle_terms(neighbors, rows_per_person, allow_individual)
         self._enrolled = self._registry.enroll()
         self._preparation = self._registry.prepare(rows_per_person)
@@ -114,6 +117,7 @@ class Dataset(Questions):
         threshold: float | str | None = None,
         share: float = DEFAULT_SHARE,
         private_under: str | None = None,
+        rescale: bool = False,
         fresh: bool = False,
         analyst: str | None = None,
         entropy: Entropy | None = None,
@@ -123,13 +127,17 @@ class Dataset(Questions):
         `algorithm` is what `eps.personalize` takes. It gets an array of one column, a matrix of several columns of
         numbers, an Arrow table otherwise; with `target` a pair (features, target). `name` says which algorithm it is,
         so that the same question is known again; without a name every run is asked anew and charged. The result must
-        survive JSON (numbers, text, lists, dicts); that the algorithm failed is a result too.
+        survive JSON (numbers, text, lists, dicts); that the algorithm failed is a result too. `rescale=True` divides
+        totals by the expected part of people in the sample, as in `eps.personalize`.
         """
         if isinstance(columns, (str, bytes)):
             raise PlanError("Columns are given as a list.", suggest=Argument("columns", [str(columns)]))
         given = {"where": where, "share": share, "fresh": fresh, "analyst": analyst, "entropy": entropy}
         options, schema = AskOptions.of(given, TABLES), self._facts.schema
         recipe = read_algorithm(algorithm, private_under, self._facts.rows, self._facts.neighbors)
+        if recipe.takes_chances:
+            rule, hint = "A table's rows are handed over without them.", Argument("rescale", True)
+            raise PlanError("The algorithm asks for the chances of its records.", rule=rule, suggest=hint)
         if target is not None and not isinstance(target, str):
             raise PlanError("The target is one column.", suggest=Argument("target", "wage"))
         listed = tuple(schema.askable(one).name for one in columns)
@@ -140,7 +148,10 @@ class Dataset(Questions):
         # An algorithm has no content that could be compared: without a name every run is a question of its own.
         options = replace(options, fresh=options.fresh or name is None)
         counted = Question(Count(), self._facts.neighbors), None, condition, None, (), options
-        return self._answer(ApplyAttempt, Applied(*counted, recipe, listed, aim, name, threshold, private_under))
+        applied = Applied(
+            *counted, recipe, listed, aim, name, threshold, private_under, check_truth("rescale", rescale)
+        )
+        return self._answer(ApplyAttempt, applied)
 
     def key(self, column: str, word: str) -> Any:
         """A key written as text, in the type of its column: groups of a column of numbers are numbers."""
@@ -183,6 +194,15 @@ class Dataset(Questions):
         return batch.ask()
 
     sql.__signature__ = query_signature(Answers, DEFAULT_SHARE)  # type: ignore[attr-defined]
+
+    def relation(self, column: str, *, share: float = 0.02, **options: Any) -> Relation:
+        """How far levels' expected means can lie from everyone's: what later questions may take as `assume`, for free.
+
+        Each level's own noisy mean is bought with a share of everybody's grant, as by `mean(..., mechanism="mixed")`;
+        other options are those of a mean. Missing values stand at the centre of the bounds.
+        """
+        answer = self.mean(column, share=share, **Relation.question(options))
+        return Relation.of(answer.details.get("levels", ()))
 
     def describe(self) -> Description:
         """Columns, people per level, bounds known, the ledger's state. Public facts; no charge."""
@@ -278,6 +298,8 @@ class Dataset(Questions):
     def _plan(self, call: Call) -> Plan:
         """Every mechanism for a question, with what everybody has left."""
         asked, options = self._parse(call), call.options
+        if counts_levels(asked, self._facts):
+            raise NothingToPlanError("There is nothing to plan.", rule=FROM_THE_ROSTER)
         with self._lock:
             self._refresh()
             share, spendable = spendable_for(asked, self.ledger.cohorts(), self._registry.names)
@@ -291,7 +313,7 @@ class Dataset(Questions):
             pinned = replace(row.pin_options(options, mechanism), share=row.share, error=None)
             return self._ask(replace(call, options=pinned), plan)
 
-        settings = Settings(**options.settings)
+        settings = options.settings
         plan = Plan.make(asked.question, spendable.levels, Fraction(1), settings, options.mechanism, ask_row)
         accounts = [spendable.account([charge for _, charge in row.account.losses]) for row in plan.rows]
         rows = [replace(row, account=one, share=share) for row, one in zip(plan.rows, accounts, strict=True)]

@@ -156,7 +156,7 @@ def chart_consent(one: DemoResult) -> tuple[Axes, str]:
     for fraction in fractions:
         # Levels of a table's plan go by the names of the grants; their epsilons are what a question may use.
         plan = one.plan.what_if({f"{granted:g}": (f"{MOVED_TO:g}", fraction) for granted in strict})
-        errors = {row.mechanism: row.judged_by("unrelated") for row in plan.rows}
+        errors = {row.mechanism: row.expected for row in plan.rows}
         for name, curve in curves.items():
             curve.append(errors[name])
     axes = new_axes(8, 3.9)

@@ -5,6 +5,7 @@ base.py        what an engine is, its columns, which engine opens a source
 trees.py       what queries are built of
 conditions.py  text that a caller wrote, checked and put in normal form
 sources.py     files and frames, with types fixed by declaration
+lines.py       CSV and JSON lines, in which no row spoils another
 duckdb.py      DuckDB, embedded
 spark.py       Spark
 """

@@ -74,7 +74,13 @@ class DuckDB:
         # A user's relation lives on its own connection, where nothing of ours is known.
         self.joins = self._relation is None
         self._spill = claim_folder()
-        self._connection: Any = _hide_errors(lambda: self._open(located, threads, memory))
+        try:
+            if isinstance(located, Files):
+                located = _hide_errors(partial(located.copied, self._spill))
+            self._connection: Any = _hide_errors(lambda: self._open(located, threads, memory))
+        except BaseException:
+            release_folder(self._spill)
+            raise
         self._closing = weakref.finalize(self, _close, self._connection, self._spill)
         self.schema: Schema = _hide_errors(lambda: self._view(located))
 
@@ -108,12 +114,15 @@ class DuckDB:
     def _view(self, located: Files | Frame | None) -> Schema:
         if self._relation is not None:
             return _make_schema(list(zip(self._relation.columns, map(str, self._relation.types), strict=True)))
-        if isinstance(located, Frame):
-            self._connection.register(_RAW, located.table)
-            origin: exp.Expr = table(_RAW)
-        else:
-            assert located is not None
-            origin = located.scan(_ATTACHED)
+        assert located is not None
+        arrow = located.table if isinstance(located, Frame) else None
+        if isinstance(located, Files) and located.kind == "arrow":
+            from pyarrow.dataset import dataset
+
+            arrow = dataset(list(located.paths), format="parquet")
+        if arrow is not None:
+            self._connection.register(_RAW, arrow)
+        origin = located.scan(_ATTACHED) if isinstance(located, Files) and arrow is None else table(_RAW)
         found = self._describe(exp.select("*").from_(origin.copy()))
         types = dict(located.types)
         columns: list[exp.Expr] = []

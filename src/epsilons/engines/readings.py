@@ -8,7 +8,7 @@ type that is not listed here is missing, and nothing raises.
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -93,9 +93,7 @@ def _of_arrow(column: Any, declared: Any) -> NDArray[Any]:
     if family == TRUTH or pa.types.is_integer(kind):
         parts = column.fill_null(False if family == TRUTH else 0), column.is_null()
         return np.ma.MaskedArray(*(part.to_numpy(zero_copy_only=False) for part in parts))
-    array = quietly(lambda listed: listed.to_numpy(zero_copy_only=False), column)
-    if array is None:  # text that is no text stands among it
-        array = np.fromiter((quietly(lambda one: one.as_py(), scalar) for scalar in column), object, len(column))
+    array = column.to_numpy(zero_copy_only=False)
     if family in (DATE, TIME):
         return _times(array.astype("M8[D]") if family == DATE else array)
     return np.ma.MaskedArray(array) if family == TEXT else cast(NDArray[Any], array)
@@ -108,7 +106,10 @@ def as_arrow(values: Any) -> Any:
     def convert(column: Any) -> Any:
         if not hasattr(column, "to_pylist"):
             column = column.to_arrow() if hasattr(column, "to_arrow") else pa.array(column, from_pandas=True)
-        return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        if "string" in str(column.type) and quietly(lambda one: [one.validate(full=True)], column) is None:
+            return pa.array((quietly(lambda one: one.as_py(), scalar) for scalar in column), column.type)
+        return column
 
     kind = getattr(getattr(values, "dtype", None), "type", None)
     found = None if kind is np.object_ else quietly(convert, values)
@@ -142,7 +143,8 @@ def read_entry(entry: Any) -> Any:
 def _read_time(moment: datetime) -> datetime | None:
     if moment.tzinfo is not None or moment != moment:  # pandas' NaT is a time, too
         return None
-    return datetime.combine(datetime.date(moment), datetime.time(moment))
+    later = getattr(moment, "nanosecond", 0) >= 500  # those of pandas have them; to the nearest, as in arrays
+    return datetime.combine(datetime.date(moment), datetime.time(moment)) + timedelta(microseconds=later)
 
 
 #: By the first type that an entry's own descends from; of a subclass what its base holds, so that no code of it runs.

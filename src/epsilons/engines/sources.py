@@ -5,11 +5,10 @@ Columns of CSV files, and untyped columns of pandas, are text unless `types` dec
 guess would depend on one person's value, and fail on another's.
 """
 
-import csv
 import glob
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from epsilons.engines.base import check_names
+from epsilons.engines.lines import copy_lines, read_header
 from epsilons.engines.readings import as_arrow
 from epsilons.errors import Argument, DataError, Text
 
@@ -34,8 +34,11 @@ _FILES = "a .parquet, .csv, .ndjson or .duckdb file"
 _READER_OPTIONS: dict[str, dict[str, bool | str]] = {
     "parquet": {"hive_partitioning": False},
     "json": {"format": "newline_delimited", "ignore_errors": True},
-    "csv": {"auto_detect": False, "header": True, "delim": ",", "quote": '"', "escape": '"', "nullstr": ""},
-}
+    "csv": {
+        "auto_detect": False, "header": True, "delim": ",", "quote": '"', "escape": '"', "nullstr": "",
+        "new_line": r"\n",
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Files:
         if self.kind == "duckdb":
             return exp.Table(this=exp.to_identifier(self.table, quoted=True), db=exp.to_identifier(attached))
         arguments: list[exp.Expr] = [exp.Array(expressions=[exp.Literal.string(path) for path in self.paths])]
-        if self.kind != "parquet":
+        if self.names:
             text, names = exp.Literal.string("VARCHAR"), [exp.to_identifier(name, quoted=True) for name in self.names]
             fields = exp.Struct(expressions=[exp.PropertyEQ(this=name, expression=text.copy()) for name in names])
             arguments.append(exp.EQ(this=exp.column("columns"), expression=fields))
@@ -61,6 +64,12 @@ class Files:
             given = exp.Boolean(this=value) if isinstance(value, bool) else exp.Literal.string(value)
             arguments.append(exp.EQ(this=exp.column(option), expression=given))
         return exp.Anonymous(this=f"read_{self.kind}", expressions=arguments)
+
+    def copied(self, folder: str) -> "Files":
+        """What the engine reads: of lines of text, a copy that cannot fail."""
+        if not self.names:
+            return self
+        return replace(self, paths=(copy_lines(self.kind, self.paths, self.names, folder),))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +119,9 @@ def _files(source: Any, declared: dict[str, str], table: str | None) -> Files:
     kinds = {_ENDINGS.get(os.path.splitext(path)[1].lower(), "") for path in paths}
     kind = kinds.pop() if len(kinds) == 1 else ""
     if not kind:
-        raise DataError("The kind of file is not known.", rule="The ending says it, one for all.", suggest=_FILES)
+        whole = any(path.lower().endswith(".json") for path in paths)
+        hint = "JSON lines, an object on each, in a file that ends in .ndjson or .jsonl" if whole else _FILES
+        raise DataError("The kind of file is not known.", rule="The ending says it, one for all.", suggest=hint)
     if (table is None) == (kind == "duckdb"):
         needs = ("A DuckDB file needs ", Argument("table"), ", and nothing else has one.")
         raise DataError(needs, suggest=Argument("table", "people"))
@@ -121,15 +132,14 @@ def _files(source: Any, declared: dict[str, str], table: str | None) -> Files:
     if kind == "parquet":
         if declared:
             raise DataError("Parquet has its own types.", suggest=_leave_out("types"))
-        _check_alike(paths)
-        return Files(kind, paths)
+        return Files(_check_alike(paths), paths)
     if kind == "json" and not declared:
         rule = "It has no header, and each row has keys of its own: its columns are those that are declared."
         types = Argument("types", {"id": "int", "wage": "float", "region": "text"})
         raise DataError("The columns of a JSON file are not known.", rule=rule, suggest=types)
     try:
-        listed = [tuple(declared) if kind == "json" else _read_header(path) for path in paths]
-    except (OSError, ValueError, csv.Error):
+        listed = [tuple(declared) if kind == "json" else read_header(path) for path in paths]
+    except (OSError, ValueError):
         listed = [()]
     if not listed[0] or not all(listed[0]):
         raise DataError("A file does not begin with the names of its columns.", suggest="a header line, in UTF-8")
@@ -158,8 +168,11 @@ def _expand(given: list[Any]) -> tuple[str, ...]:
     return found
 
 
-def _check_alike(paths: tuple[str, ...]) -> None:
-    """Files of one table have one schema; otherwise an engine would convert values, and fail on some."""
+def _check_alike(paths: tuple[str, ...]) -> str:
+    """Files of one table have one schema; otherwise an engine would convert values, and fail on some.
+
+    It would do so with milliseconds that are no microseconds as well, unless Arrow hands them over as they are.
+    """
     from pyarrow import parquet
 
     try:
@@ -171,11 +184,7 @@ def _check_alike(paths: tuple[str, ...]) -> None:
     if any(not schema.equals(schemas[0]) for schema in schemas):
         raise _unlike()
     check_names(schemas[0].names)
-
-
-def _read_header(path: str) -> tuple[str, ...]:
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        return tuple(next(csv.reader(file), ()))
+    return "arrow" if pa.timestamp("ms") in schemas[0].types else "parquet"
 
 
 def _read_frame(source: Any, declared: dict[str, str]) -> Frame:

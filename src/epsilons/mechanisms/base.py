@@ -14,16 +14,21 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.accuracy import FAMILIES
+from epsilons.accuracy.additive import Errors
 from epsilons.accuracy.intervals import ErrorBar
-from epsilons.errors import Argument, PlanError, Text
+from epsilons.accuracy.relation import condition, uneven
+from epsilons.arguments.checks import ASSUMPTIONS
+from epsilons.arguments.reading import Settings
+from epsilons.errors import Argument, EpsilonsError, PlanError, Text
 from epsilons.guarantee import PERSONALIZED, to_epsilon
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, name_grant
@@ -34,6 +39,9 @@ from epsilons.summaries import People
 _MOST_WORKED_OUT = 4096
 #: A level's charge in nano-epsilon; None for public people, who have no balance.
 Charges = tuple[int | None, ...]
+_NEEDS = "it needs a public number of values: no condition, no groups, one row per person, no values left out"
+#: What makes the number of values public where they are all asked for.
+_PUBLIC: Text = (Argument("missing", "center"), ", or ", Argument("complete", True), " if nothing is missing")
 T = TypeVar("T")
 
 
@@ -93,7 +101,7 @@ class Mechanism(ABC):
         for privacy in (kind.privacy for kind in kinds if kind.privacy != _given_by(question.privacy)):
             return f"it gives {privacy} privacy, not {question.privacy} privacy"
         if any(kind.needs_public_count for kind in kinds) and statistic.private_count:
-            return "it needs a public number of values: no condition, no groups, one row per person, no values left out"
+            return _NEEDS
         return None if serves(type(self), statistic) else self.serves_only or f"it serves no {statistic.name}"
 
     def charge(self, question: Question, levels: Levels) -> Charges:
@@ -120,7 +128,11 @@ class Mechanism(ABC):
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         """(outcomes, natural logarithms of their probabilities) on small inputs, for audits and teaching."""
 
-    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> float | None:
+    def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
+        """What errors and intervals take for granted about preferences and values, as a clause."""
+        return ASSUMPTIONS["nothing"] if self.assumption == "nothing" else condition(question)
+
+    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
         """The expected error once an answer is out: what its noisy sums say about the values is public by then."""
         return find_error(self, question, levels)
 
@@ -140,6 +152,10 @@ class Mechanism(ABC):
     def explain(self, question: Question, levels: Levels) -> str:
         """One short clause on what the mechanism does with these people."""
         return self.gist
+
+    def expectations(self, question: Question, levels: Levels) -> dict[str, Any]:
+        """What else can be expected of an answer, from public facts and guesses."""
+        return {}
 
     def why_no_interval(self, question: Question) -> str:
         """One sentence for people who ask for an error bar that nobody can honestly give."""
@@ -165,13 +181,24 @@ class Weighing(Mechanism):
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         return FAMILIES[question.statistic.family].worst_error(question, levels, weighting_of(self, question, levels))
 
-    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> float | None:
+    def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
+        """Where everyone has the same weight, it does not matter who chose which level."""
+        alike = uneven(weighting_of(self, question, levels).fractions, np.array(levels.sizes, float), levels.left_out)
+        return ASSUMPTIONS["nothing"] if alike == 0 else super().condition(question, levels, answer)
+
+    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
         weighting, predicted = weighting_of(self, question, levels), find_error(self, question, levels)
         return FAMILIES[question.statistic.family].stated_error(question, levels, weighting, answer, predicted)
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
         weighting = weighting_of(self, question, levels)
         return FAMILIES[question.statistic.family].error_bars(question, levels, weighting, answer)
+
+    def expectations(self, question: Question, levels: Levels) -> dict[str, Any]:
+        return FAMILIES[question.statistic.family].expectations(question, levels, weighting_of(self, question, levels))
+
+    def why_no_interval(self, question: Question) -> str:
+        return question.statistic.no_interval or super().why_no_interval(question)
 
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
         return question.statistic.draw(question, weighting_of(self, question, people.levels), people, entropy)
@@ -200,21 +227,29 @@ def remember(levels: Levels, key: Hashable, work_out: Callable[[], T]) -> T:
     return found[0]
 
 
+def _ask(mechanism: Mechanism, work_out: Callable[[Question, Levels], T], question: Question, levels: Levels) -> T:
+    """What a mechanism makes of public facts; where one's own raises, it is named, before anyone is charged."""
+    try:
+        return work_out(question, levels)
+    except EpsilonsError:
+        raise
+    except Exception as error:
+        what = f"The mechanism {mechanism.name!r} failed with {type(error).__name__} in {work_out.__name__!r}."
+        hint = "correct it, or ask for another mechanism by name"
+        raise PlanError(what, rule="It works from public facts, before anyone is charged.", suggest=hint) from error
+
+
 def weighting_of(mechanism: Weighing, question: Question, levels: Levels) -> Weighting:
     """A mechanism's weights, remembered: a release asks several times."""
-    return remember(levels, ("weighting", mechanism, question), lambda: mechanism.weigh(question, levels))
+    work_out = partial(_ask, mechanism, mechanism.weigh, question, levels)
+    return remember(levels, ("weighting", mechanism, question), work_out)
 
 
 def find_error(mechanism: Mechanism, question: Question, levels: Levels, *, worst: bool = False) -> float | None:
-    """The predicted or the worst error, remembered: plans and releases ask for the same number."""
+    """The predicted error, which is the worst one if nothing is assumed; remembered, since releases ask as well."""
+    worst = worst or math.isinf(question.assume)
     work_out = mechanism.worst_error if worst else mechanism.predict_error
-    return remember(levels, ("error", worst, mechanism, question), lambda: work_out(question, levels))
-
-
-def judge_error(mechanism: Mechanism, question: Question, levels: Levels) -> float:
-    """The error that counts under the question's assumption; infinite where none can be predicted."""
-    error = find_error(mechanism, question, levels, worst=question.assume == "nothing")
-    return math.inf if error is None else error
+    return remember(levels, ("error", worst, mechanism, question), partial(_ask, mechanism, work_out, question, levels))
 
 
 # What every mechanism is held to, whoever wrote it -------------------------------------------------------------------
@@ -258,7 +293,8 @@ def _check_charges(mechanism: Mechanism, question: Question, levels: Levels) -> 
             if (misfit := weighting.misfit(levels) or question.statistic.misfit(weighting)) is not None:
                 return misfit
             losses = weighting.charges(levels)
-        charges = losses if type(mechanism).charge is Weighing.charge else tuple(mechanism.charge(question, levels))
+        plain = type(mechanism).charge is Weighing.charge
+        charges = losses if plain else tuple(_ask(mechanism, mechanism.charge, question, levels))
         if len(charges) != len(levels.grants):
             return f"it makes {len(charges)} charges for {len(levels.grants)} levels"
         for grant, charge, loss in zip(levels.grants, charges, losses, strict=True):
@@ -317,17 +353,6 @@ def kind_for(name: str, statistic: Statistic) -> type[Mechanism]:
     return next((kind for kind in _REGISTRY[name] if serves(kind, statistic)), _REGISTRY[name][0])
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a caller may set on mechanisms; None leaves a mechanism's own default."""
-
-    threshold: float | str | None = None
-    rescale: bool | None = None
-    scale: str | None = None
-    gamma: int | None = None
-    inside: str | None = None
-
-
 def create(name: str, statistic: Statistic, **options: Any) -> Mechanism:
     """A mechanism by name, for a statistic; options left at None keep the mechanism's defaults."""
     if name not in _REGISTRY:
@@ -352,13 +377,15 @@ def serving(question: Question, levels: Levels, settings: Settings) -> list[Mech
     for kind in (kind for kind in kinds if serves(kind, statistic)):
         options = {key: value for key, value in vars(settings).items() if key in option_names(kind)}
         made = create(kind.name, statistic, **options)
-        # A mechanism of one's own must keep its word, as tests see to it that ours do.
-        ours = kind.__module__.startswith(f"{__package__}.")
         kept = why_refused(made, question, levels) is None
-        if kept and (ours or not isinstance(_check_charges(made, question, levels), str)):
+        if kept and not isinstance(_check_charges(made, question, levels), str):
             found.append(made)
     if not found:
-        raise PlanError(("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}."))
+        what = ("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}.")
+        if (complete := statistic.completed()) is None:
+            raise PlanError(what)
+        serving(replace(question, statistic=complete), levels, settings)
+        raise PlanError(what, rule="It needs a public number of values; missing ones are left out.", suggest=_PUBLIC)
     return found
 
 
@@ -374,4 +401,8 @@ def take_named(name: str, question: Question, levels: Levels, settings: Settings
     hint: Text = Argument("privacy", "personalized" if alike else mechanism.privacy)
     if able and alike:
         hint = f'one of {", ".join(able)}, or "auto"'
+    if (complete := question.statistic.completed()) is not None:
+        made = create(name, complete, **vars(settings))
+        if why_refused(made, replace(question, statistic=complete), levels) is None:
+            refusal, hint = _NEEDS, _PUBLIC
     raise PlanError(f"{name!r} cannot serve a {question.statistic.name}: {refusal}.", suggest=hint)

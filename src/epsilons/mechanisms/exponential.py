@@ -1,5 +1,6 @@
 """The personalized exponential mechanism, PE: answers that would need cheap changes are likely."""
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.accuracy import order as order_accuracy
+from epsilons.accuracy.additive import Errors
 from epsilons.accuracy.count import CountBar, count_error, worst_count_error
 from epsilons.accuracy.intervals import ErrorBar
 from epsilons.arguments.checks import check_whole, refuse
@@ -82,7 +84,7 @@ class ExponentialCount(Exponential):
         return super().refuses(question, levels) or left_out
 
     def predict_error(self, question: Question, levels: Levels) -> float | None:
-        return count_error(levels, 0.5 if question.density is None else question.density)
+        return count_error(levels, 0.5 if question.density is None else question.density, question.assume)
 
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         """The cheapest people to change may all stand on one side of the answer."""
@@ -90,7 +92,16 @@ class ExponentialCount(Exponential):
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
         population = (cast(Count, question.statistic).guess(question).variance * levels.size) ** 0.5
-        return (CountBar(levels.grants, levels.sizes, population, question.assume == "nothing"),)
+        nothing = math.isinf(question.assume)
+        related = 0.0 if nothing else question.assume
+        return (CountBar(levels.grants, levels.sizes, population, nothing, related),)
+
+    def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
+        """On the stand-ins with as many ones as were counted; if nothing is assumed, the worst there could be."""
+        if math.isinf(question.assume):
+            return super().stated_error(question, levels, answer)
+        ones = min(max(answer.value / levels.size, 0.0), 1.0)
+        return count_error(levels, ones, question.assume)
 
     def sampler(self, question: Question, people: People) -> SegmentSampler:
         ones = people.tally(cast(Count, question.statistic))[0][:, 0]

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.accuracy import order as order_accuracy
-from epsilons.accuracy.additive import seen_moments
+from epsilons.accuracy.additive import learn
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel
-from epsilons.accuracy.relation import LevelAnswer, relation
+from epsilons.accuracy.relation import LevelAnswer, Relation, uneven
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Mechanism, register
 from epsilons.noise.entropy import Entropy
@@ -119,7 +119,7 @@ class MixedMean(Mixed):
 
     def predict_error(self, question: Question, levels: Levels) -> float | None:
         model = self._model(question, levels, cast(Additive, question.statistic).guess(question))
-        return math.sqrt(model.normal**2 + sum(2 * scale**2 for scale in model.laplace))
+        return math.sqrt(model.normal**2 + model.bound**2 + sum(2 * scale**2 for scale in model.laplace))
 
     def worst_error(self, question: Question, levels: Levels) -> float | None:
         shares, total = self.shares(question, levels), self._total(question, levels)
@@ -135,11 +135,12 @@ class MixedMean(Mixed):
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
         before = self._bar(question, levels, cast(Additive, question.statistic).guess(question))
-        return (self._bar(question, levels, seen_moments(question, answer.value, before, levels.size)),)
+        doubt = math.hypot(before.normal, *(math.sqrt(2) * scale for scale in before.laplace))
+        return (self._bar(question, levels, learn(question, answer.value, doubt, levels.size)),)
 
     def _bar(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel:
         model = self._model(question, levels, moments)
-        if question.assume != "nothing":
+        if math.isfinite(question.assume):
             return model
         return replace(model, normal=0.0, bound=self._worst_bias(question, levels, self.shares(question, levels)))
 
@@ -148,12 +149,17 @@ class MixedMean(Mixed):
         luck = moments.variance * max(0.0, float((shares**2 / np.array(levels.sizes, float)).sum()) - 1 / levels.size)
         laplace = total * shares * self.mean_scales(question, levels)
         population = total * math.sqrt(moments.variance / levels.size)
-        return ErrorModel(tuple(float(s) for s in laplace if s > 0), total * math.sqrt(luck), population)
+        sizes = np.array(levels.sizes, float)
+        drift = uneven(shares * levels.size / sizes, sizes, levels.left_out)
+        bound = question.assume * math.sqrt(moments.variance) * total * float(drift) / levels.size
+        limits = cast(Additive, question.statistic).limits(levels.size)
+        errors = (total * math.sqrt(luck), population, bound if math.isfinite(bound) else 0.0)
+        return ErrorModel(tuple(float(s) for s in laplace if s > 0), *errors, limits=limits)
 
     def level_answers(self, question: Question, people: People, entropy: Entropy, size: int) -> Floats:
         """The noisy mean of each level: its integer sum, an integer noise, divided by its public size."""
         levels, statistic, means = people.levels, cast(Additive, question.statistic), []
-        exact = people.tally(statistic)[0][:, 0].tolist()
+        exact = statistic.tally(people)[0][:, 0].tolist()
         for grant, there, total in zip(levels.grants, levels.sizes, exact, strict=True):
             noise: Any = np.zeros(size, int)
             if grant is not None and size == 1:
@@ -171,14 +177,23 @@ class MixedMean(Mixed):
         ones = min(value / self._total(question, levels), 1.0)
         variance = max(ones * (1 - ones), 1e-9) if question.statistic.name == "count" else self.spread(question)
         rows = self.level_rows(question, levels, answers, variance)
-        return {"levels": [row.to_dict() for row in rows], "relation": relation(rows)}
+        shown = [row.to_dict() for row in rows]
+        return {"levels": shown, "relation": Relation.of(shown).to_dict()}
+
+    def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
+        """The levels' own answers may contradict what was assumed; then it says so."""
+        told = super().condition(question, levels, answer)
+        if answer is None or math.isinf(question.assume):
+            return told
+        contradicted = Relation.of(answer.details["levels"]).contradicts(question.assume)
+        return f"{told} (which the levels' own answers contradict)" if contradicted else told
 
     def distribution(self, question: Question, people: People) -> tuple[NDArray[Any], Floats]:
         """Of the levels' own answers, which is all that is released."""
         statistic, levels = cast(Additive, question.statistic), people.levels
         reach, private = statistic.parts[0].reach["absent"], zip(levels.finite, levels.sizes, strict=False)
         axes = [Axis(reach, size, self._inverse(question, grant)) for grant, size in private]  # public people come last
-        return product_distribution(axes, [(1.0, people.tally(statistic)[0][: len(axes), 0].tolist())])
+        return product_distribution(axes, [(1.0, statistic.tally(people)[0][: len(axes), 0].tolist())])
 
 
 @register
@@ -202,7 +217,7 @@ class MixedQuantile(Mixed):
 
     def spread(self, question: Question) -> float:
         low, high = cast(Order, question.statistic).bounds
-        return ((high - low) / 2 if question.spread is None else question.spread) ** 2
+        return ((high - low) / 4 if question.spread is None else question.spread) ** 2
 
     def mean_scales(self, question: Question, levels: Levels) -> Floats:
         low, high = cast(Order, question.statistic).bounds

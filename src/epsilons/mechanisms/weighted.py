@@ -5,15 +5,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, cast
 
+import numpy as np
+
+from epsilons.accuracy import FAMILIES
 from epsilons.arguments.checks import refuse
 from epsilons.errors import Argument
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Weighing, register, weighting_of
 from epsilons.mechanisms.exponential import fill_outcomes
 from epsilons.preferences import LARGEST_EPSILON, Levels, roster_of
-from epsilons.statistics.base import Floats, Question, Rest, Weighting, proportional
+from epsilons.statistics.base import FINE, Floats, Question, Rest, Weighting, Weightings, proportional
 from epsilons.statistics.order import Order, quantile
 from epsilons.summaries.arrays import ArrayPeople
+
+#: Caps tried at first where the best one is looked for.
+_TRIED = 32
 
 
 @register
@@ -23,8 +29,9 @@ class Weighted(Weighing):
 
     Definition: w_i proportional to min(eps_i, tau), sum w_i = 1, one noise of scale r * max w_i/eps_i; tau is the root
                 of sum_i eps_i * (tau - eps_i)+ = 2 r^2/sigma^2 (at most the largest epsilon if nobody is
-                public). Quantiles: density prop. to exp(-score/2), score(r) = max(W(<r) - qW, qW - W(<=r), 0),
-                right side 8/(q(1-q)).
+                public). Quantiles: density prop. to exp(-score/2), score(r) = max(W(<r) - qW, qW - W(<=r))
+                at weights min(eps_i, tau)/r, right side 8 r^2/(q(1-q)), with r = max(q, 1-q) where a person may be
+                absent and 1 where one is replaced.
     Theorem:    one weighted sum with w_i <= s*eps_i and noise of scale s*r is eps_i-PDP for everyone; the weights
                 minimise sigma^2 sum w_i^2 + 2 (r max w_i/eps_i)^2 (docs/theory.md). The affine estimator of Fallah et
                 al. 2022, Cummings et al. 2022, Chaudhuri and Courtade 2023; public people and quantiles are ours.
@@ -42,7 +49,10 @@ class Weighted(Weighing):
         return super().refuses(question, levels)
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
-        return proportional(levels, saturation(levels, question.statistic.noise_to_spread(question)), Rest.RESCALED)
+        cap = saturation(levels, question.statistic.noise_to_spread(question))
+        if question.assume > 0:
+            cap = best_cap(question, levels, cap)
+        return proportional(levels, cap, Rest.RESCALED)
 
     def explain(self, question: Question, levels: Levels) -> str:
         cap = float(weighting_of(self, question, levels).rate) / NANO
@@ -64,6 +74,25 @@ def saturation(levels: Levels, right_side: float) -> int:
         slope, offset = slope + grant * size, offset + grant * grant * size
     root = max(levels.smallest, math.floor((goal + offset) / slope))
     return min(root, LARGEST_EPSILON * NANO if None in levels.grants else levels.largest)
+
+
+def best_cap(question: Question, levels: Levels, unrelated: int) -> int:
+    """The cap tau in nano-epsilon of least predicted error where levels may differ: the lower, the less it matters.
+
+    For a given noise the best weights are min(s*e_i, kappa), whatever the relation (docs/theory.md, "related"), so that
+    one number is looked for: first among the levels and between them, then ever nearer to the best.
+    """
+    granted = np.array([np.inf if grant is None else float(grant) for grant in levels.grants])
+    low, high = levels.smallest, LARGEST_EPSILON * NANO if None in levels.grants else levels.largest
+    every = max(1, len(levels.finite) // _TRIED)
+    caps = np.unique([unrelated, low, high, *levels.finite[::every], *np.geomspace(low, high, _TRIED)])
+    accuracy = FAMILIES[question.statistic.family]
+    for _ in range(3):
+        tried = Weightings(np.minimum(1.0, granted / caps[:, None]), caps, FINE, Rest.RESCALED)
+        best = int(accuracy.predict_errors(question, levels, tried).argmin())
+        found, ends = caps[best], (caps[max(best - 1, 0)], caps[min(best + 1, len(caps) - 1)])
+        caps = np.unique([found, *np.geomspace(*ends, 9)])
+    return min(max(int(found), low), high)
 
 
 def quantile_pmf(

@@ -51,8 +51,13 @@ class Entropy:
     """
 
     def __init__(self, key: builtins.bytes | None = None) -> None:
-        self.private = key is None
+        self._keyed = key is not None
         self._open(os.urandom(_KEY_BYTES) if key is None else key)
+
+    @property
+    def private(self) -> bool:
+        """Whether nobody knows the key; `is_private` is what counts."""
+        return not self._keyed
 
     def _open(self, key: builtins.bytes) -> None:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
@@ -64,7 +69,7 @@ class Entropy:
 
     def bytes(self, n: int) -> builtins.bytes:
         """`n` random bytes. `words` and `bits` draw through here."""
-        if self.private and self._pid != os.getpid():
+        if not self._keyed and self._pid != os.getpid():
             self._open(os.urandom(_KEY_BYTES))
         return self._stream.update(builtins.bytes(n))
 
@@ -80,6 +85,11 @@ class Entropy:
 def system() -> Entropy:
     """Private entropy under a fresh key from the operating system: one per release, kept nowhere."""
     return Entropy()
+
+
+def is_private(source: object) -> bool:
+    """Whether a source is one of ours, under a key that nobody knows; its own word does not count."""
+    return type(source) is Entropy and source.private
 
 
 def uniform(entropy: Entropy, bound: int) -> int:

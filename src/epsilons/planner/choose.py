@@ -5,20 +5,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any
 
-from epsilons.arguments.checks import ASSUMPTIONS
-from epsilons.arguments.reading import AskOptions
+from epsilons.accuracy.relation import condition
+from epsilons.arguments.reading import AskOptions, Settings
 from epsilons.display import Sheet, Shown, show, show_span
 from epsilons.errors import PlanError
 from epsilons.mechanisms import base
-from epsilons.mechanisms.base import Account, Mechanism, Settings, find_error, judge_error
+from epsilons.mechanisms.base import Account, Mechanism, find_error
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 
 #: Where no error can be predicted: Sample keeps the most people at one epsilon; without any assumption PE does.
-UNPREDICTED = {"unrelated": "sample", "nothing": "exponential"}
+_UNPREDICTED = {False: "sample", True: "exponential"}
 
 #: Where several do equally well, as where everyone granted the same: the plainest, and coins only where they help.
 _PLAINEST, _LAST = "minimum", "sample"
@@ -46,6 +45,8 @@ class PlanRow(Shown):
     options: Mapping[str, Any]
     #: The mechanism itself, ready to draw.
     chosen: Mechanism
+    #: What else is expected of the answer: of a model its R2 or its accuracy, and those of an exact one.
+    expectations: Mapping[str, float] = field(default_factory=dict)
     #: At which share of every grant, and how the front that made the plan asks this row.
     share: Fraction = field(default=Fraction(1), compare=False)
     front: Front | None = field(default=None, repr=False, compare=False)
@@ -71,7 +72,7 @@ class PlanRow(Shown):
         """The options of a question that asks for this row: by its name without what other mechanisms take."""
         if mechanism == "auto":
             return options
-        others: dict[str, Any] = dict.fromkeys(set(options.settings) - base.option_names(type(self.chosen)))
+        others: dict[str, Any] = dict.fromkeys(set(vars(options.settings)) - base.option_names(type(self.chosen)))
         return replace(options, mechanism=mechanism, **others)
 
     def ask(self, *data: Any, **named: Any) -> Any:
@@ -89,12 +90,13 @@ class PlanRow(Shown):
         """Plain values that survive JSON; public people pay nothing and are left out of the charges."""
         names = ("mechanism", "error", "worst_error", "used", "charges", "options", "assumption", "reason")
         shown = {name: getattr(self, name) for name in names}
-        return {**shown, "charges": list_finite(self.charges), "options": dict(self.options)}
+        plain = {"charges": list_finite(self.charges), "options": dict(self.options)}
+        return {**shown, **plain, "expectations": dict(self.expectations)}
 
-    def judged_by(self, assume: str) -> float:
-        """The error that counts under an assumption; infinite where none can be predicted."""
-        error = self.worst_error if assume == "nothing" else self.error
-        return math.inf if error is None else error
+    @property
+    def expected(self) -> float:
+        """The predicted error; infinite where none can be predicted."""
+        return math.inf if self.error is None else self.error
 
 
 def list_finite(charges: Mapping[float, float]) -> list[list[float]]:
@@ -117,13 +119,20 @@ def _rows(question: Question, levels: Levels, settings: Settings, registered: in
             worst_error=find_error(mechanism, question, levels, worst=True),
             used=mechanism.used(question, levels),
             account=Account.of(levels, base.charges_of(mechanism, question, levels)),
-            assumption=ASSUMPTIONS[mechanism.assumption],
+            assumption=mechanism.condition(question, levels),
             reason=mechanism.explain(question, levels),
             options=mechanism.options(question, levels),
             chosen=mechanism,
+            expectations=mechanism.expectations(question, levels),
         )
         for _, mechanism in _rank(question, levels, settings)
     )
+
+
+def judge_error(mechanism: Mechanism, question: Question, levels: Levels) -> float:
+    """The predicted error; infinite where none can be predicted."""
+    error = find_error(mechanism, question, levels)
+    return math.inf if error is None else error
 
 
 def choose(name: str, question: Question, levels: Levels, settings: Settings = DEFAULTS) -> tuple[Mechanism, str]:
@@ -144,11 +153,13 @@ def _rank(question: Question, levels: Levels, settings: Settings) -> list[tuple[
     for mechanism in base.serving(question, levels, settings):
         error, name = judge_error(mechanism, question, levels), mechanism.name
         if math.isinf(error):
-            place = error, int(name != UNPREDICTED[question.assume]), name
+            place = error, int(name != _UNPREDICTED[math.isinf(question.assume)]), name
         else:
             place = float(f"{error:.{_DIGITS}g}"), (name != _PLAINEST) + (name == _LAST), name
         ranked.append((place, mechanism))
-    return sorted(ranked, key=itemgetter(0))
+    # An interval is paid for where people weigh: an answer without one is no match for those that have it.
+    asked = question.statistic.has_bracket
+    return sorted(ranked, key=lambda one: (asked and not isinstance(one[1], base.Weighing), one[0]))
 
 
 def _why(error: float, best: Mechanism, question: Question, levels: Levels) -> str:
@@ -156,5 +167,5 @@ def _why(error: float, best: Mechanism, question: Question, levels: Levels) -> s
     if math.isinf(error):
         unknown = f"No error can be predicted for a {question.statistic.name} without looking at the data"
         return f"{unknown}; {best.name!r} is the default: {reason}."
-    least = "predicted error of all, assuming that" if question.assume == "unrelated" else "worst-case error of all;"
-    return f"Least {least} {ASSUMPTIONS[question.assume]}: {reason}."
+    least = "worst-case error of all;" if math.isinf(question.assume) else "predicted error of all, assuming that"
+    return f"Least {least} {condition(question)}: {reason}."

@@ -6,22 +6,26 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from epsilons.accuracy.count import count_floor
-from epsilons.arguments.checks import ASSUMPTIONS, LEAST_SHARE, check_error, check_real, check_share
+from epsilons.accuracy.relation import condition
+from epsilons.arguments.checks import LEAST_SHARE, check_error, check_real, check_share
+from epsilons.arguments.reading import Settings
 from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import to_epsilon
-from epsilons.mechanisms.base import Settings
 from epsilons.planner.choose import DEFAULTS, HEAD, Front, PlanRow, choose, rank_mechanisms
+from epsilons.planner.guesses import Guess, list_guesses
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_GUESSES = ("public guess", "value", "error if half of it", "error if double")
 _MOVE = Argument("move", {"strict": ("standard", 0.2)})
 
 
@@ -69,8 +73,18 @@ class Plan(Shown):
             for row in rank_mechanisms(asked, spendable, settings)
         )
         everyone = question.statistic.name == "count" and not question.statistic.private_count
-        floor = count_floor(spendable) if everyone else None
+        floor = count_floor(spendable, 2 if getattr(question.statistic, "centred", False) else 1) if everyone else None
         return cls(question, levels, share, settings, rows, floor, mechanism=mechanism, front=front)
+
+    @property
+    def if_complete(self) -> float | None:
+        """The error with the word that nothing is missing (`complete`); None where it would hardly be lower."""
+        statistic = self.question.statistic.completed()
+        if statistic is None:
+            return None
+        made = Plan.make(replace(self.question, statistic=statistic), self.levels, self.share, self.settings)
+        errors = [row.expected for row in made.rows if self.mechanism in ("auto", row.mechanism)]
+        return next((error for error in errors if error < 0.99 * self[self.mechanism].expected), None)
 
     @property
     def best(self) -> PlanRow:
@@ -107,7 +121,7 @@ class Plan(Shown):
         """The plan with the smallest share whose best predicted error is at most `error`."""
 
         def predict(share: Fraction) -> float:
-            return self.at(share).best.judged_by(self.question.assume)
+            return self.at(share).best.expected
 
         least = max(LEAST_SHARE, Fraction(1, self.levels.largest))
         return self.at(find_share(check_error(error), self.question, predict, least, 2))
@@ -147,7 +161,7 @@ class Plan(Shown):
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Error against the share of everybody's budget, one curve per mechanism."""
-        if math.isinf(self.best.judged_by(self.question.assume)):
+        if math.isinf(self.best.expected):
             raise _unpredicted(self.question, "print(plan)")
         from epsilons.plots import plot_plan
 
@@ -155,7 +169,7 @@ class Plan(Shown):
         curves: dict[str, list[float]] = {}
         for share in shares:
             for row in self.at(share).rows:
-                curves.setdefault(row.mechanism, []).append(row.judged_by(self.question.assume))
+                curves.setdefault(row.mechanism, []).append(row.expected)
         title = self.question.statistic.describe()
         return plot_plan(title, [float(s) for s in shares], curves, self.best.mechanism, axes)
 
@@ -167,16 +181,27 @@ class Plan(Shown):
             "people": self.levels.size,
             "assumption": self.assumption,
             "floor": self.floor,
+            "guesses": [vars(guess) for guess in self.guesses],
+            "if_complete": self.if_complete,
             "rows": [row.to_dict() for row in self.rows],
         }
 
     def sheets(self) -> list[Sheet]:
-        return [Sheet(self._title, HEAD, [row.cells() for row in self.rows], self._notes())]
+        plan = Sheet(self._title, HEAD, [row.cells() for row in self.rows], self._notes())
+        rows = [[one.name, *map(show, (one.value, one.halved, one.doubled))] for one in self.guesses]
+        return [plan, Sheet("", _GUESSES, rows, [])] if rows else [plan]
+
+    @cached_property
+    def guesses(self) -> tuple[Guess, ...]:
+        """What the best row's error takes for granted of the values, and how it moves if that is off."""
+        asked = scale_question(self.question, self.share) if self.share < 1 else self.question
+        levels = self.levels.take_share(self.share) if self.share < 1 else self.levels
+        return list_guesses(self.best.chosen, asked, levels)
 
     @property
     def assumption(self) -> str:
         """What the ranking takes for granted, as a clause."""
-        return ASSUMPTIONS[self.question.assume]
+        return condition(self.question)
 
     @property
     def _shown_share(self) -> float:
@@ -188,15 +213,22 @@ class Plan(Shown):
         return f"Plan for a {self.question.statistic.describe()}, {people}, share {self._shown_share:.4g}"
 
     def _notes(self) -> list[str]:
-        which = "worst error" if self.question.assume == "nothing" else "error"
         notes = [
-            f"Best first, by {which}.",
-            "error: expected RMSE if people's preferences say nothing about their values",
-            "and the public guesses hold;",
-            "worst error: whatever their values have to do with their preferences.",
+            f"Best first, by error: the expected RMSE if {self.assumption}, and the public guesses hold;",
+            "worst error: whatever values have to do with preferences.",
         ]
+        if math.isinf(self.question.assume):
+            notes = [f"Best first, by worst error; {self.assumption}."]
         if self.floor is not None:
             notes.append(f"No personalized mechanism can promise a worst error below {show(self.floor)}.")
+        if self.if_complete is not None:
+            now = self[self.mechanism].expected
+            word = "The word that nothing is missing (complete) would lower the error"
+            notes.append(f"{word} from {show(now)} to {show(self.if_complete)}.")
+        for name, found in self[self.mechanism].expectations.items():
+            if (exact := self[self.mechanism].expectations.get(f"{name}_exact")) is not None:
+                told = f"Expected {'R2' if name == 'r2' else name}: {found:.3g}, where an exact model has {exact:.3g}"
+                notes.append(f"{told}, by the guesses that slopes have the usual size and of the spread.")
         if any(row.error is None for row in self.rows):
             notes.append("A dash: it cannot be predicted without looking at the data.")
         return notes

@@ -189,7 +189,8 @@ class Roster(Shown):
 
     Made once and used in many calls, it tells that all of them are about the same people, so that their promises add up
     person by person. Epsilons are one for each id, in their order, {id: epsilon}, one for all, or preferences; the
-    `default` is for people of whom there is none.
+    `default` is for people of whom there is none. The i-th value of a call is the i-th person's, whatever a
+    frame's index says.
 
     >>> from epsilons import Roster
     >>> Roster(["ann", "bob", "cy"], {"bob": 1, "ann": .1, "cy": .1}).levels.sizes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -13,15 +13,19 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, cast
 
 from epsilons import guarantee as promises
+from epsilons.accuracy.additive import Errors
 from epsilons.accuracy.count import CountBar
-from epsilons.accuracy.intervals import ErrorBar, ErrorModel, RatioBar
+from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar, RatioBar
+from epsilons.accuracy.quantiles import QuantileBar
+from epsilons.accuracy.relation import holds
+from epsilons.accuracy.variance import VarianceBar
 from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
 from epsilons.display import Sheet, Shown, show, show_key
 from epsilons.errors import PlanError, printable
 from epsilons.guarantee import NOT_DP, PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Covered, Guarantee, to_epsilon
-from epsilons.mechanisms.base import Account, Mechanism, charges_of, find_error
+from epsilons.mechanisms.base import Account, Mechanism, charges_of
 from epsilons.mechanisms.local_sensitivity import LocalSensitivity
-from epsilons.noise.entropy import Entropy
+from epsilons.noise.entropy import Entropy, is_private
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 from epsilons.summaries import People
@@ -35,7 +39,9 @@ _MOST_LEVELS = 8
 #: The mechanism of a roster on which everyone is public.
 EXACT = "exact"
 EVERYONE_PUBLIC = "Everyone on the roster chose public, so the exact answer is released."
-_BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in (ErrorModel, CountBar, RatioBar)}
+FROM_THE_ROSTER = "It comes from the roster, which is public: exact, and nobody is charged."
+_KINDS = (ErrorModel, CountBar, FractionBar, RatioBar, QuantileBar, VarianceBar)
+_BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in _KINDS}
 #: Keys that JSON does not know: their type, and how they are read back.
 _TAGGED: dict[str, tuple[type, Callable[[str], Hashable]]] = {
     "decimal": (Decimal, Decimal),
@@ -51,7 +57,8 @@ class Release(Shown):
 
     statistic: str
     value: Any
-    error: float | None
+    #: Of a number, or of each under its key; None where nothing honest can be said.
+    error: Errors
     mechanism: str
     why: str
     guarantee: Guarantee
@@ -61,6 +68,8 @@ class Release(Shown):
     models: tuple[ErrorBar, ...] | None = None
     no_interval: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
+    #: Which rows of a table it is about; empty for all.
+    where: str = ""
 
     @property
     def private(self) -> bool:
@@ -81,21 +90,20 @@ class Release(Shown):
         if self.models is None:
             raise PlanError("There is no honest interval for this answer.", rule=self.no_interval)
         if not isinstance(self.value, dict):
-            return self.models[0].interval(float(self.value), confidence, population)
+            return _plain_pair(self.models[0].interval(float(self.value), confidence, population))
         pairs = zip(self.value.items(), self.models, strict=True)
-        return {key: model.interval(value, confidence, population) for (key, value), model in pairs}
+        return {key: _plain_pair(model.interval(value, confidence, population)) for (key, value), model in pairs}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON, and `from_dict` undoes."""
-        value: Any = self.value
-        if isinstance(value, dict):
-            value = [[_plain(key), number] for key, number in value.items()]
-        elif not isinstance(value, str | Real | None):
+        value = _plain_table(self.value)
+        if not isinstance(self.value, dict | str | Real | None):
             value = {"list": _listed(value)}
         return {
             "format": FORMAT,
-            **vars(self),
+            **{name: part for name, part in vars(self).items() if name != "where" or part},
             "value": value,
+            "error": _plain_table(self.error),
             "guarantee": self.guarantee.to_dict(),
             "charges": [[_finite(granted), spent] for granted, spent in self.charges.items()],
             "levels": [[_finite(granted), name] for granted, name in self.levels.items()],
@@ -107,11 +115,10 @@ class Release(Shown):
     def from_dict(cls, data: Mapping[str, Any]) -> Release:
         """The inverse of `to_dict`."""
         try:
-            parts = {one.name: data[one.name] for one in fields(cls)}
+            parts = {one.name: {"where": "", **data}[one.name] for one in fields(cls)}
             value, models = parts["value"], parts["models"]
-            if isinstance(value, list):
-                parts["value"] = {_key(key): number for key, number in value}
-            elif isinstance(value, dict):
+            parts |= {name: _read_table(parts[name]) for name in ("value", "error")}
+            if isinstance(value, dict):
                 parts["value"] = value["list"]
             parts |= {"guarantee": Guarantee.from_dict(parts["guarantee"]), "details": dict(parts["details"])}
             for name in ("charges", "levels"):
@@ -151,26 +158,34 @@ class Release(Shown):
 
     def __str__(self) -> str:
         if isinstance(self.value, dict):
-            shown = "{" + ", ".join(f"{show_key(k)}: {show(v)}" for k, v in list(self.value.items())[:6])
+            errors = self.error if isinstance(self.error, dict) else {}
+            bars = {key: "" if error is None else f" ± {show(error)}" for key, error in errors.items()}
+            first = list(self.value.items())[:6]
+            shown = "{" + ", ".join(f"{show_key(k)}: {show(v)}{bars.get(k, '')}" for k, v in first)
             shown += ", ...}" if len(self.value) > 6 else "}"
         else:
             shown = show(self.value)
-        error = "" if self.error is None else f" ± {show(self.error)}"
+        error = "" if self.error is None or isinstance(self.error, dict) else f" ± {show(self.error)}"
         since = "".join(f" [{caveat[:-1]}]" for caveat in self.guarantee.caveats if caveat.startswith(NOT_DP))
         warning = since if self.private else " [NOT PRIVATE: seeded]"
-        return printable(f"{self.statistic}: {shown}{error} ({self.mechanism}, {self.guarantee.kind}){warning}")
+        held = "" if self.error in (None, 0.0) and not self.models else f" {holds(self.assumption)}"
+        what = f"{self.statistic} where {self.where}" if self.where else self.statistic
+        return printable(f"{what}: {shown}{error}{held} ({self.mechanism}, {self.guarantee.kind}){warning}")
 
     def sheets(self) -> list[Sheet]:
         intervals, rows = None if self.models is None else self.interval(), []
         for key, value in self.value.items() if isinstance(self.value, dict) else [("", self.value)]:
             bar = intervals[key] if isinstance(intervals, dict) else intervals
-            rows.append([show_key(key), show(value), "–" if bar is None else f"{show(bar[0])} to {show(bar[1])}"])
-        notes = [f"Expected error: {show(self.error)}, by {self.mechanism}: {self.why}"]
+            error = self.error.get(key) if isinstance(self.error, dict) else self.error
+            span = "–" if bar is None else f"{show(bar[0])} to {show(bar[1])}"
+            rows.append([show_key(key), show(value), show(error), span])
+        notes = [f"By {self.mechanism}: {self.why}"]
         notes += [f"No interval: {self.no_interval}"] if self.no_interval else []
+        notes += [self.details["quality"]] if "quality" in self.details else []
         notes += [f"Condition: {self.assumption}."]
         paid = [[self.levels[granted], show(spent)] for granted, spent in self.charges.items()]
         more = [f"... and {len(paid) - _MOST_LEVELS} more levels."] if len(paid) > _MOST_LEVELS else []
-        answer = Sheet(self.statistic, ("", "value", "95% interval"), rows, notes)
+        answer = Sheet(self.statistic, ("", "value", "error", "95% interval"), rows, notes)
         return [answer, Sheet("", ("level", "charged"), paid[:_MOST_LEVELS], [*more, str(self.guarantee)])]
 
 
@@ -187,23 +202,23 @@ def make_release(
 
     `account` is what people are charged where that is not simply what the mechanism takes of their grants.
     """
-    levels, by_worst = people.levels, question.assume == "nothing"
+    levels = people.levels
     account = account or Account.of(levels, charges_of(mechanism, question, levels))
     answer = mechanism.draw(question, people, entropy)
-    stated = None if by_worst else mechanism.stated_error(question, levels, answer)
+    stated = mechanism.stated_error(question, levels, answer)
     models = mechanism.error_bars(question, levels, answer)
     groups = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
     grouped = (f"In this release alone, bounds for groups by their size: {groups}.",) if groups else ()
-    caveats = _caveats(levels, entropy.private, (*mechanism.caveats, *grouped), notes)
+    caveats = _caveats(levels, is_private(entropy), (*mechanism.caveats, *grouped), notes)
     return _build(
         account,
         Guarantee(question.neighbors, account.losses, mechanism.kind, caveats, mechanism.imputes),
         statistic=question.statistic.describe(),
         value=answer.value,
-        error=find_error(mechanism, question, levels, worst=True) if by_worst else stated,
+        error=stated,
         mechanism=mechanism.name,
         why=why,
-        assumption=ASSUMPTIONS["nothing" if mechanism.assumption == "nothing" else question.assume],
+        assumption=mechanism.condition(question, levels, answer),
         models=models,
         no_interval="" if models else mechanism.why_no_interval(question),
         details=answer.details,
@@ -224,6 +239,22 @@ def exact_release(
         error=0.0,
         mechanism=EXACT,
         why=EVERYONE_PUBLIC,
+        no_interval="The answer is exact.",
+    )
+
+
+def roster_release(question: Question, value: Any, grants: Sequence[int | None]) -> Release:
+    """What the roster says, which is public: exact, and nobody is charged."""
+    ordered = sorted(grants, key=lambda grant: (grant is None, grant))
+    account = Account(tuple((grant, None if grant is None else 0) for grant in ordered))
+    return _build(
+        account,
+        Guarantee(question.neighbors, account.losses, promises.PERSONALIZED, (ROSTER_IS_PUBLIC,)),
+        statistic=question.statistic.describe(),
+        value=value,
+        error=0.0,
+        mechanism=EXACT,
+        why=FROM_THE_ROSTER,
         no_interval="The answer is exact.",
     )
 
@@ -253,6 +284,7 @@ def algorithm_release(
     neighbors: str,
     claim: str,
     private: bool,
+    details: Mapping[str, Any],
 ) -> Release:
     """The result of another's private algorithm on a sample; the promise rests on their claim, which it names."""
     return _build(
@@ -264,7 +296,7 @@ def algorithm_release(
         why=f"A random sample, likelier the more was granted; then the algorithm at {to_epsilon(threshold):.4g}.",
         assumption=ASSUMPTIONS["unrelated"],
         no_interval="How far this algorithm errs is not known here.",
-        details={"threshold": to_epsilon(threshold)},
+        details={"threshold": to_epsilon(threshold), **details},
     )
 
 
@@ -285,6 +317,10 @@ def _caveats(levels: Levels, private: bool, own: tuple[str, ...], notes: tuple[s
     return (*caveats, *notes)
 
 
+def _plain_pair(ends: tuple[Any, Any]) -> tuple[float, float]:
+    return float(ends[0]), float(ends[1])
+
+
 def _listed(value: Any) -> list[Any]:
     """An array or list of numbers; an algorithm's own objects do not survive JSON."""
     listed = value.tolist() if hasattr(value, "tolist") else value
@@ -292,6 +328,16 @@ def _listed(value: Any) -> list[Any]:
         return list(listed)
     rule, hint = "Only numbers, text, lists and dicts of them survive JSON.", "an algorithm that returns numbers"
     raise PlanError("This answer is an object of the algorithm's own.", rule=rule, suggest=hint)
+
+
+def _plain_table(value: Any) -> Any:
+    """Numbers by key as JSON has them; anything else as it is."""
+    return [[_plain(key), number] for key, number in value.items()] if isinstance(value, dict) else value
+
+
+def _read_table(value: Any) -> Any:
+    """The inverse."""
+    return {_key(key): number for key, number in value} if isinstance(value, list) else value
 
 
 def _plain(key: Hashable) -> Any:

@@ -37,9 +37,10 @@ _MOST_OUTCOMES = 2_000_000
 
 @dataclass(frozen=True)
 class Part:
-    """One integer vector; its name says what people add to it, `share` which part of every epsilon pays for it.
+    """One integer vector; its name says what people add to it, `share`/`reach` what a step of it costs of an epsilon.
 
-    `reach` is how far one person can move it in L1, when absent and when replaced.
+    No person moves all parts together, in L1, by more than one epsilon costs, when absent and when replaced. Where each
+    part is paid for by itself, `reach` is how far one person can move it, and the shares add up to one.
     """
 
     name: str
@@ -54,13 +55,22 @@ class Moments:
 
     `location` is how far off the expected mean may well be where neither mean nor density were guessed. It counts only
     as bias, against mechanisms that leave something out: else shrinking to the centre would look free. `off` is for a
-    variance: how far the values' own mean is expected to lie from the centre of the bounds.
+    variance, or a mean of rows: how far the values' own mean is expected to lie from the centre of the bounds. `most`
+    bounds the variance where that is known, for intervals. `rows` is how many rows of a person count, where their
+    number is private.
     """
 
     mean: float
     variance: float
     location: float = 0.0
     off: float = 0.0
+    most: float | None = None
+    rows: float = 1.0
+
+    @property
+    def bound(self) -> float:
+        """The variance that an interval has to allow for."""
+        return self.variance if self.most is None else self.most
 
 
 def doubt(fraction: float, density: float | None) -> float:
@@ -81,17 +91,29 @@ class Additive(Statistic):
     origin: float = 0.0
     centre: float = 0.0
     units: tuple[float, ...] = (1.0,)
-    #: The largest error that answers can have, and the root mean square error of those that are nothing but noise, cut
-    #: off at either end; infinite where answers are not clipped.
+    #: The largest error that answers can have; infinite where answers are not clipped.
     max_error: float = math.inf
-    clipped_rmse: float = math.inf
-    #: Fields that mean something only with a scope.
+    #: Fields that mean something only with a scope; fields that keys do not spell where they are as they were at first.
     scoped: ClassVar[tuple[str, ...]] = ()
+    later: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod
     def parts(self) -> tuple[Part, ...]:
         """The integer vectors released, each with its reach and its share of epsilon."""
+
+    @property
+    def summed(self) -> tuple[str, ...]:
+        """What people's rows add up to, by the names of `arrays.ROW_STEPS`: the parts, unless parts are made of it."""
+        return tuple([part.name for part in self.parts])
+
+    def make_parts(self, summed: list[Integers]) -> list[Integers]:
+        """The parts, of what people's rows add up to."""
+        return summed
+
+    def tally(self, people: People) -> list[Integers]:
+        """The parts of everyone, an array (levels, cells) each."""
+        return self.make_parts(people.tally(self))
 
     @abstractmethod
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
@@ -110,6 +132,25 @@ class Additive(Statistic):
         """What a person adds to the sum when a coin leaves them out: sums of values are centred."""
         return self.centre
 
+    def limits(self, people: int) -> tuple[float, float]:
+        """Between which the answer of so many people lies for certain."""
+        low, high = self.extremes()
+        return low * people / self.divisor(people), high * people / self.divisor(people)
+
+    def cut(self, value: Any, people: int) -> Any:
+        """The answer, or each number of it, at the nearest possible one."""
+        low, high = self.limits(people)
+        if isinstance(value, dict):
+            return {key: min(max(number, low), high) for key, number in value.items()}
+        return min(max(value, low), high)
+
+    def related(self, question: Question) -> tuple[str, float]:
+        return "mean", math.sqrt(self.guess(question).variance)
+
+    def spread_within(self, moments: Moments, related: float) -> float:
+        """The variance of a contribution within a level, where levels' means lie up to `related` spreads off."""
+        return moments.variance
+
     def guess(self, question: Question) -> Moments:
         """`moments` at the question's own guesses."""
         return self.moments(question.spread, question.density, question.location)
@@ -121,12 +162,18 @@ class Additive(Statistic):
 
     def noise_to_spread(self, question: Question) -> float:
         """2 r^2/sigma^2, with the public guess of the spread."""
-        (low, high), parts = self.extremes(), zip(self.parts, self.units, strict=True)
-        noise = sum([(part.reach[question.neighbors] * unit / float(part.share)) ** 2 for part, unit in parts])
-        return 2 * noise / max(self.guess(question).variance, 1e-12 * (high - low) ** 2)
+        low, high = self.extremes()
+        variance = max(self.guess(question).variance, 1e-12 * (high - low) ** 2)
+        return 2 * self.noise_size(question.neighbors) / variance
+
+    def noise_size(self, neighbors: str) -> float:
+        """Half the variance of the noise of one person's worth of weight, on the scale of the answer's sum."""
+        parts = zip(self.parts, self.units, strict=True)
+        return sum([(part.reach[neighbors] * unit / float(part.share)) ** 2 for part, unit in parts])
 
     def identity(self) -> str:
-        held = {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
+        found = [(one, getattr(self, one.name)) for one in fields(cast(Any, self)) if one.init]
+        held = {one.name: value for one, value in found if one.name not in self.later or value != one.default}
         scope = held.pop("scope", None)
         if scope is not None:
             return spell(f"Filtered{type(self).__name__}", scope=scope, **held)
@@ -159,24 +206,26 @@ class Additive(Statistic):
 
     def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
         sums, chances = [], weighting.chances
-        summary = people.tally(self) if chances is None else self.sampled_tally(people, chances, entropy)
+        summary = self.tally(people) if chances is None else self.sampled_tally(people, chances, entropy)
         for part, counts in zip(self.parts, summary, strict=True):
             inverse = weighting.inverse_scale(part.share, part.reach[question.neighbors])
             exact = weighted_sums(counts, weighting.weights)
             noise = self.noise(entropy, inverse, len(exact))
             sums.append([Fraction(s + k, weighting.one) for s, k in zip(exact, noise, strict=True)])
-        return Answer(self.finish(question, sums, weighting, people.levels), sums=sums)
+        value = self.finish(question, sums, weighting, people.levels)
+        return Answer(self.cut(value, people.levels.size), sums=sums)
 
     def simulate(self, question: Question, weighting: Weighting, people: People, entropy: Entropy, size: int) -> Floats:
         if len(self.parts) > 1 or self.parts[0].cells > 1:
             raise PlanError("Only single numbers are simulated in bulk.")
         if weighting.chances is not None:
             return np.array([self.draw(question, weighting, people, entropy).value for _ in range(size)], float)
-        exact = weighted_sums(people.tally(self)[0], weighting.weights)[0]
+        exact = weighted_sums(self.tally(people)[0], weighting.weights)[0]
         inverse = weighting.inverse_scale(self.parts[0].share, self.parts[0].reach[question.neighbors])
         zero, one = (self.finish(question, [[Fraction(k)]], weighting, people.levels) for k in (0, 1))
         noisy = discrete_laplace_many(entropy, inverse, size) + exact
-        return cast(Floats, zero + (one - zero) * noisy.astype(float) / weighting.one)
+        drawn = zero + (one - zero) * noisy.astype(float) / weighting.one
+        return cast(Floats, np.clip(drawn, *self.limits(people.levels.size)))
 
     def noise(self, entropy: Entropy, inverse: Fraction, cells: int) -> list[int]:
         """One draw after the other: for a few cells that is faster than many at once."""
@@ -184,7 +233,7 @@ class Additive(Statistic):
 
     def sampled_tally(self, people: People, chances: Sequence[int], entropy: Entropy) -> list[Integers]:
         """The summary of a fresh random sample of people."""
-        return people.sampled_tally(self, chances, entropy)
+        return self.make_parts(people.sampled_tally(self, chances, entropy))
 
     def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
         """Of noisy weighted sums at points of their lattice; a mixture where people are sampled."""
@@ -193,14 +242,14 @@ class Additive(Statistic):
             inverse = weighting.inverse_scale(part.share, part.reach[question.neighbors])
             axes += [Axis(weighting.one * part.reach["absent"], people.levels.size, inverse)] * part.cells
         centres = [
-            (chance, [s for counts in sample.tally(self) for s in weighted_sums(counts, weighting.weights)])
+            (chance, [s for counts in self.tally(sample) for s in weighted_sums(counts, weighting.weights)])
             for chance, sample in people.samples(weighting.chances)
         ]
         return product_distribution(axes, centres)
 
     def exact(self, people: People) -> Any:
         count = people.levels.size
-        sums = [[Fraction(int(cell)) for cell in part.sum(axis=0)] for part in people.tally(self)]
+        sums = [[Fraction(int(cell)) for cell in part.sum(axis=0)] for part in self.tally(people)]
         return self.answer(sums, Fraction(count), count)
 
 
@@ -246,7 +295,21 @@ class Counting(Additive):
     def sampled_tally(self, people: People, chances: Sequence[int], entropy: Entropy) -> list[Integers]:
         if not self.one_each:
             return super().sampled_tally(people, chances, entropy)
-        return [thin_counts(part, chances, entropy) for part in people.tally(self)]
+        return self.make_parts([thin_counts(part, chances, entropy) for part in people.tally(self)])
+
+    def limits(self, people: int) -> tuple[int, int]:
+        return 0, people * int(self.extremes()[1])
+
+    def related(self, question: Question) -> tuple[str, float]:
+        return "share" if self.one_each else "number of rows", super().related(question)[1]
+
+    def spread_within(self, moments: Moments, related: float) -> float:
+        """A level's own fraction of ones may be nearer to a half than everyone's."""
+        if not self.one_each:
+            return moments.variance
+        p = min(moments.mean, 1 - moments.mean)
+        near = min(0.5, p + related * math.sqrt(max(moments.variance, 0.0)))
+        return near * (1 - near)
 
     def learn(self, question: Question, mean: float, doubt: float) -> Moments:
         """A fraction of ones is taken two standard errors nearer to a half: few who agree must not collapse the bar."""

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments.checks import ASSUMPTIONS, PRIVACIES, check_guess, check_name
+from epsilons.arguments.checks import PRIVACIES, check_assume, check_guess, check_name
 from epsilons.arguments.reading import AskOptions
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
 from epsilons.noise.entropy import ALWAYS, Entropy
@@ -35,6 +35,7 @@ from epsilons.noise.weighing import keep_chance
 from epsilons.preferences import Levels
 
 if TYPE_CHECKING:
+    from epsilons.statistics.brackets import Bracket
     from epsilons.summaries import People
 
 Floats = NDArray[np.float64]
@@ -50,12 +51,15 @@ class Scope:
     A person's rows are capped once, before any condition and any grouping. Whatever is asked, the reach of a sum is
     taken over all groups together, in L1: a person's rows may lie in different groups, and under "replace" all of them
     may move from one group to another (docs/theory.md, "filtered"). `fraction` is a public guess of the part of people
-    who count, in each group. It steers plans and weights only.
+    who count, in each group. It steers plans and weights only. With `only_missing` everybody is asked, with one row
+    each: the number of values is private for no other reason than that some may be missing.
     """
 
     rows: int = 1
     groups: tuple[Hashable, ...] | None = None
     fraction: float = 0.5
+    #: Not part of question keys: a condition or groups are, in words of their own.
+    only_missing: bool = field(default=False, repr=False)
 
     @property
     def cells(self) -> int:
@@ -72,6 +76,13 @@ class Scope:
         least, most = min(low, 0), max(high, 0)
         far = max(-least, most)
         return {"absent": self.rows * far, "replace": self.rows * (2 * far if self.cells > 1 else most - least)}
+
+    def pair_reach(self, step: int) -> dict[str, int]:
+        """The L1 reach of two sums to which a row adds `step` between them, or nothing when it does not count.
+
+        When replaced, a row's part may move from one sum to the other, or to another group: twice that.
+        """
+        return {"absent": self.rows * step, "replace": 2 * self.rows * step}
 
     def people_reach(self) -> dict[str, int]:
         """The reach of counts of people: one person is in as many groups as they have rows, at most."""
@@ -93,12 +104,13 @@ class Question:
 
     `spread`, `density` and `location` are public guesses of the standard deviation, of the fraction of ones and of the
     mean. They steer weights and predicted errors, never the guarantee. Any `privacy` but "personalized" is weaker and
-    must be asked for; for "group", `groups` are nano-epsilons of 1, 2, ... people.
+    must be asked for; for "group", `groups` are nano-epsilons of 1, 2, ... people. `assume` is how far preferences may
+    be related to values (`accuracy/relation.py`).
     """
 
     statistic: Statistic
     neighbors: str = "absent"
-    assume: str = "unrelated"
+    assume: float = 0.0
     spread: float | None = None
     density: float | None = None
     location: float | None = None
@@ -108,7 +120,7 @@ class Question:
     def __post_init__(self) -> None:
         check_name("neighbors", self.neighbors, NEIGHBORS)
         check_name("privacy", self.privacy, PRIVACIES)
-        check_name("assume", self.assume, ASSUMPTIONS)
+        object.__setattr__(self, "assume", check_assume(self.assume))
         for name in ("spread", "density", "location"):
             object.__setattr__(self, name, check_guess(name, getattr(self, name)))
 
@@ -116,16 +128,33 @@ class Question:
     def of(cls, statistic: Statistic, options: AskOptions, neighbors: str, groups: tuple[int, ...] = ()) -> Question:
         """A statistic under the assumptions that a caller made."""
         guesses = (options.spread, options.density, options.location)
+        if options.privacy == "personalized":
+            statistic = statistic.paying_for_interval(options.for_interval)
         return cls(statistic, neighbors, options.assume, *guesses, options.privacy, groups)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a draw gives: a value, whatever noisy by-products may be shown with it, and the noisy sums behind it."""
+    """What a draw gives: a value, whatever noisy by-products may be shown with it, and the noisy sums behind it.
+
+    Of a quantile with an interval: the noisy cells around each of its numbers.
+    """
 
     value: Any
     details: dict[str, Any] = field(default_factory=dict)
     sums: Sequence[Sequence[Fraction]] | None = None
+    brackets: Sequence[Bracket] | None = None
+
+    @property
+    def numbers(self) -> list[Any]:
+        """The number, or those of all keys in order."""
+        return list(self.value.values()) if isinstance(self.value, dict) else [self.value]
+
+    def each(self, work_out: Callable[[Any], Any]) -> Any:
+        """Something of the number, or of each under its key."""
+        if isinstance(self.value, dict):
+            return {key: work_out(number) for key, number in self.value.items()}
+        return work_out(self.value)
 
 
 class Statistic(ABC):
@@ -138,6 +167,11 @@ class Statistic(ABC):
     summary: str
     #: Set where the number of values is private: with a condition, groups, several rows, values left out.
     scope: Scope | None = None
+
+    #: Whether a part of every epsilon pays for an interval of its own.
+    has_bracket: bool = False
+    #: Why there is no interval, where a caller decided so.
+    no_interval: str = ""
 
     @property
     def private_count(self) -> bool:
@@ -174,6 +208,20 @@ class Statistic(ABC):
     @abstractmethod
     def noise_to_spread(self, question: Question) -> float:
         """How large the noise is beside the spread of values: the right side of the equation for `weighted`'s cap."""
+
+    def paying_for_interval(self, part: Fraction) -> Statistic:
+        """With a part of every epsilon spent on an interval, where that takes a part of its own: of quantiles."""
+        return self
+
+    def related(self, question: Question) -> tuple[str, float]:
+        """(what of a level may differ from everyone's, the spread in which `assume` counts how far)."""
+        return "mean", math.inf
+
+    def completed(self) -> Statistic | None:
+        """This statistic if nothing were missing; None where that would not make the number of values public."""
+        if self.scope is None or not self.scope.only_missing:
+            return None
+        return cast(Statistic, replace(cast(Any, self), scope=None))
 
     def check_people(self, levels: Levels) -> None:  # noqa: B027 most statistics can be asked of any number
         """Refuse what so many people cannot give."""

@@ -10,30 +10,37 @@ from epsilons.arguments.options import Parameter
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, whole_or_float
 from epsilons.statistics.base import Scope
 from epsilons.statistics.entry import ON_TABLES, Entry
+from epsilons.summaries.cells import Integers
 
 _check_of = partial(check_name, "of", allowed=("people", "rows"))
 
 
 @dataclass(frozen=True)
 class Count(Counting):
-    """Of a complete column: an entry counts if and only if it equals 1; anything else, missing or not, counts as 0.
+    """Of a column: an entry counts if and only if it equals 1; anything else, missing or not, counts as 0.
 
     With a scope: how many rows count, or how many people have a row that does. One person with one row moves a count by
-    at most 1, absent or replaced, so it is not centred (docs/theory.md, "sensitivity").
+    at most 1, absent or replaced. Where nothing is missing it may be `centred`: a missing entry then stands at 1/2, and
+    the count is n times a mean of which an absent person moves 1/2. In half units everyone adds 1 or -1, or nothing
+    (docs/theory.md, "centred counts"). One who is replaced moves either count by 1.
     """
 
     scope: Scope | None = None
     of: str = "rows"
+    centred: bool = False
 
     name: ClassVar[str] = "count"
     scoped: ClassVar[tuple[str, ...]] = ("of",)
+    later: ClassVar[tuple[str, ...]] = ("centred",)
 
     def __post_init__(self) -> None:
         _check_of(self.of)
 
     @property
     def summary(self) -> str:  # type: ignore[override]
-        """People with several rows cannot be counted by counting rows."""
+        """People with several rows cannot be counted by counting rows, centred ones not by counting ones alone."""
+        if self.centred:
+            return "signs"
         return "people" if self.scope is not None and self.scope.rows > 1 and self.of == "people" else "ones"
 
     @property
@@ -48,9 +55,28 @@ class Count(Counting):
     @property
     def parts(self) -> tuple[Part, ...]:
         scope = self.scope or Scope()
+        if self.centred:
+            return (Part("centred count", 1, scope.reach(-1, 1)),)
         return (Part("count", scope.cells, scope.people_reach() if self.of == "people" else scope.reach(0, 1)),)
 
+    def make_parts(self, summed: list[Integers]) -> list[Integers]:
+        return [summed[0] - summed[1]] if self.centred else summed
+
+    def fill(self, sums: Sums, rest: Fraction) -> Sums:
+        return sums if self.centred else super().fill(sums, rest)
+
+    @property
+    def coin_origin(self) -> float:
+        """A person who is left out adds nothing: a half, where the count is centred."""
+        return self.centre if self.centred else super().coin_origin
+
+    @property
+    def units(self) -> tuple[float, ...]:  # type: ignore[override]
+        return (0.5 if self.centred else 1.0,)
+
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
+        if self.centred:
+            return whole_or_float((sums[0][0] + weight) / 2)
         return (self.scope or Scope()).arrange(map(whole_or_float, sums[0]))
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
@@ -73,7 +99,9 @@ class Count(Counting):
 _OF = Parameter("of", Literal["people", "rows"] | None, None, "What is counted.", _check_of, fronts=ON_TABLES)
 ENTRY = Entry(
     name="count",
-    build=lambda given, over: Count() if over.column and over.fixed else Count(over.scope, given.get("of") or "people"),
+    build=lambda given, over: (
+        Count(centred=over.centred) if over.column and over.fixed else Count(over.scope, given.get("of") or "people")
+    ),
     arguments=(_OF,),
     column="optional",
     text=True,

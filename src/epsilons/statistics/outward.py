@@ -81,10 +81,11 @@ class RankCost(Cost):
 
 @dataclass(frozen=True)
 class WeightCost(Cost):
-    """The weighted quantile's score, max(W(<r) - qW, qW - W(<=r), 0), times the denominator of q.
+    """The weighted quantile's score, max(W(<r) - qW, qW - W(<=r)), times the denominator of q.
 
-    One person of weight w moves it by at most w, by joining, leaving or moving: their weight enters either side of
-    each difference with a factor of at most 1.
+    Below 0 where so many have one value that the quantile is deep inside: the more, the surer the answer.
+    A person of weight w who moves changes it by at most w. One who joins or leaves changes W(<r) - qW by -qw or
+    (1-q)w, and qW - W(<=r) by the opposite: at most max(q, 1-q) w (docs/theory.md).
     """
 
     weights: tuple[int, ...]
@@ -109,7 +110,7 @@ class WeightCost(Cost):
         prices, aim = self._prices, self.q.numerator * self._whole
         below = (left.astype(prices.dtype, copy=False) * prices).sum(axis=1)
         reach = (upto.astype(prices.dtype, copy=False) * prices).sum(axis=1)
-        return np.maximum(np.maximum(below - aim, aim - reach), 0), np.ones(len(below), bool)
+        return np.maximum(below - aim, aim - reach), np.ones(len(below), bool)
 
 
 def outward(points: int, cells: SortedCells, cost: Cost) -> Iterator[Block]:

@@ -24,6 +24,7 @@ from epsilons.statistics.additive import Additive, Average, Moments, Part, Sums,
 from epsilons.statistics.base import Question, Scope, Statistic
 from epsilons.statistics.entry import BOUNDS, Entry, RowScope
 from epsilons.summaries.arrays import STEPS, zero_steps
+from epsilons.summaries.cells import Integers
 
 #: A split of the budget is a multiple of 1/64, so that charges stay simple fractions.
 _SPLITS = 64
@@ -59,11 +60,19 @@ class Bounded(Additive):
         return float(self.middle)
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
-        """Around the guessed mean; without a guess around the centre, give or take half of h."""
-        deviation = float(self.half) if spread is None else spread
+        """Around the guessed mean, or around the centre, give or take half of h, which is the guessed spread, too."""
+        deviation = float(self.half) / 2 if spread is None else spread
         if location is None:
             return Moments(self.centre, deviation**2, float(self.half) / 2)
         return Moments(min(max(location, self.bounds[0]), self.bounds[1]), deviation**2)
+
+    def learn(self, question: Question, mean: float, doubt: float) -> Moments:
+        """Values with this mean have no more variance than (b - mean)(mean - a) (Bhatia and Davis 2000)."""
+        (low, high), guessed = self.bounds, self.guess(question).variance
+        mean = min(max(mean, low), high)
+        near = min(mean + 2 * doubt, self.centre) if mean < self.centre else max(mean - 2 * doubt, self.centre)
+        most = (high - near) * (near - low)
+        return Moments(mean, min(guessed, most), most=most if question.spread is None else guessed)
 
     def describe(self) -> str:
         return f"{self.name} in [{self.bounds[0]:g}, {self.bounds[1]:g}]"
@@ -71,7 +80,7 @@ class Bounded(Additive):
 
 @dataclass(frozen=True)
 class Sum(Bounded):
-    """The sum over everyone on the roster; a missing person counts as the centre of the bounds.
+    """The sum over everyone on the roster; without a scope a missing person counts as the centre of the bounds.
 
     With a scope it is the sum over the rows that count: one number around zero, where a row reaches max(|a|, |b|).
     Releasing sum(x - c) and the number of rows instead would cost more: the best split of a budget between noises of
@@ -98,7 +107,7 @@ class Sum(Bounded):
             return super().moments(spread, density, location)
         (low, high), expected, most = self.bounds, self.scope.expected, self.scope.rows
         middle = (low + high) / 2 if location is None else min(max(location, low), high)
-        deviation = (high - low) / 2 if spread is None else spread
+        deviation = (high - low) / 4 if spread is None else spread
         mean, square = expected * middle, expected * (deviation**2 + middle**2) * (1 + most) / 2
         value = expected * (high - low) / 4 if location is None else 0.0
         rows = doubt(self.scope.fraction, density) * (1 + most) / 2
@@ -106,9 +115,9 @@ class Sum(Bounded):
 
     def learn(self, question: Question, mean: float, doubt: float) -> Moments:
         """Whether a row counts matters the more, the farther from zero the values are that the sum shows."""
-        found = super().learn(question, mean, doubt)
         if self.scope is None:
-            return found
+            return super().learn(question, mean, doubt)
+        found = Additive.learn(self, question, mean, doubt)
         shown = self.moments(question.spread, question.density, mean / max(self.scope.expected, 1e-9))
         return Moments(found.mean, max(found.variance, shown.variance))
 
@@ -127,19 +136,27 @@ class Sum(Bounded):
 
 @dataclass(frozen=True)
 class Mean(Average, Bounded):
-    """The mean over everyone on the roster; a missing person counts as the centre of the bounds.
+    """The mean over everyone on the roster; without a scope a missing person counts as the centre of the bounds.
 
-    With a scope it is the mean over the rows that count, from sum(x - c), which a row moves by h, and the number of
-    rows. `split` is then the part of every epsilon that pays for the sum; `off` is a public guess of how far the mean
-    lies from the centre, which decides how much an error in the number of rows matters.
+    With a scope it is the mean over the rows that count, from two noisy sums of them. Which two, and how a person's
+    loss adds up, is the `form` (proofs in docs/theory.md, "filtered"):
+
+    - "split": sum(x - c), which a row moves by h, and the number of rows; `split` of every epsilon pays for the sum;
+    - "pair": sum(x - a) and sum(b - x), which a row moves by 2h together, each at all of epsilon;
+    - "together": sum(x - c) and the number of rows, each at all of epsilon, the noise twice what a row moves.
+
+    `off` is a public guess of how far the mean lies from the centre, which decides how much an error in the number of
+    rows matters, and so which form is best.
     """
 
     split: Fraction = Fraction(1)
     off: float = 0.0
+    form: str = "split"
     family: str = field(default="linear", init=False, repr=False, compare=False)
 
     name: ClassVar[str] = "mean"
-    scoped: ClassVar[tuple[str, ...]] = ("split", "off")
+    scoped: ClassVar[tuple[str, ...]] = ("split", "off", "form")
+    later: ClassVar[tuple[str, ...]] = ("form",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -148,58 +165,92 @@ class Mean(Average, Bounded):
 
     @classmethod
     def over(cls, scope: Scope, bounds: Any, neighbors: str, location: float | None) -> Mean:
-        """The budget is split where A/l and B/(1-l) together are least: at l = A^(2/3)/(A^(2/3) + B^(2/3))."""
+        """The form of least noise; that of a split, A/l and B/(1-l), is least at l = A^(2/3)/(A^(2/3) + B^(2/3))."""
         low, high = check_bounds(bounds, cls.name)
         half = (high - low) / 2
         off = half / 2 if location is None else min(abs(min(max(location, low), high) - (low + high) / 2), half)
         first = (half * scope.reach(-STEPS, STEPS)[neighbors] / STEPS) ** (2 / 3)
         second = (off * scope.reach(0, 1)[neighbors]) ** (2 / 3)
-        best = round(_SPLITS * first / (first + second))
-        return cls((low, high), scope, Fraction(min(max(best, 1), _SPLITS - 4), _SPLITS), off)
+        split = Fraction(min(max(round(_SPLITS * first / (first + second)), 1), _SPLITS - 4), _SPLITS)
+        made = [cls((low, high), scope, split, off)]
+        made += [cls((low, high), scope, Fraction(1), off, form) for form in ("together", "pair")]
+        return min(made, key=lambda mean: mean.noise_size(neighbors))
+
+    def completed(self) -> Statistic | None:
+        return None if super().completed() is None else Mean(self.bounds)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        scope = self.scope or Scope()
-        total = Part("centred sum", scope.cells, scope.reach(-STEPS, STEPS), self.split)
-        return (total,) if self.scope is None else (total, Part("rows", scope.cells, scope.reach(0, 1), 1 - self.split))
+        if self.scope is None:
+            return (Part("centred sum", 1, Scope().reach(-STEPS, STEPS)),)
+        scope, cells = self.scope, self.scope.cells
+        if self.form == "split":
+            total = Part("centred sum", cells, scope.reach(-STEPS, STEPS), self.split)
+            return total, Part("rows", cells, scope.reach(0, 1), 1 - self.split)
+        if self.form == "pair":
+            return tuple(Part(name, cells, scope.pair_reach(2 * STEPS)) for name in ("above", "below"))
+        rows = {neighbors: 2 * scope.per_row(neighbors) for neighbors in ("absent", "replace")}
+        total = Part("centred sum", cells, {neighbors: STEPS * reach for neighbors, reach in rows.items()})
+        return total, Part("rows", cells, rows)
+
+    @property
+    def summed(self) -> tuple[str, ...]:
+        return ("centred sum",) if self.scope is None else ("centred sum", "rows")
+
+    def make_parts(self, summed: list[Integers]) -> list[Integers]:
+        """Of a pair: a row k steps from the centre is 2^30 + k steps above a, and 2^30 - k below b: always 2^31."""
+        if self.form != "pair":
+            return summed
+        steps, rows = summed
+        return [STEPS * rows + steps, STEPS * rows - steps]
+
+    def centred(self, first: Any, second: Any) -> tuple[Any, Any]:
+        """(sum of (x - c)/h, number of rows) from the two noisy sums; of their noises, the noises of these."""
+        if self.form == "pair":
+            return (first - second) / (2 * STEPS), (first + second) / (2 * STEPS)
+        return first / STEPS, second
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         if self.scope is None:
             return float(self.middle + self.half * sums[0][0] / STEPS / weight)
         low, high = map(Fraction, self.bounds)
-        pairs = zip(*sums, strict=True)
-        means = (self.middle + self.half * sum_ / STEPS / max(rows, Fraction(1)) for sum_, rows in pairs)
+        pairs = map(self.centred, *sums)
+        means = (self.middle + self.half * sum_ / max(rows, Fraction(1)) for sum_, rows in pairs)
         return self.scope.arrange(float(min(max(mean, low), high)) for mean in means)
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """With a scope, of one person's part in the mean of those who count: the fewer count, the more each matters."""
         if self.scope is None:
             return super().moments(spread, density, location)
-        low, high = self.bounds
-        deviation = (high - low) / 2 if spread is None else spread
-        return Moments((low + high) / 2, deviation**2 / max(self.scope.fraction, 1e-9))
+        deviation = float(self.half) / 2 if spread is None else spread
+        return self.counting(self.off, deviation**2, max(self.scope.expected, 1e-9))
+
+    def counting(self, off: float, variance: float, rows: float) -> Moments:
+        """The same if the mean lies so far off the centre, and so many rows of a person count on average."""
+        assert self.scope is not None
+        fraction = min(2 * rows / (1 + self.scope.rows), 1.0)
+        return Moments(self.centre, variance / fraction, off=off, rows=rows)
 
     @cached_property
     def max_error(self) -> float:  # type: ignore[override]
         return math.inf if self.scope is None else self.bounds[1] - self.bounds[0]
 
     @cached_property
-    def clipped_rmse(self) -> float:  # type: ignore[override]
-        return math.inf if self.scope is None else math.hypot((self.bounds[1] - self.bounds[0]) / 2, self.off)
-
-    @cached_property
     def units(self) -> tuple[float, ...]:  # type: ignore[override]
+        half = float(self.half)
         if self.scope is None:
-            return (float(self.half) / STEPS,)
+            return (half / STEPS,)
         expected = max(self.scope.expected, 1e-9)
-        return ((self.bounds[1] - self.bounds[0]) / 2 / STEPS / expected, self.off / expected)
+        if self.form == "pair":
+            return tuple([(half + off) / (2 * STEPS) / expected for off in (-self.off, self.off)])
+        return half / STEPS / expected, self.off / expected
 
 
 def bounded_entry(name: str, build: Callable[[Any, RowScope], Statistic], sql: str, **other: Any) -> Entry:
     """The entry of a statistic of values that are clipped to public bounds."""
     what = f"The {name} of values clipped to public bounds"
     told = {
-        "doc": f"{what}; a missing value counts as their centre.",
+        "doc": f"{what}.",
         "table_doc": f"{what}.",
         "help": f"The {name} of a column, its values clipped to public bounds.",
         "command": f"epsilons {name} people.toml wage --bounds 0,100 --share 0.05",

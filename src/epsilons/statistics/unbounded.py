@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from epsilons.arguments.checks import LARGEST_NUMBER, check_rank, check_unbounded_step, exact
 from epsilons.arguments.options import Parameter
 from epsilons.errors import Argument, PlanError
-from epsilons.statistics.base import Floats, Statistic
+from epsilons.statistics.base import Floats, Scope, Statistic
 from epsilons.statistics.entry import BOUNDS, STEP, Entry, RowScope
 from epsilons.statistics.order import kth_largest
 from epsilons.statistics.sensitivity import Local, Ranked, group_rank_reach, rank_reaches
@@ -33,6 +33,7 @@ class UnboundedOrder(Statistic):
 
     k: int
     step: float | None = None
+    scope: Scope | None = None
 
     name: ClassVar[str] = "kth_largest"
     family: ClassVar[str] = "unbounded"  # type: ignore[misc]
@@ -101,7 +102,7 @@ def _finite(values: NDArray[Any]) -> Floats:
 
 def _kth_largest(given: Mapping[str, Any], over: RowScope) -> Statistic:
     if over.unbounded and given["bounds"] is None:
-        return UnboundedOrder(given["k"], given["step"])
+        return UnboundedOrder(given["k"], given["step"], None if over.complete else over.scope)
     made = kth_largest(given["k"], given["bounds"], given["step"])
     return made if over.complete else replace(made, scope=over.scope)
 

@@ -127,10 +127,17 @@ def ones(statistic: Count, values: NDArray[Any], codes: Codes, levels: int) -> l
     return [counts[:, None]]
 
 
+def signs(statistic: Count, values: NDArray[Any], codes: Codes, levels: int) -> list[Integers]:
+    """People whose value is 1, and people who have another."""
+    (found,) = ones(statistic, values, codes, levels)
+    there = count_codes(codes[~np.isnan(as_doubles(as_numbers(values)))], levels)[:, None]
+    return [found, there - found]
+
+
 def steps(statistic: Bounded, values: NDArray[Any], codes: Codes, levels: int) -> list[Integers]:
     """Whole numbers that people's values add to sums."""
     _check_scope(statistic)
-    adds = [ROW_STEPS[part.name] for part in statistic.parts]
+    adds = [ROW_STEPS[name] for name in statistic.summed]
     numbers, sums = as_numbers(values), np.zeros((len(adds), levels), np.int64)
     for start in range(0, len(numbers), CHUNK):
         rows, code = RowValues(numbers[start : start + CHUNK], statistic.bounds), codes[start : start + CHUNK]
@@ -174,7 +181,7 @@ def cells(statistic: Order, values: NDArray[Any], codes: Codes, levels: int) -> 
 
 Summary = Callable[[Any, Any, Codes, int], list[Integers]]
 #: The summaries that add up over people. A person of an array has one row: counting people is counting rows.
-SUMMARIES: dict[str, Summary] = {"ones": ones, "people": ones, "bins": bins, "steps": steps}
+SUMMARIES: dict[str, Summary] = {"ones": ones, "people": ones, "signs": signs, "bins": bins, "steps": steps}
 
 
 def tally(statistic: Additive, values: Any, codes: Codes, levels: int) -> list[Integers]:
@@ -299,7 +306,9 @@ def as_matrix(table: Any) -> NDArray[np.float64]:
         columns = [column for _, column in table.items()] if hasattr(table, "iloc") else arrow
     elif is_list(table):  # how long rows are is public; what stands in place of a row is one of which all is missing
         rows = [row if is_list(row) or isinstance(row, np.ndarray) else () for row in table]
-        columns = itertools.zip_longest(*rows) if len({*map(len, rows)} - {0}) == 1 else ()
+        widths = {*map(len, rows)} - {0}
+        # Where nobody has a row, entries are those of one feature: that the only row is missing refuses nothing.
+        columns = itertools.zip_longest(*rows) if len(widths) == 1 else () if widths or not rows else [list(table)]
     if columns is None:
         matrix = as_doubles(as_numbers(read_values(table), "X holds"))
     else:

@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from epsilons.engines.base import TEXT, Column, Schema
 from epsilons.engines.readings import read_entry
-from epsilons.engines.trees import MismatchError, bit, canonical, cast, column, double, literal, whole
+from epsilons.engines.trees import MismatchError, bit, canonical, cast, column, double, join_bits, literal, whole
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.summaries.arrays import STEPS, Pair
 from epsilons.summaries.models import MODEL_STEPS, model_scale
@@ -206,7 +206,7 @@ class Keys:
     def __init__(self, columns: tuple[Column, ...], given: tuple[tuple[Any, ...], ...], role: str = "key") -> None:
         self.columns, self.given = columns, given
         self._lists = [f"epsilons {role} {place}" for place in range(len(columns))]
-        self._known = [_places_of(values, kind) for kind, values in zip(columns, given, strict=True)]
+        self._known = [_places_of(values, kind, role) for kind, values in zip(columns, given, strict=True)]
         if math.prod(map(len, given)) > MOST_GROUPS:
             raise PlanError("Too many groups.", rule=f"At most {MOST_GROUPS:,} combinations.", suggest="fewer keys")
         #: The groups in the caller's order; tuples for several columns, the last running fastest.
@@ -230,7 +230,7 @@ class Keys:
     def trees(self, joined: bool) -> list[exp.Expr]:
         """What to group by: the place of a word in its list, or the value itself.
 
-        Where a joined list is a job of its own for the engine, words are compared one after the other.
+        Where a joined list is a job of its own for the engine, each word is compared.
         """
         cases = {} if joined else {listed: _place_of(kind, words) for kind, listed, words in self._words()}
         pairs = zip(self.columns, self._lists, strict=True)
@@ -275,18 +275,19 @@ class Keys:
         return group
 
 
-def _places_of(keys: tuple[Any, ...], kind: Column) -> dict[Any, int]:
+def _places_of(keys: tuple[Any, ...], kind: Column, role: str) -> dict[Any, int]:
     """Canonical key to place; what the column's type cannot hold has no rows and is left out."""
+    called, hint = ("Keys", _KEYS_HINT) if role == "key" else ("Categories", Argument("categories", ["north", "south"]))
     try:
         known = [canonical(key, kind) for key in keys]
     except (MismatchError, OverflowError):
         known = []
     if not known:
-        what = f"Keys of column {kind.name!r} are missing or of another type."
-        raise DataError(what, rule=f"The column holds {kind.family}.", suggest=_KEYS_HINT)
+        what = f"{called} of column {kind.name!r} are missing or of another type."
+        raise DataError(what, rule=f"The column holds {kind.family}.", suggest=hint)
     held = [key for key in known if key is not None]
     if len(set(held)) < len(held):
-        raise PlanError("Keys repeat.", rule="Every row is in one group.", suggest=_KEYS_HINT)
+        raise PlanError(f"{called} repeat.", rule="Every row is in one group.", suggest=hint)
     return {key: place for place, key in enumerate(known) if key is not None}
 
 
@@ -299,8 +300,12 @@ def _find(known: dict[Any, int], value: Any, kind: Column) -> int:
 
 
 def _place_of(kind: Column, words: list[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
-    same = [(exp.EQ(this=column(kind.name), expression=word), place) for word, place in words]
-    return exp.Case(ifs=[exp.If(this=test, true=place) for test, place in same])
+    """The place of a row's word, -1 for none. Every word is compared in every row: CASE would end at the first."""
+    found = [(bit(exp.EQ(this=column(kind.name), expression=word)), place) for word, place in words]
+    places: list[exp.Expr] = [
+        exp.Mul(this=one, expression=exp.paren(_binary(exp.Add, place, whole(1)))) for one, place in found
+    ]
+    return exp.Sub(this=join_bits(places, every=False), expression=whole(1)) if places else whole(NO_CELL)
 
 
 def integers(values: Any, default: int = 0) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ table holds. Null and NaN are missing. The largest possible sum is checked again
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -151,7 +152,9 @@ def check_asked(prepared: Prepared, statistic: Any, name: str | None) -> None:
 
 def check_room(statistic: Statistic, rows: int) -> None:
     """No sum of so many rows can pass 64 bits, whatever they hold."""
-    largest = 1 if statistic.summary in ("ones", "people", "bins") else STEPS
+    largest = (
+        1 if statistic.summary in ("ones", "people", "signs", "bins") else 2 * STEPS
+    )  # a pair of sums has twice the steps
     if rows * largest >= _ROOM:
         rule = "Rows times the largest step of a row stay below 2^63."
         hint = ("a smaller ", Argument("rows_per_person"), ", or the table in parts")
@@ -184,9 +187,21 @@ def ones(statistic: Any, kind: Column | None, people: bool = False) -> Aggregate
     return Aggregate(bits=(bit(exp.EQ(this=as_double(_numbers(kind)), expression=double(1.0))),), people=people)
 
 
+def signs(statistic: Any, kind: Column | None) -> Aggregate:
+    """Rows whose value is 1, and rows that have another."""
+    value = as_double(_numbers(kind))
+    one, there = exp.EQ(this=value, expression=double(1.0)), exp.LTE(this=value.copy(), expression=double(math.inf))
+
+    def case(if_one: int) -> exp.Expr:
+        tests = ((one, if_one), (there, 1 - if_one))
+        return exp.Case(ifs=[exp.If(this=test.copy(), true=whole(adds)) for test, adds in tests])
+
+    return Aggregate((case(1), case(0)))
+
+
 def steps(statistic: Bounded, kind: Column | None) -> Aggregate:
     """Rows that have a value, each adding whole numbers to sums."""
-    value, names = as_double(_numbers(kind)), [part.name for part in statistic.parts]
+    value, names = as_double(_numbers(kind)), statistic.summed
     sums = tuple([row_step(name, statistic.bounds, value) for name in names if name != "rows"])
     return Aggregate(sums, counts_rows="rows" in names)
 
@@ -220,7 +235,7 @@ def class_products(statistic: LogisticRegression, kind: Column) -> tuple[exp.Exp
 
 Summary = Callable[[Any, Column | None], Aggregate]
 SUMMARIES: dict[str, Summary] = {"ones": ones, "people": partial(ones, people=True)}
-SUMMARIES |= {"bins": bins, "steps": steps, "cells": grid_cells}
+SUMMARIES |= {"signs": signs, "bins": bins, "steps": steps, "cells": grid_cells}
 Target = Callable[[Any, Column], tuple[exp.Expr, exp.Expr]]
 MODELS: dict[str, Target] = {"products": products, "class_products": class_products}
 
@@ -283,7 +298,7 @@ def _run(
 
 
 def _products(prepared: Prepared, statistic: Regression, kind: Column | None, where: Predicate | None) -> Integers:
-    """[level, term]: the sums of a model's terms, in their order; a row that lacks a feature or target adds nothing.
+    """[level, cell]: the sums of a model's cells, in their order; a row that lacks a feature or target adds nothing.
 
     Every row's features and target go to their grids inside, products of them are added up outside. Steps are whole
     numbers up to 2^16, kept in doubles, since engines add those several times as fast as wide integers. A product is at
@@ -320,4 +335,4 @@ def _products(prepared: Prepared, statistic: Regression, kind: Column | None, wh
     for place, (factor, j, k) in enumerate(statistic.terms):
         constants = MODEL_STEPS ** ((j == 0) + (k == 0))
         np.add.at(found[:, place], level[inside], integers(result[f"sum{place}"])[inside] * factor * constants)
-    return found
+    return statistic.centre_cells(found)

@@ -71,6 +71,7 @@ def of(place: str) -> dict[str, click.Parameter]:
         ("question", "k", ..., "K"),
         ("question", "types", {"id": "int"}, 'id = "int" under [types]'),
         ("question", "complete", ["age"], 'complete = ["age"]'),
+        ("question", "complete", True, "--complete"),
         ("file", "complete", ["age"], 'complete = ["age"]'),
         ("file", "version", "2026-11", 'version = "2026-11"'),
         ("file", "rows_per_person", 3, "rows_per_person = 3"),

@@ -163,3 +163,16 @@ def test_what_cannot_be_run_is_said_before_anyone_is_charged(options: dict[str, 
         with pytest.raises(eps.EpsilonsError, match=words):
             people.apply(noisy_length, **options)
         assert people.history() == ()
+
+
+def test_a_function_of_epsilon_alone_that_makes_no_measurement_is_refused_before_anyone_is_charged() -> None:
+    def fail(epsilon: float) -> Any:
+        raise ValueError
+
+    with people_dataset() as people:
+        before = people.remaining()
+        for make in (lambda epsilon: 3, fail):
+            with pytest.raises(eps.PlanError, match="must make an OpenDP measurement"):
+                people.apply(make, columns=["age"], share=0.1)
+        assert people.remaining() == before
+        assert not people.history()

@@ -67,7 +67,7 @@ def test_a_row_gives_what_it_showed(name: str, rows: dict[str, Any], assume: str
             after = people.remaining().epsilons
             for granted, spent in row.charges.items():
                 assert before[granted] - after[granted] == pytest.approx(spent, abs=2e-9)
-            shown = row.judged_by(assume)
+            shown = row.expected
             # A variance's error is read off what was released.
             if math.isfinite(shown) and (assume == "nothing" or name != "variance"):
                 assert release.error == shown

@@ -148,11 +148,10 @@ def test_csv_is_not_sniffed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["1,2,3", "1", '"', '"a"b,2', "\x00,1"])
-def test_a_broken_line_has_a_fixed_text(tmp_path: Path, line: str) -> None:
+def test_a_broken_line_is_read(tmp_path: Path, line: str) -> None:
     path = tmp_path / "broken.csv"
     path.write_text("a,b\n" + "1,2\n" * 50_000 + line + "\n")
-    with fixed_words():
-        assert DuckDB(path).run(exp.select("*").from_(SOURCE)).num_rows >= 50_000
+    assert DuckDB(path).run(exp.select("*").from_(SOURCE)).num_rows == 50_001
 
 
 def test_json_lines_likewise(tmp_path: Path) -> None:

@@ -394,14 +394,19 @@ def test_every_bin_has_noise_of_its_own(draws: int) -> None:
 @pytest.mark.parametrize(
     ("ask", "answer"),
     [
-        (lambda: eps.median([0, 0, 0, 0, 1], 0.01, bounds=(0, 1), step=1, privacy="individual"), 0),
-        (lambda: eps.median([2, 5, 5, 5, 5, 9], 0.01, bounds=(0, 9), step=1, privacy="individual"), 5),
-        (lambda: eps.quantile([3, 3, 3, 3], 0.01, 0.5, bounds=(0, 8), privacy="individual"), 3.0),
-        (lambda: eps.kth_largest([1, 7, 7, 7], 0.01, privacy="individual"), 7.0),
-        (lambda: eps.kth_largest([1, 7, 7, 7], 0.01, bounds=(0, 9), step=1, privacy="individual"), 7),
-        (lambda: eps.median([4] * 5, privacy="group", group_epsilons=[0.01, 0.01], bounds=(0, 9), step=1), 4),
-        (lambda: eps.max([1, 9, 9], 0.01, bounds=(0, 9), step=1, privacy="individual"), 9),
-        (lambda: eps.min([0, 0, 9], 0.01, bounds=(0, 9), step=1, privacy="individual"), 0),
+        (lambda: eps.median([0, 0, 0, 0, 1], 0.01, bounds=(0, 1), step=1, complete=True, privacy="individual"), 0),
+        (lambda: eps.median([2, 5, 5, 5, 5, 9], 0.01, bounds=(0, 9), step=1, complete=True, privacy="individual"), 5),
+        (lambda: eps.quantile([3, 3, 3, 3], 0.01, 0.5, bounds=(0, 8), complete=True, privacy="individual"), 3.0),
+        (lambda: eps.kth_largest([1, 7, 7, 7], 0.01, complete=True, privacy="individual"), 7.0),
+        (lambda: eps.kth_largest([1, 7, 7, 7], 0.01, bounds=(0, 9), step=1, complete=True, privacy="individual"), 7),
+        (
+            lambda: eps.median(
+                [4] * 5, complete=True, privacy="group", group_epsilons=[0.01, 0.01], bounds=(0, 9), step=1
+            ),
+            4,
+        ),
+        (lambda: eps.max([1, 9, 9], 0.01, bounds=(0, 9), step=1, complete=True, privacy="individual"), 9),
+        (lambda: eps.min([0, 0, 9], 0.01, bounds=(0, 9), step=1, complete=True, privacy="individual"), 0),
     ],
 )
 def test_no_reach_means_no_noise_and_no_division_by_zero(ask: Callable[[], eps.Release], answer: float) -> None:
@@ -416,7 +421,10 @@ def test_only_public_people_can_move_it_so_it_is_exact() -> None:
     values, strict = [0, 0, 0, 9], 0.01
 
     def answers(epsilons: list[float]) -> set[float]:
-        asks = (eps.max(values, epsilons, bounds=(0, 9), step=1, privacy="individual").value for _ in range(40))
+        asks = (
+            eps.max(values, epsilons, bounds=(0, 9), step=1, complete=True, privacy="individual").value
+            for _ in range(40)
+        )
         return set(asks)
 
     assert answers([strict, strict, strict, PUBLIC]) == {9}
@@ -429,21 +437,27 @@ MIXED = [0.5, 1.0, 2.0, 0.5, PUBLIC]
 #: The same question on data where people can move the answer a little, not at all, and very far.
 SHOWN: dict[str, Callable[[list[Any]], eps.Release]] = {
     "count": lambda v: eps.count(v, MIXED, privacy="individual"),
-    "sum": lambda v: eps.sum(v, MIXED, bounds=(0, 1000), privacy="individual"),
-    "mean": lambda v: eps.mean(v, MIXED, bounds=(0, 1000), privacy="individual"),
-    "median": lambda v: eps.median(v, MIXED, bounds=(0, 1000), privacy="individual"),
-    "even median": lambda v: eps.median(v[:4], MIXED[:4], bounds=(0, 1000), step=1, privacy="individual"),
-    "quantile": lambda v: eps.quantile(v, MIXED, 0.9, bounds=(0, 1000), privacy="individual"),
-    "min": lambda v: eps.min(v, MIXED, bounds=(0, 1000), privacy="individual"),
-    "max": lambda v: eps.max(v, MIXED, bounds=(0, 1000), privacy="individual", mechanism="local-sensitivity"),
-    "second largest": lambda v: eps.kth_largest(v, MIXED, bounds=(0, 1000), privacy="individual"),
-    "unbounded": lambda v: eps.kth_largest(v, MIXED, privacy="individual"),
+    "sum": lambda v: eps.sum(v, MIXED, bounds=(0, 1000), complete=True, privacy="individual"),
+    "mean": lambda v: eps.mean(v, MIXED, bounds=(0, 1000), complete=True, privacy="individual"),
+    "median": lambda v: eps.median(v, MIXED, bounds=(0, 1000), complete=True, privacy="individual"),
+    "even median": lambda v: eps.median(
+        v[:4], MIXED[:4], bounds=(0, 1000), step=1, complete=True, privacy="individual"
+    ),
+    "quantile": lambda v: eps.quantile(v, MIXED, 0.9, bounds=(0, 1000), complete=True, privacy="individual"),
+    "min": lambda v: eps.min(v, MIXED, bounds=(0, 1000), complete=True, privacy="individual"),
+    "max": lambda v: eps.max(
+        v, MIXED, bounds=(0, 1000), complete=True, privacy="individual", mechanism="local-sensitivity"
+    ),
+    "second largest": lambda v: eps.kth_largest(v, MIXED, bounds=(0, 1000), complete=True, privacy="individual"),
+    "unbounded": lambda v: eps.kth_largest(v, MIXED, complete=True, privacy="individual"),
     "range count": lambda v: eps.histogram(v, MIXED, edges=[0, 2], privacy="individual"),
     "histogram": lambda v: eps.histogram(v, MIXED, edges=[0, 2, 1000], privacy="individual"),
-    "group median": lambda v: eps.median(v, privacy="group", group_epsilons=[1.0, 0.5], bounds=(0, 1000)),
-    "group mean": lambda v: eps.mean(v, privacy="group", group_epsilons=[1.0, 1.5], bounds=(0, 1000)),
+    "group median": lambda v: eps.median(
+        v, complete=True, privacy="group", group_epsilons=[1.0, 0.5], bounds=(0, 1000)
+    ),
+    "group mean": lambda v: eps.mean(v, complete=True, privacy="group", group_epsilons=[1.0, 1.5], bounds=(0, 1000)),
     "group count": lambda v: eps.count(v, privacy="group", group_epsilons=[1.0]),
-    "group unbounded": lambda v: eps.kth_largest(v, None, 3, privacy="group", group_epsilons=[1.0, 1.5]),
+    "group unbounded": lambda v: eps.kth_largest(v, None, 3, complete=True, privacy="group", group_epsilons=[1.0, 1.5]),
     "own function": lambda v: eps.individually(np.mean, v, MIXED, sensitivity=lambda x: np.ptp(x) / 5, step=0.01),
 }
 DATA: list[list[Any]] = [[1, 2, 3, 4, 5], [1, 1, 1, 1, 1], [0, 0, 500, 1000, 1000], [1, 1, 1, 1, 900]]
@@ -498,7 +512,9 @@ def test_charges_are_everybody_s_own_epsilon() -> None:
 
 def test_an_answer_stays_within_the_bounds() -> None:
     for seed in range(50):
-        release = eps.median([0, 10, 10], 0.1, bounds=(0, 10), privacy="individual", entropy=seeded(seed))
+        release = eps.median(
+            [0, 10, 10], 0.1, bounds=(0, 10), complete=True, privacy="individual", entropy=seeded(seed)
+        )
         assert 0 <= release.value <= 10
     assert not release.private
 
@@ -516,8 +532,8 @@ def test_composing_with_personalized_privacy_gives_the_weaker_kind_and_says_so(n
 
 def test_people_who_are_all_public_get_the_exact_answer_by_its_own_name() -> None:
     for release in (
-        eps.median([1, 2, 9], PUBLIC, bounds=(0, 9), step=1, privacy="individual"),
-        eps.kth_largest([1, 2, 9], PUBLIC, privacy="individual"),
+        eps.median([1, 2, 9], PUBLIC, bounds=(0, 9), step=1, complete=True, privacy="individual"),
+        eps.kth_largest([1, 2, 9], PUBLIC, complete=True, privacy="individual"),
     ):
         assert (release.value, release.mechanism, release.guarantee.kind) == (2, "exact", NO_PROMISE)
 
@@ -526,9 +542,9 @@ def test_people_who_are_all_public_get_the_exact_answer_by_its_own_name() -> Non
 
 PLANNED: dict[str, dict[str, Any]] = {
     "count": {},
-    "mean": {"bounds": (0, 1)},
-    "median": {"bounds": (0, 1)},
-    "max": {"bounds": (0, 1)},
+    "mean": {"bounds": (0, 1), "complete": True},
+    "median": {"bounds": (0, 1), "complete": True},
+    "max": {"bounds": (0, 1), "missing": "center"},
     "histogram": {"edges": (0, 1, 2)},
 }
 
@@ -559,7 +575,7 @@ BAD: dict[str, tuple[type[eps.EpsilonsError], str, Callable[[], object]]] = {
     "another mechanism": (
         PlanError,
         "it gives personalized privacy, not individual privacy",
-        lambda: eps.mean(VALUES, 1.0, bounds=(0, 9), privacy="individual", mechanism="weighted"),
+        lambda: eps.mean(VALUES, 1.0, bounds=(0, 9), complete=True, privacy="individual", mechanism="weighted"),
     ),
     "variance": (
         PlanError,
@@ -610,24 +626,28 @@ BAD: dict[str, tuple[type[eps.EpsilonsError], str, Callable[[], object]]] = {
     "unbounded maximum": (
         PlanError,
         "The maximum needs bounds. Without an upper bound one record can move it any distance.",
-        lambda: eps.kth_largest(VALUES, 1.0, 1, privacy="individual"),
+        lambda: eps.kth_largest(VALUES, 1.0, 1, complete=True, privacy="individual"),
     ),
     "maximum without bounds": (
         PlanError,
         "A max needs bounds",
-        lambda: eps.max(VALUES, 1.0, privacy="individual"),
+        lambda: eps.max(VALUES, 1.0, complete=True, privacy="individual"),
     ),
     "too few": (
         PlanError,
         "3 people are too few for k=3 without bounds. A record on either side of it is needed. Try: bounds=",
-        lambda: eps.kth_largest(VALUES, 1.0, 3, privacy="individual"),
+        lambda: eps.kth_largest(VALUES, 1.0, 3, complete=True, privacy="individual"),
     ),
     "too large a group": (
         PlanError,
         "A group of 2 could move the answer for k=2 any distance. Try: bounds=",
-        lambda: eps.kth_largest(VALUES * 3, k=2, privacy="group", group_epsilons=[1.0, 1.0]),
+        lambda: eps.kth_largest(VALUES * 3, k=2, complete=True, privacy="group", group_epsilons=[1.0, 1.0]),
     ),
-    "median without bounds": (PlanError, "needs bounds", lambda: eps.median(VALUES, 1.0, privacy="individual")),
+    "median without bounds": (
+        PlanError,
+        "needs bounds",
+        lambda: eps.median(VALUES, 1.0, complete=True, privacy="individual"),
+    ),
 }
 
 

@@ -16,6 +16,7 @@ from epsilons.auditing import ABSENT
 from epsilons.guarantee import NANO
 from epsilons.mechanisms import base
 from epsilons.mechanisms.base import Mechanism, Weighing, charges_of, register, why_refused
+from epsilons.mechanisms.minimum import Minimum
 from epsilons.noise.entropy import Entropy
 from epsilons.preferences import Levels, roster_of
 from epsilons.release.door import cannot_resume
@@ -104,6 +105,30 @@ def test_on_a_table_it_is_refused_with_the_same_reason_and_nobody_is_charged(nam
         assert len(people.history()) == 1
         left = people.remaining().epsilons
     assert all(before[level] - left[level] <= 1e-3 * level * (1 + 1e-9) for level in before)
+
+
+def test_no_module_exempts_a_mechanism_from_the_check() -> None:
+    kind = type("Charging", (Own,), {"charges": staticmethod(BROKEN["one nano too much"][0])})
+    kind.__module__ = "epsilons.mechanisms.minimum"
+    register(dataclass(frozen=True)(kind))  # type: ignore[arg-type]
+    assert eps.count([1.0, 0.0], [0.5, 0.5]).mechanism != "own"
+
+
+@pytest.mark.parametrize("method", ["weigh", "predict_error", "charge"])
+def test_one_that_raises_is_named_before_anyone_is_charged(method: str) -> None:
+    def fail(self: Any, question: Question, levels: Levels) -> Any:
+        return 1 // 0
+
+    kind = type("Raising", (Minimum,), {"name": "raising", method: fail, "__module__": __name__})
+    register(dataclass(frozen=True)(kind))  # type: ignore[arg-type]
+    for asked in ("auto", "raising"):
+        with pytest.raises(eps.PlanError, match=r"The mechanism 'raising' failed with ZeroDivisionError"):
+            eps.mean([1.0, 2.0], [0.5, 0.5], bounds=(0, 3), mechanism=asked)
+    with dataset() as people:
+        before = people.remaining()
+        with pytest.raises(eps.PlanError, match=r"The mechanism 'raising' failed with ZeroDivisionError"):
+            people.mean("wage", bounds=(0, 100))
+        assert people.remaining() == before
 
 
 def test_public_people_cannot_be_charged() -> None:

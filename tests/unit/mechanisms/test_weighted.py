@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import epsilons as eps
+from epsilons.accuracy.relation import uneven
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Weighing, weighting_of
 from epsilons.mechanisms.weighted import Weighted, saturation
@@ -18,7 +19,15 @@ from epsilons.statistics import order
 from epsilons.statistics.base import FINE, Question
 from epsilons.statistics.count import Count
 from epsilons.statistics.total import Mean, Sum
-from support.brute_force import best_weights, exponential_pmf, quantile_score, weighted_objective
+from support.brute_force import (
+    best_related_weights,
+    best_weights,
+    exponential_pmf,
+    quantile_score,
+    related_bias,
+    related_objective,
+    weighted_objective,
+)
 from support.small_worlds import at_max
 
 PUBLIC = math.inf
@@ -47,7 +56,7 @@ def test_weights_of_a_mean_are_the_numeric_optimum(
     epsilons: tuple[float, ...], spread: float | None, neighbors: str
 ) -> None:
     question = Question(Mean((0.0, 2.0)), neighbors, spread=spread)
-    variance, reach = (1.0 if spread is None else spread) ** 2, 1.0 if neighbors == "absent" else 2.0
+    variance, reach = (0.5 if spread is None else spread) ** 2, 1.0 if neighbors == "absent" else 2.0
     ours, best = people_weights(question, epsilons), best_weights(np.array(epsilons), variance, reach)
     arguments = (np.array(epsilons), variance, reach)
     assert weighted_objective(ours, *arguments) == pytest.approx(weighted_objective(best, *arguments), rel=1e-7)
@@ -62,6 +71,36 @@ def test_weights_of_a_count_are_the_numeric_optimum(epsilons: tuple[float, ...],
     arguments = (np.array(epsilons), p * (1 - p), 1.0)
     best = best_weights(*arguments)
     assert weighted_objective(ours, *arguments) == pytest.approx(weighted_objective(best, *arguments), rel=1e-7)
+
+
+@pytest.mark.parametrize("related", [0.1, 0.3, 1.0])
+@pytest.mark.parametrize("epsilons", [*ROSTERS[1:3], *ROSTERS[4:6]])
+def test_no_weights_are_better_where_levels_may_differ(epsilons: tuple[float, ...], related: float) -> None:
+    """And those of unrelated levels are worse wherever levels matter."""
+    arguments = (np.array(epsilons), 0.25, 1.0, related)
+    ours = people_weights(Question(Mean((0.0, 2.0)), assume=related), epsilons)
+    best = related_objective(best_related_weights(*arguments), *arguments)
+    assert related_objective(ours, *arguments) <= best * (1 + 1e-4)
+    unrelated = people_weights(Question(Mean((0.0, 2.0))), epsilons)
+    assert related_objective(unrelated, *arguments) >= related_objective(ours, *arguments) * (1 - 1e-9)
+
+
+def test_the_worst_relation_is_a_linear_programme() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        sizes = rng.integers(1, 4, 4)
+        weights, left_out = rng.choice([0.0, 0.2, 0.5, 1.0, 3.0], 4), int(rng.integers(0, 3))
+        people = np.append(np.repeat(weights, sizes), np.zeros(left_out))
+        assert uneven(weights, sizes.astype(float), left_out) == pytest.approx(related_bias(people))
+
+
+@pytest.mark.parametrize("epsilons", ROSTERS[1:])
+def test_the_predicted_error_is_the_objective(epsilons: tuple[float, ...]) -> None:
+    """Of luck, of one noise and of the worst bias: found by a linear programme over all ways in which levels differ."""
+    question = Question(Mean((0.0, 2.0)), assume=0.3)
+    predicted = Weighted().predict_error(question, roster_of(list(epsilons)).levels)
+    expected = related_objective(people_weights(question, epsilons), np.array(epsilons), 0.25, 1.0, 0.3)
+    assert predicted == pytest.approx(math.sqrt(expected), rel=1e-6)
 
 
 @pytest.mark.parametrize("epsilons", ROSTERS[1:])
@@ -101,7 +140,8 @@ def test_the_quantile_follows_its_formula(epsilons: tuple[float, ...], q: float)
     grid, exact_q = range(4), Fraction(str(q))
     roster = roster_of(list(epsilons))
     losses = weighting_of(Weighted(), Question(order.quantile(q, (0, 3), 1)), roster.levels).losses()
-    weights = [Fraction(math.floor(losses[code]), NANO) for code in roster.codes]
+    reach = max(exact_q, 1 - exact_q)  # how far a person who is absent moves the score
+    weights = [Fraction(math.floor(losses[code] / reach), NANO) for code in roster.codes]
     everything = itertools.product((*grid, math.nan), repeat=len(epsilons))
     for data in itertools.islice(everything, 0, None, 1 if len(epsilons) < 4 else 7):
         present = [(x, w) for x, w in zip(data, weights, strict=True) if not math.isnan(x)]
@@ -111,11 +151,12 @@ def test_the_quantile_follows_its_formula(epsilons: tuple[float, ...], q: float)
         np.testing.assert_allclose(found[1], exponential_pmf(scores), rtol=0, atol=1e-12, err_msg=str(data))
 
 
-def test_saturated_people_weigh_the_same_and_less_open_people_weigh_their_epsilon() -> None:
-    """2(tau-2) + 3(tau-3) = 32 gives tau = 9: weights 2, 3, 9, and 9 for a public person."""
-    question = Question(order.median((0, 3), 1))
+@pytest.mark.parametrize(("neighbors", "cap"), [("replace", 9.0), ("absent", 4.2)])
+def test_saturated_people_weigh_the_same_and_less_open_people_weigh_their_epsilon(neighbors: str, cap: float) -> None:
+    """2(tau-2) + 3(tau-3) = 32 gives tau = 9: weights 2, 3, 9, and 9 for a public person; 8 where people are absent."""
+    question = Question(order.median((0, 3), 1), neighbors)
     weights = people_weights(question, (2.0, 3.0, 30.0, PUBLIC))
-    np.testing.assert_allclose(weights, np.array([2, 3, 9, 9]) / 23, rtol=1e-9)
+    np.testing.assert_allclose(weights, np.array([2, 3, cap, cap]) / (5 + 2 * cap), rtol=1e-9)
 
 
 def test_charges_are_the_exact_losses_rounded_up() -> None:

@@ -9,7 +9,7 @@ import pytest
 import epsilons as eps
 from epsilons.arguments.checks import ASSUMPTIONS
 from epsilons.arguments.options import ARRAYS
-from epsilons.mechanisms.base import create, list_mechanisms
+from epsilons.mechanisms.base import Weighing, create, list_mechanisms
 from epsilons.planner.choose import _DIGITS, choose, rank_mechanisms
 from epsilons.preferences import roster_of
 from epsilons.statistics.base import Question
@@ -49,8 +49,10 @@ def test_rows_stand_best_first_and_keep_within_the_grants(
 ) -> None:
     statistic, arguments = question
     plan = eps.plan(statistic, PEOPLE, assume=assume, neighbors=neighbors, **arguments)
-    # Errors that agree in the planner's digits are the same to it.
-    judged = [float(f"{row.judged_by(assume):.{_DIGITS}g}") for row in plan.rows]
+    # Errors that agree in the planner's digits are the same. Quantiles with an interval come before those without.
+    without = [plan.question.statistic.has_bracket and not isinstance(row.chosen, Weighing) for row in plan.rows]
+    errors = [float(f"{row.expected:.{_DIGITS}g}") for row in plan.rows]
+    judged = list(zip(without, errors, strict=True))
     assert judged == sorted(judged)
     assert plan.best is plan.rows[0]
     assert plan.assumption == ASSUMPTIONS[assume]
@@ -64,7 +66,7 @@ def test_rows_stand_best_first_and_keep_within_the_grants(
         assert all(0 <= spent <= granted for granted, spent in row.charges.items())
         assert 0 < row.used <= 1
         assert row.reason
-        assert row.assumption in ASSUMPTIONS.values()
+        assert row.assumption in (plan.assumption, ASSUMPTIONS["nothing"])
         for error in (row.error, row.worst_error):
             assert error is None or 0 < error < math.inf
 
@@ -75,7 +77,7 @@ def test_auto_takes_the_best_row_of_the_plan() -> None:
         plan = eps.plan("mean", PEOPLE, bounds=(0, 100), spread=15, assume=assume)
         release = eps.mean(values, PEOPLE, bounds=(0, 100), spread=15, assume=assume)
         assert release.mechanism == plan.best.mechanism
-        assert release.error == plan.best.judged_by(assume)
+        assert release.error <= plan.best.expected
         assert dict(release.charges) == dict(plan.best.charges)
 
 
@@ -89,7 +91,7 @@ def test_a_share_costs_no_more_than_itself_and_errs_more() -> None:
     whole = eps.plan("mean", PEOPLE, bounds=(0, 100), spread=15)
     tenth = eps.plan("mean", PEOPLE, bounds=(0, 100), spread=15, share=0.1)
     assert (whole.share, tenth.share) == (1, Fraction(1, 10))
-    assert tenth.best.judged_by("unrelated") > whole.best.judged_by("unrelated")
+    assert tenth.best.expected > whole.best.expected
     for row in tenth.rows:
         assert all(spent <= granted for granted, spent in row.charges.items())
         assert max(row.charges.values()) <= 0.1
@@ -111,23 +113,23 @@ def test_options_reach_the_mechanisms_that_take_them() -> None:
 
 @pytest.mark.parametrize("error", [0.7, 1, 3, 20])
 def test_the_smallest_share_that_reaches_an_error(error: float) -> None:
-    plan = eps.plan("mean", PEOPLE, bounds=(0, 100), spread=15, error=error)
+    plan = eps.plan("mean", PEOPLE, bounds=(0, 100), spread=15, error=error, complete=True, assume="unrelated")
     assert Fraction(1, 1000) <= plan.share <= 1
-    assert plan.best.judged_by("unrelated") <= error
+    assert plan.best.expected <= error
     if Fraction(1, 1000) < plan.share < 1 and math.isfinite(error):
-        assert plan.at(plan.share * Fraction(99, 100)).best.judged_by("unrelated") > error * 0.99
+        assert plan.at(plan.share * Fraction(99, 100)).best.expected > error * 0.99
 
 
 def test_the_error_of_the_whole_grant_needs_the_whole_grant_at_most() -> None:
     whole = eps.plan("count", PEOPLE)
-    assert whole.reaching(whole.best.judged_by("unrelated")).share <= 1
+    assert whole.reaching(whole.best.expected).share <= 1
     assert whole.reaching(10**9).share == Fraction(1, 1000)
     assert eps.plan("count", [1e-7] * 9).reaching(10**9).share == Fraction(1, 100)  # of a nano-epsilon nothing is left
 
 
 def test_out_of_reach_says_what_is_within() -> None:
     whole = eps.plan("mean", PEOPLE, bounds=(0, 100))
-    best = whole.best.judged_by("unrelated")
+    best = whole.best.expected
     with pytest.raises(eps.PlanError) as caught:
         whole.reaching(best / 2)
     assert f"An error of {best / 2:g} is out of reach." in caught.value.what
@@ -143,7 +145,7 @@ def test_more_openness_errs_less() -> None:
     moved = plan.what_if({"strict": ("open", 0.5)})
     assert moved.levels.sizes == (300, 300, 400)
     assert moved.levels.grants == plan.levels.grants
-    assert moved.best.judged_by("unrelated") < plan.best.judged_by("unrelated")
+    assert moved.best.expected < plan.best.expected
     assert plan.levels.sizes == (600, 300, 100)
 
 
@@ -218,9 +220,14 @@ def test_ranking_is_remembered_and_choosing_agrees_with_it() -> None:
 
 @pytest.mark.parametrize(("assume", "fallback"), [("unrelated", "sample"), ("nothing", "exponential")])
 def test_where_nothing_can_be_predicted_there_is_a_default(assume: str, fallback: str) -> None:
-    plan = eps.plan("max", PEOPLE, bounds=(0, 100), assume=assume)
+    plan = eps.plan("max", PEOPLE, bounds=(0, 100), assume=assume, complete=True)
     assert plan.best.mechanism == fallback
     assert plan.best.error is None
+
+
+def test_where_the_number_of_values_is_private_the_default_is_the_strictest() -> None:
+    """The exponential mechanism needs it to be public."""
+    assert eps.plan("max", PEOPLE, bounds=(0, 100), assume="nothing").best.mechanism == "minimum"
 
 
 @pytest.mark.parametrize("statistic", ["count", "sum", "mean"])
@@ -262,9 +269,9 @@ def test_a_row_gives_what_it_showed(name: str, share: float, assume: str) -> Non
         assert release.mechanism == row.mechanism
         assert release.charges == pytest.approx(dict(row.charges))
         assert list(release.charges) == [0.1, 0.5, 2.0, math.inf]
-        shown = row.judged_by(assume)
-        # A variance's error is read off what was released.
-        if math.isfinite(shown) and (assume == "nothing" or name != "variance"):
+        shown = row.expected
+        # After an answer its error is read off what was released.
+        if math.isfinite(shown) and assume == "nothing":
             assert release.error == shown
     best = plan.ask(*data_of(name))
     assert best.mechanism == plan.best.mechanism
@@ -277,12 +284,12 @@ def test_a_row_is_what_the_same_mechanism_gives_by_name() -> None:
     plan = eps.plan("count", [0.001] * 900 + [0.1] * 100)
     for row in plan.rows:
         named = eps.count([1] * 1000, [0.001] * 900 + [0.1] * 100, mechanism=row.mechanism)
-        assert (named.charges, named.error) == (dict(row.charges), row.error)
+        assert (named.charges, named.mechanism) == (dict(row.charges), row.mechanism)
 
 
 def test_a_plan_takes_every_option_of_its_statistic() -> None:
-    smooth = {"gamma": 4, "scale": "tight", "inside": "sample"}
-    plan = eps.plan("median", SMALL, bounds=(0, 50), mechanism="smooth-sensitivity", **smooth)
+    smooth: dict[str, Any] = {"gamma": 4, "scale": "tight", "inside": "sample"}
+    plan = eps.plan("median", SMALL, bounds=(0, 50), mechanism="smooth-sensitivity", missing="center", **smooth)
     assert plan["smooth-sensitivity"].chosen == create("smooth-sensitivity", plan.question.statistic, **smooth)
     assert len(plan.rows) > 3
     assert plan.ask(VALUES).mechanism == "smooth-sensitivity"

@@ -41,6 +41,7 @@ def test_on_arrays(predicted: Counter[str], statistic: str, mechanism: str, assu
         mechanism = "minimum"
     spread = 11.0 + len(statistic) + len(mechanism) + len(assume) / 7
     options: dict[str, Any] = {"bounds": (0, 100), "spread": spread, "mechanism": mechanism, "assume": assume}
+    options["complete"] = mechanism == "mixed"
     getattr(eps, statistic)(list(range(120)), EPSILONS, **options)
     assert predicted
     assert max(predicted.values()) == 1, predicted

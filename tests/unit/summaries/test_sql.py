@@ -17,7 +17,7 @@ from sqlglot import exp
 from epsilons.engines.base import Column, Schema
 from epsilons.engines.conditions import parse
 from epsilons.engines.duckdb import DuckDB
-from epsilons.errors import DataError, PlanError
+from epsilons.errors import DataError, EpsilonsError, PlanError
 from epsilons.statistics import order
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Scope
@@ -308,6 +308,29 @@ def test_a_tree_uses_only_what_every_engine_has(engine: DuckDB) -> None:
             assert "TRY_CAST" not in text
             assert "NULLIF" not in text
             assert "IF(" not in text.replace("COUNT_IF(", "")
+
+
+def test_every_word_is_compared_in_every_row_where_no_list_is_joined(engine: DuckDB) -> None:
+    """As on Spark. CASE would compare as many words as stand before a row's own."""
+    schema = engine.add("words", pa.table({"word": ["b", "a", None, "c", "", "ä"]}))
+    keys = Keys.of({"word": ["a", "ä", "b"]}, schema)
+    (place,) = keys.trees(False)
+    assert not list(place.find_all(exp.Case, exp.If))
+    assert len(list(place.find_all(exp.EQ))) == 3
+    found = engine.run(exp.select(exp.alias_(place, "place")).from_("words"))["place"]
+    assert found.to_pylist() == [2, 0, -1, -1, -1, 1]
+    assert keys.groups([found]).tolist() == [2, 0, -1, -1, -1, 1]
+    many = Keys.of({"word": [str(number) for number in range(2_000)]}, schema)
+    assert len(many.trees(False)[0].sql("spark")) > 0
+
+
+def test_what_is_wrong_with_categories_does_not_speak_of_groups(engine: DuckDB) -> None:
+    known = prepare(engine, {"x": pa.array([1.5, None])}, [0, 1])
+    for wrong in (["a"], [1, 1.0]):
+        with pytest.raises(EpsilonsError, match=r"^Categories .* Try: categories="):
+            Keys((known.schema["x"],), (tuple(wrong),), "category")
+        with pytest.raises(EpsilonsError, match=r"^Keys .* Try: by="):
+            Keys.of({"x": wrong}, known.schema)
 
 
 def test_a_level_that_is_unknown_is_left_out(engine: DuckDB) -> None:

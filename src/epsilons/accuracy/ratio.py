@@ -1,0 +1,156 @@
+"""How far a mean over a private number of rows errs: one noisy number divided by another.
+
+Before an answer: at the guessed number of rows. After it: at the released one, group by group. Where the released
+number is less than three standard deviations of its noise nobody may count at all: then there is no error to state
+(None), and the interval is wide, at worst all of the bounds. If nothing is assumed about who counts with which weight,
+the error is that of the worst rows, at most the width of the bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+
+from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy, laplace_quantile
+from epsilons.accuracy.intervals import RatioBar
+from epsilons.preferences import Levels
+from epsilons.statistics.additive import Moments
+from epsilons.statistics.base import Answer, Floats, Question, Weighting
+from epsilons.statistics.total import Mean
+from epsilons.summaries.arrays import STEPS
+
+#: Two independent Laplace noises of scale 1, in equally likely places: a lattice of Fibonacci's numbers.
+_LAPLACE_PAIRS = laplace_quantile(((np.outer((1, 610), np.arange(987)) % 987) + 0.5) / 987)
+#: A mean of rows has no error where their noisy number is less than so many standard deviations of its noise.
+CERTAIN = 3
+
+
+class RatioAccuracy(SumAccuracy):
+    """Of means over a private number of rows: one noisy number over another."""
+
+    def noise(self, effect: Effect, moments: Moments) -> Any:
+        """The mean square error of the answer itself at evenly spread noises, cut off at the bounds."""
+        statistic, half = cast(Mean, effect.facts.statistic), effect.facts.max_error / 2
+        noises = [
+            np.asarray(scale)[..., None] * noise for scale, noise in zip(effect.scales, _LAPLACE_PAIRS, strict=True)
+        ]
+        rows, one_row = np.asarray(moments.rows)[..., None], np.asarray(effect.factor)[..., None] / effect.people
+        off, (sum_off, rows_off) = moments.off / half, statistic.centred(*noises)
+        found = np.clip((off * rows + sum_off) / np.maximum(rows + rows_off, one_row), -1.0, 1.0)
+        return half**2 * ((found - off) ** 2).mean(axis=-1)
+
+    def worst_before(self, effect: Effect) -> Any:
+        """Rows of two weights, all of them at one bound or all at the other."""
+        alike = np.sqrt(effect.alike)
+        return (effect.facts.max_error * (1 - alike) / (1 + alike)) ** 2
+
+    def worst_errors(self, question: Question, effect: Effect) -> Floats:
+        """If as many rows count as was guessed, which may all be of the least weight."""
+        statistic, moments = cast(Mean, question.statistic), effect.facts.moments
+        rows = moments.rows * np.maximum(effect.multipliers.min(axis=-1), 1e-9)
+        places = [replace(moments, off=statistic.max_error * place, rows=rows) for place in (0.0, 0.25, 0.5)]
+        noise = np.max([self.noise(effect, place) for place in places], axis=0)
+        error = np.minimum(np.sqrt(self.worst_before(effect) + noise), statistic.max_error)
+        return cast(Floats, np.where(effect.alike > 0, error, statistic.max_error))
+
+    def stated_error(
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
+    ) -> Errors:
+        """Of each group from its own number of rows and mean; None where nobody may count."""
+        effect = Effect.of(question, levels, weighting)
+        assert answer.sums is not None
+        found = [self._stated(question, RowsSeen.of(question, effect, pair)) for pair in zip(*answer.sums, strict=True)]
+        errors = iter(found)
+        return answer.each(lambda _: next(errors))
+
+    def _stated(self, question: Question, seen: RowsSeen) -> float | None:
+        effect, most = seen.effect, seen.statistic.max_error
+        if math.isinf(question.assume):
+            if not seen.certain or effect.alike == 0:
+                return most
+            noise = self.noise(effect, seen.moments)
+            return min(math.sqrt(seen.shift**2 + noise), most)
+        return float(self.expected_errors(question, effect, seen.moments)) if seen.certain else None
+
+    def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
+        """One bar for each group; if nothing is assumed about who counts, whatever weights that differ can do."""
+        effect = Effect.of(question, levels, weighting)
+        assert answer.sums is not None
+        seen = [RowsSeen.of(question, effect, pair) for pair in zip(*answer.sums, strict=True)]
+        return tuple(one.bar(question, 1 / weighting.one) for one in seen)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsSeen:
+    """What the two noisy sums of a mean of rows say: of everyone's (x - c)/h and of their rows, per person."""
+
+    effect: Effect
+    sum: float
+    rows: float
+    #: The standard deviation of the noise in the number of rows, and what is then known of a person's part.
+    rows_noise: float
+    moments: Moments
+
+    @classmethod
+    def of(cls, question: Question, effect: Effect, pair: tuple[Fraction, ...]) -> RowsSeen:
+        statistic, each = cast(Mean, question.statistic), float(effect.factor) / effect.people
+        sum_, rows = (float(number) * each for number in statistic.centred(*pair))
+        first, second = effect.scales
+        noises = [statistic.centred(*alone) for alone in ((first, 0.0), (0.0, second))]
+        rows_noise = math.sqrt(2) * math.hypot(*(noise for _, noise in noises))
+        enough = max(rows, rows_noise, each)
+        off = min(abs(sum_) / enough, 1.0)
+        # Values with this mean, or one two errors nearer to the centre, have no more variance than this.
+        doubt = math.sqrt(2) * math.hypot(*(one - off * other for one, other in noises)) / enough
+        most = statistic.max_error**2 / 4 * (1 - max(off - 2 * doubt, 0.0) ** 2)
+        guessed = (statistic.max_error / 4 if question.spread is None else question.spread) ** 2
+        known = statistic.counting(off * statistic.max_error / 2, min(guessed, most), enough)
+        return cls(effect, sum_, rows, rows_noise, replace(known, most=most if question.spread is None else guessed))
+
+    @property
+    def statistic(self) -> Mean:
+        return cast(Mean, self.effect.facts.statistic)
+
+    @property
+    def certain(self) -> bool:
+        """Whether somebody counts for certain."""
+        return self.rows >= CERTAIN * self.rows_noise
+
+    @property
+    def shift(self) -> float:
+        """How far weights that differ move this mean at most: the heavy rows at one bound, the others at the other."""
+        p, alike = 0.5 + self.moments.off / self.statistic.max_error, float(self.effect.alike)
+        return self.statistic.max_error * max(p - p * alike / (p * alike + 1 - p), p / (p + (1 - p) * alike) - p)
+
+    def bar(self, question: Question, step: float) -> RatioBar:
+        """The same in the units of the column, and of weights as they are; numbers of rows are a `step` apart."""
+        effect, statistic, scope = self.effect, self.statistic, self.statistic.scope
+        assert scope is not None
+        half, weight = statistic.max_error / 2, effect.people / float(effect.factor)
+        first, second = (float(scale) * weight for scale in effect.scales)
+        paired = statistic.form == "pair"
+        noise = (half * first / STEPS, second if not paired else 0.0)
+        coins = effect.fractions * (1 - effect.fractions) if effect.sampled else 0.0
+        average = weight / effect.people
+        differ = float(((effect.fractions - average) ** 2 + coins) @ effect.sizes) + effect.left_out * average**2
+        # Of one person: rows that count may all be alike, and there may be more of them than their noisy number.
+        spread = math.sqrt(self.moments.bound * (self.rows_noise + max(self.rows, 0.0)) * scope.rows)
+        luck, population = spread * math.sqrt(differ), spread * math.sqrt(effect.people) * average
+        nothing = math.isinf(question.assume)
+        related = 0.0 if nothing else question.assume * spread * float(effect.drift) * weight
+        return RatioBar(
+            statistic.bounds,
+            half * self.sum * weight,
+            self.rows * weight,
+            *noise,
+            luck=0.0 if nothing else luck,
+            population=population,
+            grid=0.0 if paired else step,
+            bound=related,
+            alike=float(effect.alike) if nothing else 1.0,
+            paired=paired,
+        )

@@ -1,0 +1,124 @@
+"""How far preferences may be related to values: the condition that is printed, the bound that can be bought."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import epsilons as eps
+from epsilons.accuracy.relation import LevelAnswer, Relation, condition
+from epsilons.statistics import order
+from epsilons.statistics.base import Question
+from epsilons.statistics.count import Count
+from epsilons.statistics.total import Mean
+from epsilons.testing import seeded
+
+LEVELS = np.repeat([0.1, 0.5, 2.0], [540, 370, 90])
+
+
+@pytest.mark.parametrize(
+    ("assume", "number"),
+    [("unrelated", 0.0), (0, 0.0), (np.float32(0.5), 0.5), ("nothing", math.inf), (math.inf, math.inf), (0.3, 0.3)],
+)
+def test_an_assumption_is_a_number_of_spreads(assume: Any, number: float) -> None:
+    assert Question(Count(), assume=assume).assume == number
+
+
+@pytest.mark.parametrize("assume", [-0.1, math.nan, "related", None, True, [0.3]])
+def test_other_assumptions_are_refused(assume: Any) -> None:
+    with pytest.raises(eps.PlanError, match="assume"):
+        eps.count([1, 0], [1, 1], assume=assume)
+
+
+def test_the_condition_is_in_the_units_of_the_column() -> None:
+    wage = Mean((0.0, 1600.0))
+    assert condition(Question(wage, assume=0.3)) == "no level's expected mean is further than 120 from everyone's"
+    assert "further than 30 from" in condition(Question(wage, assume=0.3, spread=100))
+    assert "expected share is further than 0.15 from" in condition(Question(Count(), assume=0.3))
+    assert "share of people below the answer is further than 0.15" in condition(
+        Question(order.median((0, 1)), assume=0.3)
+    )
+    assert condition(Question(wage)) == "people's preferences say nothing about their values"
+    assert condition(Question(wage, assume=math.inf)).startswith("nothing is assumed")
+
+
+def test_answers_plans_and_rows_say_their_condition() -> None:
+    values = [10.0, 90.0] * 500
+    answer = eps.mean(values, LEVELS, bounds=(0, 100), assume=0.3, mechanism="weighted")
+    plan = eps.plan("mean", LEVELS, bounds=(0, 100), assume=0.3)
+    said = "no level's expected mean is further than 7.5 from everyone's"
+    assert answer.assumption == plan.assumption == plan["weighted"].assumption == said
+    assert f"if {said}" in str(answer)
+    assert said in " ".join(str(plan).split())
+    # Where everyone weighs the same nothing needs to be assumed.
+    even = eps.mean(values, LEVELS, bounds=(0, 100), assume=0.3, mechanism="minimum")
+    assert even.assumption == plan["minimum"].assumption == "nothing is assumed about how preferences and values relate"
+
+
+def rows_of(means: list[float], noise: float = 0.0) -> list[dict[str, Any]]:
+    return [LevelAnswer(str(j), 400, mean, 0.3, 100 / 400, noise).to_dict() for j, mean in enumerate(means)]
+
+
+def test_levels_bound_a_relation_from_above_and_below() -> None:
+    same, apart = Relation.of(rows_of([50.0, 50.0, 50.0])), Relation.of(rows_of([56.0, 50.0, 44.0]))
+    assert same.spread == apart.spread == pytest.approx(10)
+    assert (same.least, apart.least > 0.4) == (0.0, True)
+    assert same.bound < 0.15 < 0.6 < apart.bound < 0.75
+    assert apart.contradicts(0.3)
+    assert not apart.contradicts(0.6)
+    assert not same.contradicts(0.0)
+    # Noise hides it, and the bound says so.
+    noisy = Relation.of(rows_of([56.0, 50.0, 44.0], noise=5.0))
+    assert noisy.bound > 2
+    assert not noisy.contradicts(0.0)
+    assert Relation.of([]).bound == 0
+    assert "further than" in str(apart)
+
+
+def test_a_relation_that_was_bought_is_what_later_questions_assume() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.normal(50, 10, len(LEVELS) * 20)
+    grants = np.repeat(LEVELS, 20)
+    found = eps.relation(values, grants, bounds=(0, 100), share=0.2)
+    assert 0 < found.bound < 0.5
+    later = eps.mean(values, grants, bounds=(0, 100), share=0.8, assume=found)
+    assert later.assumption in (condition(Question(Mean((0, 100)), assume=found)), later.assumption)
+    assert eps.plan("mean", grants, bounds=(0, 100), assume=found).question.assume == found.bound
+
+
+@pytest.mark.parametrize("related", [0.0, 0.5])
+def test_the_bound_holds_as_often_as_it_says(related: float) -> None:
+    """Levels' expected means are `related` spreads from everyone's; at 95% few of 200 bounds lie below that."""
+    rng, sizes = np.random.default_rng(5), np.array([540, 370, 90])
+    ways = np.array([1.0, -1.0, -170 / 90])
+    far = related * 10 * ways / np.abs(ways).max()
+    held = 0
+    for _ in range(200):
+        means = 50 + far + rng.normal(size=3) * 10 / np.sqrt(sizes) + rng.laplace(scale=[2.0, 1.0, 3.0])
+        pairs = zip(sizes.tolist(), means.tolist(), [2.0, 1.0, 3.0], strict=True)
+        rows = [LevelAnswer("", n, mean, 0.3, 100 / n, scale).to_dict() for n, mean, scale in pairs]
+        held += Relation.of(rows).bound >= np.abs(far).max() / 10
+    assert held >= 190
+
+
+def test_an_answer_that_its_levels_contradict_says_so() -> None:
+    values = np.concatenate([np.full(540, 80.0), np.full(370, 20.0), np.full(90, 10.0)])
+    grants = np.repeat([2.0, 3.0, 4.0], [540, 370, 90])
+    asked: dict[str, Any] = {"bounds": (0, 100), "mechanism": "mixed", "entropy": seeded(1)}
+    for assume in ("unrelated", 0.3):
+        answer = eps.mean(values, grants, assume=assume, **asked)
+        assert "which the levels' own answers contradict" in str(answer)
+    assert "contradict" not in str(eps.mean(values, grants, assume="nothing", **asked))
+    assert "contradict" not in str(eps.mean(np.full(1000, 50.0), grants, assume=0.3, **asked))
+
+
+def test_bars_survive_json() -> None:
+    for asked in ({"assume": 0.3}, {"assume": "nothing"}, {"mechanism": "exponential", "assume": 0.3}):
+        answer = eps.count([1, 0] * 500, LEVELS, **asked)  # type: ignore[arg-type]
+        again = eps.Release.from_dict(json.loads(json.dumps(answer.to_dict())))
+        assert again.interval() == answer.interval()
+        assert (again.error, again.assumption) == (answer.error, answer.assumption)

@@ -1,0 +1,51 @@
+"""What a plan takes for granted of the values, and how its error moves if that is off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import epsilons as eps
+from epsilons.planner.guesses import list_guesses
+from epsilons.statistics.base import Question, Scope
+from epsilons.statistics.total import Mean
+
+PEOPLE = [0.05] * 540 + [0.2] * 370 + [1.0] * 90
+
+
+def test_a_plan_lists_the_guesses_in_use() -> None:
+    plan = eps.plan("sum", PEOPLE, bounds=(0, 100), assume="unrelated")
+    found = {guess.name: guess.value for guess in plan.guesses}
+    assert found["spread"] == 25
+    assert found["location"] == 50
+    assert eps.plan("sum", PEOPLE, bounds=(0, 100), spread=10, location=20).guesses[0].value in (10, 20, 1.0)
+    assert [guess.name for guess in eps.plan("count", PEOPLE, density=0.1).guesses] == ["density"]
+    assert "public guess" in str(plan)
+    assert plan.to_dict()["guesses"][0]["value"] == plan.guesses[0].value
+
+
+def test_errors_move_as_the_prediction_does() -> None:
+    """Halved and doubled are what the same weights would err by if something else is true."""
+    plan = eps.plan("sum", PEOPLE, bounds=(0, 100), assume="unrelated", threshold="max", rescale=True)
+    row = plan["threshold"]
+    spread = next(one for one in list_guesses(row.chosen, plan.question, plan.levels) if one.name == "spread")
+    fixed = replace(row.chosen, threshold=row.options["threshold"])  # type: ignore[type-var]
+    for value, error in ((12.5, spread.halved), (50.0, spread.doubled)):
+        assert fixed.predict_error(replace(plan.question, spread=value), plan.levels) == pytest.approx(error)
+    assert spread.halved is not None
+    assert spread.doubled is not None
+    assert spread.halved < row.expected < spread.doubled
+
+
+def test_fewer_rows_that_match_cost_accuracy() -> None:
+    levels = eps.plan("count", PEOPLE).levels
+    statistic = Mean.over(Scope(fraction=0.5), (0, 100), "absent", None)
+    question = Question(statistic)
+    from epsilons.mechanisms.minimum import Minimum
+
+    matching = next(one for one in list_guesses(Minimum(), question, levels) if one.name == "density")
+    assert matching.value == 0.5
+    assert matching.halved is not None
+    assert matching.doubled is not None
+    assert matching.halved > matching.doubled
