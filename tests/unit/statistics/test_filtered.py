@@ -118,17 +118,10 @@ def test_a_noise_that_is_a_thousandth_too_small_is_seen(name: str, neighbors: st
     part = right.parts[0]
     smaller = replace(part, reach={neighbors: part.reach[neighbors] * 999 // 1000})
 
-<<<<<<< HEAD
-        class Short(type(make(Scope()))):  # type: ignore[misc]
-            @property
-            def parts(self, smaller: object = smaller) -> tuple:  # type: ignore[type-arg]
-                return smaller, *super().parts[1:]
-=======
     class Short(type(right)):  # type: ignore[misc]
         @property
         def parts(self) -> tuple:  # type: ignore[type-arg]
             return smaller, *super().parts[1:]
->>>>>>> sharper
 
     wrong = Short(**{one.name: getattr(right, one.name) for one in fields(right) if one.init})  # type: ignore[arg-type]
     assert joint_cost(wrong, values, neighbors) > 1
