@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -96,6 +97,7 @@ class RowsSeen:
     moments: Moments
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of(cls, question: Question, effect: Effect, pair: tuple[Fraction, ...]) -> RowsSeen:
         statistic, each = cast(Mean, question.statistic), float(effect.factor) / effect.people
         sum_, rows = (float(number) * each for number in statistic.centred(*pair))

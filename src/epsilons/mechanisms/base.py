@@ -181,7 +181,8 @@ class Weighing(Mechanism):
 
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """Where everyone has the same weight, it does not matter who chose which level."""
-        alike = levels.left_out == 0 and len(set(weighting_of(self, question, levels).fractions.tolist())) == 1
+        weighting = weighting_of(self, question, levels)
+        alike = levels.left_out == 0 and weighting.coins is None and len(set(weighting.weights)) == 1
         return ASSUMPTIONS["nothing"] if alike else super().condition(question, levels, answer)
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:

@@ -282,6 +282,8 @@ class Weighting:
     rate: Fraction
     rest: Rest = Rest.OMITTED
     coins: Coins | None = None
+    #: What it does to people's contributions, by question: kept here by `accuracy`.
+    effects: dict[Question, Any] = field(default_factory=dict, repr=False)
 
     @property
     def sampled(self) -> bool:
@@ -349,6 +351,7 @@ class Weightings:
     one: int
     rest: Rest
     sampled: bool = False
+    effects: dict[Question, Any] = field(default_factory=dict, repr=False)
 
 
 def proportional(levels: Levels, top: int | Fraction, rest: Rest) -> Weighting:
