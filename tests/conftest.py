@@ -1,6 +1,7 @@
 """What every test shares: the markers are declared in pyproject.toml, the random inputs are set here."""
 
 import functools
+import gc
 import importlib.util
 import os
 import tempfile
@@ -10,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from support import fronts, ledger_servers, spark_session
 from support.figures import FigurePage
@@ -23,11 +24,27 @@ os.environ["XDG_STATE_HOME"] = _state.name
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 # The quick run tries the same inputs every time, so a failure seen elsewhere can be seen here.
-# No deadline: two busy cores are slow now and then, and that is no fault of the code.
-settings.register_profile("quick", deadline=None, derandomize=True)
+# No deadline, here and for making up inputs: two busy cores are slow now and then, and that is no fault of the code.
+_patient: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("quick", derandomize=True, **_patient)
 # The long run looks for new inputs, and prints the blob that repeats a failure.
-settings.register_profile("soak", deadline=None, max_examples=2_000, print_blob=True)
+settings.register_profile("soak", max_examples=2_000, print_blob=True, **_patient)
 settings.load_profile("quick")
+
+
+# Half a million objects of libraries and collected tests stay until the end. The collector of garbage need not go
+# through them while they are made, nor again and again while the tests run.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
+
+
+def pytest_sessionfinish() -> None:
+    gc.unfreeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

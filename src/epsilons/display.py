@@ -108,7 +108,8 @@ class Sheet:
     notes: Sequence[str] = ()
 
     def __str__(self) -> str:
-        parts = self.title, text_table(self.head, self.rows), "\n".join(self.notes)
+        notes = [textwrap.fill(note, 80, break_on_hyphens=False) for note in self.notes]
+        parts = self.title, text_table(self.head, self.rows), "\n".join(notes)
         return printable("\n\n".join(part for part in parts if part), keep="\n")
 
 

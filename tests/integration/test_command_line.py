@@ -221,6 +221,11 @@ def test_sql_on_the_command_line(home: Path) -> None:
     assert "outside GROUP BY" in refused.stderr
 
 
+def test_answers_of_sql_show_their_conditions(home: Path) -> None:
+    asked = "SELECT AVG(wage), COUNT(*) FROM people WHERE age >= 30"
+    assert run(home, "sql", "people.toml", asked, "--share", "0.01").stdout.startswith('where "age" >= 30\n')
+
+
 def test_a_dry_run_of_sql_is_free_and_says_what_it_would_charge(home: Path) -> None:
     (home / "dry.toml").write_text((home / "people.toml").read_text().replace("wages.ledger", "dry.ledger"))
     asked = (SQL[0], "dry.toml", SQL[2], *KEYS)

@@ -38,6 +38,9 @@ Law = NDArray[np.float64]
 neighbours = st.sampled_from(["absent", "replace"])
 # Small ones, so that two promises often have a level in common.
 grants = st.one_of(st.none(), st.integers(1, 3), st.integers(1, 10**15))
+levels_granted = st.lists(grants, max_size=4, unique=True)
+caveats_said = st.lists(st.sampled_from([ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, SEEDED]), max_size=3, unique=True)
+kinds = st.sampled_from(KINDS)
 
 Join = Callable[[Guarantee, Guarantee], Guarantee]
 SAME_PEOPLE = Covered("the same")
@@ -47,11 +50,11 @@ JOINS: tuple[Join, ...] = (Guarantee.choice, Guarantee.compose)
 
 @st.composite
 def guarantees(draw: st.DrawFn, neighbors: str | None = None, covers: Covered | None = SAME_PEOPLE) -> Guarantee:
-    levels = draw(st.lists(grants, max_size=4, unique=True))
+    levels = draw(levels_granted)
     losses = tuple((g, None if g is None else draw(st.integers(0, g))) for g in levels)
-    caveats = draw(st.lists(st.sampled_from([ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, SEEDED]), max_size=3, unique=True))
+    caveats = draw(caveats_said)
     where = neighbors or draw(neighbours)
-    return Guarantee(where, losses, draw(st.sampled_from(KINDS)), tuple(caveats), draw(st.booleans()), covers)
+    return Guarantee(where, losses, draw(kinds), tuple(caveats), draw(st.booleans()), covers)
 
 
 @st.composite

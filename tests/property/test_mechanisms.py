@@ -68,7 +68,8 @@ def test_any_weighted_quantile_follows_its_formula(given_people: tuple[list[floa
     values, epsilons = given_people
     roster = roster_of(epsilons)
     losses = weighting_of(Weighted(), Question(order.quantile(q, (0, 12), 1)), roster.levels).losses()
-    weights = [Fraction(math.floor(losses[code]), NANO) for code in roster.codes]
+    reach = max(Fraction(str(q)), 1 - Fraction(str(q)))
+    weights = [Fraction(math.floor(losses[code] / reach), NANO) for code in roster.codes]
     scores = np.array([float(quantile_score(values, weights, Fraction(str(q)), r)) for r in range(13)])
     found = eps.mechanisms.weighted.quantile_pmf(values, epsilons, q, bounds=(0, 12), step=1)[1]
     np.testing.assert_allclose(found, exponential_pmf(scores), rtol=0, atol=1e-12)

@@ -14,3 +14,9 @@
 | collections | `collections_world` |
 | processes that are killed at a named place | `faults` |
 """
+
+import os
+
+# The workers of a run share the cores. The threads of linear algebra that wait for each other burn more time than they
+# save; this is read when numpy is first loaded, which is after this file.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

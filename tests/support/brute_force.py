@@ -60,12 +60,12 @@ def rank_cost(values: Sequence[float], epsilons: Sequence[float], rank: int, r: 
 
 
 def quantile_score(values: Sequence[float], weights: Sequence[Fraction], q: Fraction, r: float) -> Fraction:
-    """max(W(<r) - qW, qW - W(<=r), 0)."""
+    """max(W(<r) - qW, qW - W(<=r))."""
     pairs = list(zip(values, weights, strict=True))
     below = sum((w for x, w in pairs if x < r), Fraction(0))
     upto = sum((w for x, w in pairs if x <= r), Fraction(0))
     aim = q * sum(weights, Fraction(0))
-    return max(below - aim, aim - upto, Fraction(0))
+    return max(below - aim, aim - upto)
 
 
 def weighted_objective(weights: Floats, epsilons: Floats, variance: float, reach: float) -> float:

@@ -58,7 +58,7 @@ def _weight_cost(cost: WeightCost, left: np.ndarray, upto: np.ndarray) -> int:
     whole, below, reach = (
         sum(int(n) * w for n, w in zip(counts, cost.weights, strict=True)) for counts in (cost.totals, left, upto)
     )
-    score = max(below - cost.q * whole, cost.q * whole - reach, Fraction(0))
+    score = max(below - cost.q * whole, cost.q * whole - reach)
     return int(score * cost.q.denominator)
 
 

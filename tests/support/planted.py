@@ -575,9 +575,9 @@ def _read_listed(*given: Any) -> Any:
 # --- algorithms of one's own -----------------------------------------------------------------------------------
 
 
-def call_by_place(given: Callable[..., Any], name: str) -> Callable[[Any, float], Any]:
+def call_by_place(given: Callable[..., Any], name: str) -> tuple[Callable[[Any, float], Any], bool]:
     """Data and epsilon by place, whatever the function calls them."""
-    return lambda sample, epsilon: given(sample, epsilon)
+    return lambda sample, epsilon: given(sample, epsilon), False
 
 
 def seeds_accepted() -> Any:

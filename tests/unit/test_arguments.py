@@ -66,12 +66,13 @@ def test_a_confidence_may_be_of_any_type() -> None:
 
 def test_options_know_their_fronts() -> None:
     assert list(options_of(ARRAYS)) == [
-        "mechanism", "threshold", "rescale", "neighbors", "assume", "spread", "density", "location", "privacy",
-        "group_epsilons", "scale", "gamma", "inside", "share", "missing", "complete", "entropy",
+        "mechanism", "threshold", "rescale", "neighbors", "assume", "spread", "density", "location", "for_interval",
+        "privacy", "group_epsilons", "scale", "gamma", "inside", "share", "missing", "complete", "entropy",
     ]  # fmt: skip
     assert list(options_of(TABLES)) == [
-        "mechanism", "threshold", "rescale", "assume", "spread", "density", "location", "privacy", "scale", "gamma",
-        "inside", "share", "error", "where", "by", "missing", "complete", "fresh", "analyst", "entropy",
+        "mechanism", "threshold", "rescale", "assume", "spread", "density", "location", "for_interval", "privacy",
+        "scale", "gamma", "inside", "share", "error", "where", "by", "missing", "complete", "fresh", "analyst",
+        "entropy",
     ]  # fmt: skip
     assert set(options_of(TABLES)) - set(options_of(BATCHES)) == {"share", "error"}
     assert set(options_of(BATCHES)) - set(options_of(QUERIES)) == {"where", "by"}
@@ -83,6 +84,7 @@ def test_options_left_out_keep_their_defaults() -> None:
     arrays, table = AskOptions.of({}, ARRAYS), AskOptions.of({}, TABLES)
     assert (arrays.share, table.share) == (1, Fraction(1, 10))
     assert table.threshold is None
+    assert arrays.for_interval == table.for_interval == Fraction(2, 5)
     assert AskOptions.of({"share": None, "error": 3}, TABLES).share is None
     assert AskOptions.of({"threshold": np.float32(0.5), "gamma": np.int64(3)}, TABLES).identity()["settings"] == {
         "threshold": 0.5,
@@ -90,5 +92,5 @@ def test_options_left_out_keep_their_defaults() -> None:
     }
     for option in OPTIONS:
         for front in option.fronts:
-            if option.name not in ("share", "error"):
+            if option.name not in ("share", "error", "for_interval"):  # exact, or one of two
                 assert getattr(AskOptions.of({option.name: option.default}, front), option.name) == option.default

@@ -37,11 +37,11 @@ MECHANISM, STATISTIC, STATISTIC_TEST = re.findall(
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A copy to which examples can be added, with what mypy already knows of the files that stay as they are."""
+    """A copy to which examples can be added, with what Python and mypy know already of files that stay as they are."""
     for name in COPIED:
         source, target = ROOT / name, tmp_path / name
         if source.is_dir():
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "_site"))
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("_site"))
         elif source.exists():
             shutil.copy(source, target)
     return tmp_path

@@ -55,6 +55,7 @@ NAMES = [
     "personalize",
     "plan",
     "quantile",
+    "relation",
     "sum",
     "variance",
 ]

@@ -55,6 +55,7 @@ OTHERS: dict[str, Any] = {
     "k": 5,
     "step": 0.5,
     "q": Fraction(1, 7),
+    "for_interval": Fraction(1, 3),
     "label": "median",
     "names": ("z",),
     "target_bounds": (0.0, 9.0),
@@ -84,7 +85,7 @@ def test_statistics_of_different_kinds_differ() -> None:
 
 
 #: Options that are part of a key elsewhere (which rows, the dataset's terms), or make no other question.
-ELSEWHERE = {"where", "by", "missing", "complete", "neighbors", "group_epsilons", "fresh", "analyst"}
+ELSEWHERE = {"where", "by", "missing", "complete", "neighbors", "group_epsilons", "fresh", "analyst", "for_interval"}
 GIVEN: dict[str, Any] = {
     "mechanism": "sample",
     "threshold": 0.5,

@@ -42,7 +42,7 @@ def test_the_release_names_the_claim_the_charges_and_the_threshold() -> None:
     assert "caller's claim that 'told' is private" in str(release.guarantee)
     assert "People who chose public are not protected." in release.guarantee.caveats
     assert release.error is None
-    assert release.details == {"threshold": 0.3}
+    assert release.details["threshold"] == 0.3
     with pytest.raises(eps.PlanError, match="no honest interval"):
         release.interval()
 
@@ -307,6 +307,62 @@ def test_results_survive_json_where_they_can() -> None:
         eps.personalize(lambda data, epsilon: object(), [1], 0.5).to_dict()
 
 
+# How likely people were to be in the sample -----------------------------------------------------------------------
+
+
+def test_the_release_tells_the_chances_and_rescales_totals() -> None:
+    """Of a quarter at .5 and the rest at 1; exact totals of samples, so that only the coins are random."""
+    epsilons, chance = [0.5] * 500 + [1.0] * 1500, math.expm1(0.5) / math.expm1(1.0)
+    fraction = (500 * chance + 1500) / 2000
+    raw, scaled = [], []
+    for seed in range(40):
+        once = eps.personalize(lambda data, epsilon: len(data), range_list(2000), epsilons, entropy=seeded(seed))
+        raw.append(once.value)
+        again = eps.personalize(total, range_list(2000), epsilons, rescale=True, entropy=seeded(seed))
+        scaled.append(again.value["people"][0])
+    assert once.details["chances"] == [[0.5, pytest.approx(chance)], [1.0, 1.0]]
+    assert once.details["fraction"] == pytest.approx(fraction)
+    assert (once.details["rescaled"], again.details["rescaled"]) == (False, True)
+    assert np.mean(scaled) == pytest.approx(2000, rel=0.01)
+    assert np.mean(raw) == pytest.approx(2000 * fraction, rel=0.01)
+    assert np.mean(raw) < 1900
+    assert eps.Release.from_dict(again.to_dict()).details == again.details
+
+
+def range_list(size: int) -> list[int]:
+    return list(range(size))
+
+
+def total(data: Any, epsilon: float) -> dict[str, list[float]]:
+    return {"people": [float(len(data))]}
+
+
+def test_an_algorithm_may_ask_for_the_chances_of_its_records() -> None:
+    """By name, in the order of the records: a sum with weights of 1/chance is right whoever chose which level."""
+    values, epsilons = np.array([1.0] * 800 + [5.0] * 800), [0.2] * 800 + [1.0] * 800
+
+    def weighted(data: Any, epsilon: float, *, chances: Any) -> float:
+        assert len(chances) == len(data)
+        return float(np.sum(data / chances))
+
+    found = [eps.personalize(weighted, values, epsilons, entropy=seeded(seed)).value for seed in range(40)]
+    assert np.mean(found) == pytest.approx(values.sum(), rel=0.01)
+    by_id = eps.personalize(
+        weighted, [1.0, 1.0, 2.0], {"ann": 1.0, "bob": 1.0}, person=["ann", "ann", "bob"], rows_per_person=2
+    )
+    assert by_id.value == 4.0
+    half = eps.personalize(lambda data, epsilon: 1.0, [1, 2], [0.5, 1.0], share=0.5).details
+    assert [used for used, _ in half["chances"]] == [0.25, 0.5]
+
+
+def test_what_cannot_be_rescaled_is_a_failure_like_any_other() -> None:
+    for value in ("text", None, object()):
+        with pytest.raises(eps.DataError, match="The algorithm failed"):
+            eps.personalize(lambda data, epsilon, value=value: value, [1, 2], 0.5, rescale=True)
+    with pytest.raises(eps.PlanError, match="rescale"):
+        eps.personalize(lambda data, epsilon: 1, [1, 2], 0.5, rescale="yes")
+
+
 # Which argument is epsilon -------------------------------------------------------------------------------------------
 
 
@@ -317,6 +373,10 @@ def with_bins(data: Any, bins: int = 3, epsilon: float = 1.0) -> tuple[int, floa
 def reversed_order(epsilon: float, data: Any) -> tuple[int, float]:
     assert len(data) >= 0
     return 3, epsilon
+
+
+def number_first(one: float, other: Any) -> None:
+    return None
 
 
 class Tool:
@@ -379,6 +439,9 @@ UNCLEAR: dict[str, Any] = {
     "epsilon by place only, first": eval("lambda epsilon, data, /: None"),
     "epsilon by place only, third": eval("lambda data, bins, epsilon=1.0, /: None"),
     "epsilon by place only, behind a default": eval("lambda data, bins=3, epsilon=1.0, /: None"),
+    "the wrong way round by place": lambda eps, data: None,
+    "data as the second of two": lambda budget, values: None,
+    "a number first, by annotation": number_first,
     "names called epsilon": lambda data, **epsilon: None,
     "nothing": lambda: None,
     "nothing needed": lambda data=None: None,
@@ -459,7 +522,7 @@ def test_replace_asks_the_map_for_two_records_and_rows_for_as_many() -> None:
 
 def test_a_function_may_make_the_measurement_at_an_epsilon() -> None:
     release = eps.personalize(lambda epsilon: noisy_sum(10 / epsilon), [1, 2, 3], [0.1, 0.5, 0.5])
-    assert release.details == {"threshold": 0.5}
+    assert release.details["threshold"] == 0.5
     release = eps.personalize(lambda epsilon: noisy_sum(10 / epsilon), [1, 2], [0.1, 0.5], neighbors="replace")
     assert release.charges == {0.1: 0.1, 0.5: 0.5}
     with pytest.raises(eps.PlanError, match="costs more"):

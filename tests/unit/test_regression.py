@@ -10,6 +10,7 @@ import pandas
 import pytest
 
 import epsilons as eps
+from epsilons.statistics import noisy_loss
 from epsilons.testing import seeded
 
 BOUNDS: dict[str, Any] = {"bounds_X": (0, 10), "bounds_y": (-10, 40)}
@@ -34,7 +35,8 @@ def people(size: int = 20_000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("neighbors", ["absent", "replace"])
 def test_every_version_finds_the_line(options: dict[str, Any], neighbors: str) -> None:
     X, y, epsilons = people()
-    release = eps.linear_regression(X, y, epsilons, **BOUNDS, **options, neighbors=neighbors, entropy=seeded(1))
+    asked = {**BOUNDS, **options, "neighbors": neighbors, "assume": "unrelated"}
+    release = eps.linear_regression(X, y, epsilons, **asked, entropy=seeded(1))
     assert list(release.value) == ["intercept", "x1", "x2"]
     assert release.mechanism == options["mechanism"]
     assert release.guarantee.neighbors == neighbors
@@ -58,7 +60,8 @@ def test_charges_are_those_of_the_paper() -> None:
     X, y, epsilons = people(2_000)
 
     def charges(mechanism: str, **options: Any) -> dict[float, float]:
-        return dict(eps.linear_regression(X, y, epsilons, **BOUNDS, mechanism=mechanism, **options).charges)
+        asked = {**BOUNDS, "mechanism": mechanism, "assume": "unrelated", **options}
+        return dict(eps.linear_regression(X, y, epsilons, **asked).charges)
 
     assert charges("minimum") == {0.05: 0.05, 0.2: 0.05, 1.0: 0.05}
     assert charges("threshold", threshold=0.2) == {0.05: 0.0, 0.2: 0.2, 1.0: 0.2}
@@ -73,7 +76,8 @@ def test_auto_takes_the_weighted_loss_and_the_least_predicted_error() -> None:
     assert eps.linear_regression(X, y, epsilons, **BOUNDS).mechanism == "weighted"
     errors = [eps.linear_regression(X, y, epsilons, **BOUNDS, **options).error for options in VERSIONS]
     assert min(errors) == errors[-1]
-    assert eps.linear_regression(X, y, epsilons, **BOUNDS, assume="nothing").mechanism == "minimum"
+    plan = eps.plan("linear_regression", epsilons, **BOUNDS, features=["a", "b"], assume="nothing")
+    assert plan.best.worst_error == min(row.worst_error for row in plan.rows)  # type: ignore[type-var]
 
 
 @pytest.mark.statistical
@@ -91,6 +95,137 @@ def test_the_predicted_error_is_that_of_predictions() -> None:
         squares.append(np.mean((full @ list(release.value.values()) - exact) ** 2))
         predicted = release.error or 0.0
     assert 1 / 1.6 < predicted / math.sqrt(np.mean(squares)) < 1.6
+
+
+# How good a model is -------------------------------------------------------------------------------------------------
+
+
+def r_squared(model: dict[str, float], X: np.ndarray, y: np.ndarray) -> float:
+    intercept, *slopes = model.values()
+    return 1 - float(np.mean((y - intercept - X @ slopes) ** 2) / np.var(y))
+
+
+def survey(effect: float, size: int = 8_000) -> tuple[np.ndarray, np.ndarray]:
+    """Wages far from the centre of their bounds; an effect of 0 explains nothing, of 2.5 some 7%."""
+    random = np.random.default_rng(11)
+    X = random.uniform(0, 1, (size, 2))
+    return X, 12 + effect * 3.7 * (X[:, 0] - 0.5) + random.normal(0, 10, size)
+
+
+FACTS: dict[str, Any] = {"bounds_X": (0, 1), "bounds_y": (-20, 60)}
+
+
+def mean_r_squared(effect: float, epsilon: float, **options: Any) -> tuple[float, float]:
+    """(of 25 private models, of as many private constants: the same intercept noise, no slopes)."""
+    X, y = survey(effect)
+    found = []
+    for seed in range(25):
+        answer = eps.linear_regression(X, y, epsilon, **FACTS, **options, entropy=seeded(seed))
+        centre = answer.value["intercept"] + (answer.value["x1"] + answer.value["x2"]) / 2
+        found.append((r_squared(answer.value, X, y), 1 - np.mean((y - centre) ** 2) / np.var(y)))
+    models, constants = np.mean(found, axis=0)
+    return float(models), float(constants)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("complete", [False, True])
+def test_a_model_is_no_worse_than_a_constant_beyond_noise(complete: bool) -> None:
+    """From much noise to little, with an effect and without; at last it is the exact fit."""
+    for effect in (0.0, 2.5):
+        for epsilon in (0.02, 0.1, 2.0):
+            model, constant = mean_r_squared(effect, epsilon, complete=complete)
+            assert model > constant - 0.05 - 0.2 * abs(constant)
+    X, y = survey(2.5)
+    exact = r_squared(eps.linear_regression(X, y, eps.PUBLIC, **FACTS).value, X, y)
+    assert 0.05 < exact < 0.1
+    assert mean_r_squared(2.5, 20.0, complete=complete)[0] == pytest.approx(exact, abs=1e-4)
+
+
+@pytest.mark.statistical
+def test_without_shrinking_it_would_be_worse_than_a_constant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted bug: slopes as least squares gives them."""
+    model, constant = mean_r_squared(0.0, 0.02)
+    monkeypatch.setattr(noisy_loss, "_DOUBT", 0.0)
+    monkeypatch.setattr(noisy_loss, "WEIGHT_SQUARE", 2.0)
+    broken, _ = mean_r_squared(0.0, 0.02)
+    assert model > constant - 0.1
+    assert broken < constant - 0.2
+
+
+@pytest.mark.statistical
+def test_what_is_said_of_r2_and_accuracy_holds() -> None:
+    """Within three of its own standard errors, over 30 seeds; a tenth of them would not be enough."""
+    X, y = survey(2.5, 20_000)
+    strays, tells = [], []
+    for seed in range(30):
+        answer = eps.linear_regression(X, y, 0.5, **FACTS, entropy=seeded(seed))
+        strays.append((answer.details["r2"] - r_squared(answer.value, X, y)) / answer.details["r2_error"])
+        odds = eps.logistic_regression(X, y > 12, 0.5, bounds_X=(0, 1), classes=(False, True), entropy=seeded(seed))
+        intercept, *slopes = odds.value.values()
+        told = np.mean((intercept + X @ slopes > 0) == (y > 12))
+        tells.append((odds.details["accuracy"] - told) / (odds.details["accuracy_error"] + 0.01))
+    for found in (np.array(strays), np.array(tells)):
+        assert abs(found.mean()) < 0.7
+        assert (np.abs(found) < 3).mean() > 0.9
+    assert (np.abs(strays) < 0.3).mean() < 0.9
+
+
+def test_where_noise_hides_how_far_targets_spread_r2_is_not_told() -> None:
+    X, y = survey(2.5)
+    answer = eps.linear_regression(X, y, 0.001, **FACTS, entropy=seeded(1))
+    assert answer.details["r2"] is None
+    assert "not known" in answer.details["quality"]
+    odds = eps.logistic_regression(X, y > 12, 0.001, bounds_X=(0, 1), classes=(False, True), entropy=seeded(1))
+    assert odds.details["accuracy"] is None
+
+
+def test_a_plan_says_what_to_expect_and_by_which_guesses() -> None:
+    little, much = (
+        eps.plan("linear_regression", 0.001 * k, **FACTS, features=["a", "b"], people=8_000).best.expectations
+        for k in (10, 10_000)
+    )
+    assert little["r2"] < 0.5 * much["r2"]
+    assert much["r2"] == pytest.approx(much["r2_exact"], rel=1e-3)
+    plan = eps.plan("logistic_regression", 1.0, bounds_X=(0, 1), features=["a"], people=8_000)
+    assert 0.5 < plan.best.expectations["accuracy"] <= plan.best.expectations["accuracy_exact"]
+    assert "Expected accuracy" in str(plan)
+    assert "guesses" in str(plan)
+    assert plan.to_dict()["rows"][0]["expectations"] == plan.best.expectations
+
+
+def test_the_condition_is_in_the_units_of_the_target() -> None:
+    X, y, epsilons = people(2_000)
+    answer = eps.linear_regression(
+        X, y, epsilons, **BOUNDS, spread=2.0, assume=0.3, mechanism="sample", threshold="max"
+    )
+    assert "deviation from the model" in answer.assumption
+    assert "0.6" in answer.assumption
+    unrelated = eps.plan("linear_regression", epsilons, **BOUNDS, features=["a", "b"], assume="unrelated")
+    related = eps.plan("linear_regression", epsilons, **BOUNDS, features=["a", "b"], assume=0.3)
+    assert related["sample"].error > unrelated["sample"].error  # type: ignore[operator]
+
+
+def test_coefficients_are_not_cut_to_what_predictions_can_be() -> None:
+    X, _ = survey(0.0)
+    answer = eps.linear_regression(X / 1000, 50 * X[:, 0], 50.0, bounds_X=(0, 0.001), bounds_y=(0, 50))
+    assert answer.value["x1"] == pytest.approx(50_000, rel=0.1)
+
+
+def test_complete_rows_have_a_public_number() -> None:
+    """By the caller's word, or by type; whole numbers as classes are not complete: some may be of neither."""
+    X, y = np.arange(400).reshape(200, 2) % 10, np.arange(200) % 50
+    facts: dict[str, Any] = {"bounds_X": (0, 10), "bounds_y": (0, 50)}
+    missing = "add nothing"
+    assert not any(missing in note for note in eps.linear_regression(X, y, 1.0, **facts).guarantee.caveats)
+    assert any(missing in note for note in eps.linear_regression(X / 1, y, 1.0, **facts).guarantee.caveats)
+    told = eps.linear_regression(X / 1, y, 1.0, **facts, complete=True)
+    assert not any(missing in note for note in told.guarantee.caveats)
+    assert told.charges == {1.0: 1.0}
+    for classes, whole in ((y % 2, False), (y % 2 == 1, True)):
+        odds = eps.logistic_regression(X, classes, 1.0, bounds_X=(0, 10))
+        assert any(missing in note for note in odds.guarantee.caveats) is not whole
+    plan = eps.plan("linear_regression", [1.0] * 200, **facts, features=["a", "b"])
+    assert plan.if_complete is not None
 
 
 def test_public_people_alone_get_the_exact_model() -> None:

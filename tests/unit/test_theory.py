@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from epsilons.accuracy.count import CountBar, count_floor
-from epsilons.accuracy.intervals import ErrorModel
+from epsilons.accuracy.intervals import ErrorModel, FractionBar
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Mechanism, Weighing, create, list_mechanisms, weighting_of
 from epsilons.mechanisms.exponential import count_pmf, order_pmf
@@ -87,7 +87,7 @@ def test_weights_up_to_tau_meet_the_conditions_and_are_the_optimum(seed: int, pu
 def test_the_mechanism_takes_these_weights_public_people_included(seed: int, public: int) -> None:
     epsilons = np.array(some_epsilons(np.random.default_rng(seed), 6, public))
     roster = roster_of(epsilons.tolist())
-    weighting = weighting_of(Weighted(), Question(Mean((0.0, 2.0))), roster.levels)
+    weighting = weighting_of(Weighted(), Question(Mean((0.0, 2.0)), spread=1.0), roster.levels)
     weights = np.array(weighting.weights, float)[roster.codes]
     tau = root(epsilons.tolist(), 2.0)
     best = np.minimum(epsilons, tau)
@@ -451,7 +451,7 @@ def test_a_debiased_answer_is_right_on_average_over_who_chose_which_level(statis
     for name in ("threshold", "stretching", "sample"):
         mechanism = at_max(name, statistic)
         (model,) = mechanism.error_bars(question, roster.levels, Answer(0.5)) or ()
-        assert isinstance(model, ErrorModel)
+        assert isinstance(model, ErrorModel | FractionBar)
         answers = [
             expected_count(mechanism, question, ArrayPeople.of(np.array(order), roster))[0]
             for order in itertools.permutations(values)

@@ -5,7 +5,8 @@ weighs people asks here; nothing here knows mechanisms, and nothing here sees da
 `intervals.py` has error bars, `relation.py` asks whether preferences and values look related.
 """
 
-from epsilons.accuracy.additive import Accuracy, LinearAccuracy, SumAccuracy
+from epsilons.accuracy.additive import Accuracy, LinearAccuracy
+from epsilons.accuracy.models import ModelAccuracy
 from epsilons.accuracy.order import OrderAccuracy
 from epsilons.accuracy.ratio import RatioAccuracy
 from epsilons.accuracy.variance import VarianceAccuracy
@@ -15,6 +16,6 @@ FAMILIES: dict[str, Accuracy] = {
     "linear": LinearAccuracy(),
     "ratio": RatioAccuracy(),
     "variance": VarianceAccuracy(),
-    "regression": SumAccuracy(),
+    "regression": ModelAccuracy(),
     "order": OrderAccuracy(),
 }

@@ -14,7 +14,6 @@ from typing import Any, Self, cast
 import numpy as np
 
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar
-from epsilons.accuracy.relation import uneven
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Counting, Moments
@@ -28,6 +27,19 @@ Errors = Any
 def laplace_quantile(chance: Floats) -> Floats:
     """z with P(Laplace noise of scale 1 <= z) = chance."""
     return np.where(chance < 0.5, np.log(2 * chance), -np.log(2 - 2 * chance))
+
+
+def uneven(weights: Floats, sizes: Floats, left_out: int = 0) -> Any:
+    """sum_i |w_i - median(w)| over everyone on the roster: of a weight for each level, or of rows of them.
+
+    The largest sum of w_i d_i over distances d of the levels, each at most 1, that average to zero over the roster.
+    """
+    people = np.append(float(left_out), sizes)
+    held = np.concatenate([np.zeros((*weights.shape[:-1], 1)), weights], axis=-1)
+    order = np.argsort(held, axis=-1)
+    place = (np.cumsum(people[order], axis=-1) >= people.sum() / 2).argmax(axis=-1)[..., None]
+    median = np.take_along_axis(held, np.take_along_axis(order, place, -1), -1)
+    return np.abs(held - median) @ people
 
 
 class Facts:
@@ -177,9 +189,13 @@ class Accuracy(ABC):
         """An error bar for each number of an answer; None where nobody can honestly give one."""
         return None
 
+    def expectations(self, question: Question, levels: Levels, weighting: Weighting) -> dict[str, Any]:
+        """What else can be expected of an answer: how good a model will be."""
+        return {}
+
 
 class SumAccuracy(Accuracy):
-    """Of answers made from noisy sums: histograms, totals, means; models, by the noise in the loss's coefficients."""
+    """Of answers made from noisy sums."""
 
     def predict_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         return float(self.predict_errors(question, levels, weighting))
@@ -198,7 +214,9 @@ class SumAccuracy(Accuracy):
         bias = bias + question.assume * math.sqrt(moments.variance) * effect.drift
         luck = facts.spread_within(moments, question.assume) * (gaps**2 @ effect.sizes + effect.left_out)
         before = bias**2 + luck / facts.divisor**2 + effect.coins(moments)
-        square = np.minimum(before, self.worst_before(effect)) + self.noise(effect, moments)
+        if question.assume > 0:  # what is assumed may allow for more than values within bounds can do
+            before = np.minimum(before, self.worst_before(effect))
+        square = before + self.noise(effect, moments)
         return cast(Floats, np.minimum(np.sqrt(square), facts.max_error))
 
     def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:

@@ -5,17 +5,20 @@ of the bounds (or the guessed location) with standard deviation `spread`.
 """
 
 import math
+from fractions import Fraction
 from functools import lru_cache
 from typing import cast
 
 import numpy as np
 
-from epsilons.accuracy.additive import Accuracy
+from epsilons.accuracy.additive import Accuracy, Bars, Errors, uneven
 from epsilons.accuracy.count import price_curve
 from epsilons.accuracy.intervals import normal_quantile
+from epsilons.accuracy.quantiles import PeopleWeights, QuantileBar, bars_of, indicator_variance, weigh_people
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Floats, Question, Weighting, Weightings
+from epsilons.statistics.base import Answer, Floats, Question, Weighting, Weightings
+from epsilons.statistics.brackets import Split, nearest_cut, place_cuts
 from epsilons.statistics.order import Order
 
 #: Points on either side of the answer.
@@ -26,66 +29,101 @@ class OrderAccuracy(Accuracy):
     """Of weighted quantiles; ranks counted from an end depend on the data alone, so nothing is said of them."""
 
     def predict_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
-        used, weights = weighting.used_at(levels)
-        whole = sum(n * w for n, w in zip(used, weights, strict=True))
-        if not cast(Order, question.statistic).between_ends or whole == 0:
+        used, epsilons = weighting.used_at(levels)
+        if not cast(Order, question.statistic).between_ends or not any(used):
             return None
-        squares = sum(n * w * w for n, w in zip(used, weights, strict=True))
-        return float(_quantile_errors(question, levels, np.array([whole]), np.array([squares]))[0])
+        return float(_quantile_errors(question, levels, [weigh_people(levels, weighting, np.array(epsilons))])[0])
 
     def predict_errors(self, question: Question, levels: Levels, weightings: Weightings) -> Floats:
-        used = weightings.fractions @ np.array(levels.sizes, float)
         if not cast(Order, question.statistic).between_ends:
-            return np.full(len(used), np.inf)
-        epsilons = weightings.rate / NANO
-        return _quantile_errors(question, levels, used * epsilons, used * epsilons**2)
+            return np.full(len(weightings.fractions), np.inf)
+        sizes, found = np.array([*levels.sizes, levels.left_out], float), []
+        for fractions, rate in zip(weightings.fractions, weightings.rate / NANO, strict=True):
+            squares = fractions * rate**2 * (1.0 if weightings.sampled else fractions)
+            found.append(PeopleWeights(sizes, np.append(fractions * rate, 0.0), float(sizes[:-1] @ squares), 0.0))
+        return _quantile_errors(question, levels, found)
+
+    def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
+        return None if answer.brackets is None else bars_of(question, levels, weighting, answer.brackets)
+
+    def stated_error(
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
+    ) -> Errors:
+        """From the cells that were released; without them nobody knows how many match a condition."""
+        bars, scope = self.error_bars(question, levels, weighting, answer), question.statistic.scope
+        if bars is None:
+            return predicted if scope is None or scope.only_missing else answer.each(lambda number: None)
+        each = iter(bars)
+        return answer.each(lambda number: cast(QuantileBar, next(each)).error(float(number)))
 
 
-def _quantile_errors(question: Question, levels: Levels, whole: Floats, squares: Floats) -> Floats:
-    """RMSE of weighted quantiles, each given by the sums of its weights and of their squares over the people used."""
+def _quantile_errors(question: Question, levels: Levels, people: list[PeopleWeights]) -> Floats:
+    """RMSE of weighted quantiles, each given by everybody's weight."""
     statistic = cast(Order, question.statistic)
-    q = float(statistic.q_asked)
-    points, widths, share, density, answer = _stand_in(question, q)
-    gap = np.abs(share - q) / 2
-    per_person, uneven, luck = _counted(statistic, question.neighbors)
-    spread = np.zeros(len(whole))
-    for chance, shift in luck:
-        counted = np.maximum(1 + shift * np.sqrt(squares / whole**2 * uneven), 0.05)
-        weight = widths * np.exp(-(whole * per_person * counted)[:, None] * (gap - gap.min()))
-        spread += chance * (weight @ (points - answer) ** 2 / weight.sum(axis=1))
-    sampling = q * (1 - q) / density**2 * np.maximum(0.0, squares / whole**2 - 1 / levels.size) * uneven
-    return cast(Floats, np.sqrt(spread + sampling + _grid_rounding(statistic)))
+    q, split = float(statistic.q_asked), Split.of(statistic, question.neighbors)
+    whole, squares = np.array([one.total for one in people]), np.array([one.squares for one in people])
+    per_person, mixed_rows, luck = _counted(statistic, float(split.first))
+    matching = 1.0 if statistic.scope is None else max(statistic.scope.fraction, 1e-9)
+    off, kept, total = np.zeros(len(people)), np.ones(len(people)), np.zeros(len(people))
+    if question.assume > 0:
+        drift = [min(one.drift(question.assume, q), one.worst(q)) / max(one.total, 1e-300) for one in people]
+        off = np.minimum(np.array(drift) / math.sqrt(matching), 1.0)
+    if statistic.has_bracket:
+        cuts = [nearest_cut(statistic, Fraction(float(weight)), levels.size) for weight in whole]
+        cells = [len(place_cuts(statistic.points // 2, statistic.points, nearest)) + 1 for nearest in cuts]
+        kept -= np.array([split.pull(q, number) for number in cells])
+    for likely, (points, widths, share, density, answer) in _stand_ins(question, q):
+        gap = np.abs(share - q) / 2
+        spread = np.zeros(len(people))
+        for chance, shift in luck:
+            counted = np.maximum(1 + shift * np.sqrt(squares / whole**2 * mixed_rows), 0.05)
+            weight = widths * np.exp(-(whole * per_person * counted)[:, None] * (gap - gap.min()))
+            spread += chance * (weight @ (points - answer) ** 2 / weight.sum(axis=1))
+        variance = indicator_variance(q, question.assume) / density**2 * mixed_rows
+        sampling = variance * np.maximum(0.0, squares / whole**2 - 1 / levels.size)
+        bias = np.max([np.abs(np.interp(q + side * off, share, points) - answer) for side in (-1, 1)], axis=0)
+        total += likely * (spread * kept + sampling + np.where(off > 0, bias, 0.0) ** 2)
+    return cast(Floats, np.sqrt(total + _grid_rounding(statistic)))
 
 
-def _counted(statistic: Order, neighbors: str) -> tuple[float, float, tuple[tuple[float, float], ...]]:
+def _counted(statistic: Order, first: float) -> tuple[float, float, tuple[tuple[float, float], ...]]:
     """(how much of a person's weight is expected to count, the variance of that for one person, relative, nodes).
 
-    People have 1 to m rows, which are alike and count all or none, as `Scope` guesses. Nodes are (chance, standard
-    deviations off) of how much weight happens to count: few rows cost more than many save.
+    `first` is the weight of a row for one epsilon. People have 1 to m rows, which are alike and count all or none, as
+    `Scope` guesses. Nodes are (chance, standard deviations off) of how much weight happens to count: few rows cost more
+    than many save.
     """
     if statistic.scope is None:
-        return 1.0, 1.0, ((1.0, 0.0),)
+        return first, 1.0, ((1.0, 0.0),)
     most, root = statistic.scope.rows, math.sqrt(10)
     mean, square = (1 + most) / 2, (1 + most) * (1 + 2 * most) / 6
-    per_person = max(statistic.scope.expected, 1e-9) / statistic.per_row(neighbors)
+    per_person = max(statistic.scope.expected, 1e-9) * first
     far, near, tail, side = math.sqrt(5 + root), math.sqrt(5 - root), (7 - 2 * root) / 60, (7 + 2 * root) / 60
     nodes = ((tail, -far), (side, -near), (8 / 15, 0.0), (side, near), (tail, far))  # Gauss and Hermite's five points
     return per_person, square / mean**2 / max(statistic.scope.fraction, 1e-9), nodes
 
 
 def mixed_quantile_error(question: Question, levels: Levels, shares: Floats) -> float:
-    """RMSE of one exponential mechanism per level, mixed with these shares."""
+    """RMSE of one exponential mechanism per level, mixed with these shares: what all levels are off adds up."""
     statistic = cast(Order, question.statistic)
-    q = float(statistic.q_asked)
-    points, widths, share, density, answer = _stand_in(question, q)
-    luck = q * (1 - q) / density**2
-    total = -luck / levels.size
-    for grant, size, mixed in zip(levels.grants, levels.sizes, shares, strict=True):
-        # Public people add no noise.
-        score = None if grant is None else size * to_epsilon(grant) * np.abs(share - q)
-        noise = 0.0 if score is None else _second_moment(points - answer, widths, score / 2)
-        total += float(mixed) ** 2 * (luck / size + noise)
-    return math.sqrt(max(total, 0.0) + _grid_rounding(statistic))
+    q, total = float(statistic.q_asked), 0.0
+    sizes = np.array(levels.sizes, float)
+    related = question.assume if math.isfinite(question.assume) else 0.0
+    drift = related * math.sqrt(q * (1 - q)) * float(uneven(shares / sizes, sizes, levels.left_out))
+    for likely, (points, widths, share, density, answer) in _stand_ins(question, q):
+        luck, bias = q * (1 - q) / density**2, 0.0
+        variance = -luck / levels.size
+        for grant, size, mixed in zip(levels.grants, levels.sizes, shares, strict=True):
+            # Public people add no noise.
+            score = np.zeros(1) if grant is None else size * to_epsilon(grant) * np.abs(share - q) / 2
+            weight = np.zeros(1) if grant is None else widths * np.exp(-(score - score.min()))
+            mean = 0.0 if grant is None else float(weight @ (points - answer) / weight.sum())
+            square = 0.0 if grant is None else float(weight @ (points - answer) ** 2 / weight.sum())
+            bias += float(mixed) * mean
+            variance += float(mixed) ** 2 * (luck / size + square - mean**2)
+        related_bias = abs(bias) + (drift / density if drift else 0.0)
+        total += likely * (min(related_bias, points[-1] - points[0]) ** 2 + max(variance, 0.0))
+    return math.sqrt(total + _grid_rounding(statistic))
 
 
 def rank_error(question: Question, levels: Levels) -> float | None:
@@ -93,12 +131,14 @@ def rank_error(question: Question, levels: Levels) -> float | None:
     statistic = cast(Order, question.statistic)
     if not statistic.between_ends:
         return None
-    q = float(statistic.q_asked)
-    points, widths, share, _, answer = _stand_in(question, q)
-    cost = _cheapest(levels, share, share - q) + _cheapest(levels, 1 - share, q - share)
-    if np.isinf(cost).all():  # so many are public that the stand-in's own people leave no answer possible
-        return None
-    return math.sqrt(_second_moment(points - answer, widths, cost / 2) + _grid_rounding(statistic))
+    q, total = float(statistic.q_asked), 0.0
+    for likely, (points, widths, share, _, answer) in _stand_ins(question, q):
+        cost = _cheapest(levels, share, share - q) + _cheapest(levels, 1 - share, q - share)
+        if np.isinf(cost).all():  # so many are public that the stand-in's own people leave no answer possible
+            return None
+        weight = widths * np.exp(-(cost - cost.min()) / 2)
+        total += likely * float(weight @ (points - answer) ** 2 / weight.sum())
+    return math.sqrt(total + _grid_rounding(statistic))
 
 
 def _cheapest(levels: Levels, fraction: Floats, needed: Floats) -> Floats:
@@ -111,12 +151,22 @@ def _cheapest(levels: Levels, fraction: Floats, needed: Floats) -> Floats:
     return np.where(impossible, np.inf, (taken * slope).sum(axis=1))
 
 
-def _stand_in(question: Question, q: float) -> tuple[Floats, Floats, Floats, float, float]:
-    """(points, widths, share of people below, density at the answer, answer) of a normal curve within the bounds."""
+_StandIn = tuple[Floats, Floats, Floats, float, float]
+
+
+def _stand_ins(question: Question, q: float) -> list[tuple[float, _StandIn]]:
+    """(chance, (points, widths, share of people below, density at the answer, answer)) of curves within the bounds.
+
+    Without a guess values spread over half of what the bounds allow, and may well lie a quarter of the bounds off their
+    centre: an answer that is drawn to the centre must not look right for that.
+    """
     statistic = cast(Order, question.statistic)
-    half = (statistic.bounds[1] - statistic.bounds[0]) / 2
-    middle = sum(statistic.bounds) / 2 if question.location is None else question.location
-    return _normal_curve(statistic.bounds, middle, half if question.spread is None else question.spread, q)
+    half, centre = (statistic.bounds[1] - statistic.bounds[0]) / 2, sum(statistic.bounds) / 2
+    deviation = half / 2 if question.spread is None else question.spread
+    if question.location is not None:
+        return [(1.0, _normal_curve(statistic.bounds, question.location, deviation, q))]
+    places = ((0.25, centre - half / 2), (0.5, centre), (0.25, centre + half / 2))
+    return [(chance, _normal_curve(statistic.bounds, place, deviation, q)) for chance, place in places]
 
 
 @lru_cache(maxsize=64)
@@ -132,11 +182,6 @@ def _normal_curve(
     share = np.array([0.5 * math.erfc((centre - p) / deviation / math.sqrt(2)) for p in points])
     height = math.exp(-(((answer - centre) / deviation) ** 2) / 2) / math.sqrt(2 * math.pi) / deviation
     return points, widths, share, height, answer
-
-
-def _second_moment(distance: Floats, widths: Floats, exponent: Floats) -> float:
-    weight = widths * np.exp(-(exponent - exponent.min()))
-    return float((weight * distance**2).sum() / weight.sum())
 
 
 def _grid_rounding(statistic: Order) -> float:

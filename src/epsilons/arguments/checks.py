@@ -107,6 +107,7 @@ _LIMITS: dict[str, tuple[float, float, str, float | None]] = {
     "share": (float(LEAST_SHARE), 1, f"A share is at least {float(LEAST_SHARE)} and at most 1.", 0.1),
     "error": (_POSITIVE, _FINITE, "An error is a positive number.", 0.5),
     "confidence": (_POSITIVE, _BELOW_ONE, "A confidence lies strictly between 0 and 1.", 0.95),
+    "for_interval": (0, 0.9, "The part of the budget that pays for an interval, from 0 to 0.9.", 0.4),
     "tolerance": (0, _FINITE, "A tolerance is a number from 0.", 1e-9),
     "spread": (1 / LARGEST_NUMBER, LARGEST_NUMBER, "A public guess of the standard deviation, above 0.", None),
     "density": (0, 1, "A public guess of the fraction of ones, from 0 to 1.", None),
@@ -146,6 +147,12 @@ def check_share(share: Any) -> Fraction:
     """The share of every grant that a whole request takes, exactly; the parts of a batch may be smaller."""
     number = check_number("share", share)
     return share if isinstance(share, Fraction) else exact(number)
+
+
+def check_for_interval(part: Any) -> Fraction:
+    """The part of a quantile's budget that pays for its interval, exactly."""
+    number = check_number("for_interval", part)
+    return part if isinstance(part, Fraction) else exact(number)
 
 
 def check_rank(k: Any) -> int:

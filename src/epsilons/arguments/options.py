@@ -15,6 +15,8 @@ from epsilons.guarantee import NEIGHBORS
 
 #: A question's part of everybody's grant: of a table unless it says otherwise, and of arrays.
 DEFAULT_SHARE, WHOLE_SHARE = 0.1, 1.0
+#: The part of a quantile's budget that pays for its interval.
+FOR_INTERVAL = 0.4
 #: How far preferences may be related to values, unless a caller says otherwise.
 DEFAULT_ASSUME = 0.3
 
@@ -77,6 +79,7 @@ _LIMIT = float | Literal["best", "max", "mean"]
 _RELATED = float | Literal["unrelated", "nothing"]
 _ASSUME = "No level's expected mean lies further than so many spreads from everyone's; unrelated is 0."
 _SHARE = "At most this part of what each person granted; 0.001 at least."
+_FOR_INTERVAL = "For medians and quantiles: the part of it that pays for their interval; 0 for none."
 _GROUPS = 'With privacy="group": epsilons of groups of 1, 2, ... people, instead of personal ones.'
 _ALONE, _ROWS = frozenset({TABLES}), frozenset({TABLES, BATCHES})
 
@@ -91,6 +94,7 @@ OPTIONS: tuple[Parameter, ...] = (
     _guess("spread", "Public guess of the standard deviation; guesses steer plans, never the guarantee."),
     _guess("density", "Public guess of the part of people who count."),
     _guess("location", "Public guess of the mean."),
+    Parameter("for_interval", float, FOR_INTERVAL, _FOR_INTERVAL, checks.check_for_interval),
     _choice("privacy", checks.PRIVACIES, "personalized", "individual and group are weaker: individual DP is not DP."),
     _optional("group_epsilons", Sequence[float], _GROUPS, fronts=_ARRAYS),
     _choice("scale", checks.SCALES, None, "For smooth-sensitivity: which scale of its noise."),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -40,6 +40,17 @@ _EXAMPLES = {"q": 0.9, "features": ["age"], "target": "wage", "column": "wage", 
 _WHOSE = {ARRAYS: "functions on arrays", TABLES: "questions to a table"}
 
 
+@dataclass(frozen=True)
+class Settings:
+    """What a caller may set on mechanisms; None leaves a mechanism's own default."""
+
+    threshold: float | str | None = None
+    rescale: bool | None = None
+    scale: str | None = None
+    gamma: int | None = None
+    inside: str | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class AskOptions:
     """How a question is to be answered: what may be spent, by which mechanism, under which assumptions, of which rows.
@@ -56,6 +67,8 @@ class AskOptions:
     spread: float | None = None
     density: float | None = None
     location: float | None = None
+    #: Part of a quantile's own identity, since it makes no other question of anything else.
+    for_interval: Fraction = Fraction(2, 5)
     privacy: str = "personalized"
     group_epsilons: Any = None
     scale: str | None = None
@@ -96,13 +109,13 @@ class AskOptions:
         return made
 
     @cached_property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """What goes to the mechanisms that take it."""
-        return {name: getattr(self, name) for name in ("threshold", "rescale", "scale", "gamma", "inside")}
+        return Settings(*(getattr(self, one.name) for one in fields(Settings)))
 
     def identity(self) -> dict[str, Any]:
         """What of it makes another question, except the rows."""
-        settings = {name: value for name, value in self.settings.items() if value is not None}
+        settings = {name: value for name, value in vars(self.settings).items() if value is not None}
         return {
             "share": None if self.share is None else str(self.share),
             "error": self.error,

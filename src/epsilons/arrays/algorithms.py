@@ -9,7 +9,7 @@ import functools
 import inspect
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -18,6 +18,9 @@ from epsilons.arguments.checks import check_name
 from epsilons.errors import Argument, DataError, PlanError
 
 _CALL = "lambda data, epsilon: ..."
+#: What epsilon and data are called by those who do not call them so; in this place they are the wrong way round.
+_EPSILONS = {"eps", "e", "budget", "privacy", "epsilons", "privacy_budget", "loss"}
+_DATA = {"data", "sample", "values", "rows", "records", "x", "df", "frame", "table", "dataset", "people", "d"}
 #: Those of diffprivlib that add noise to counts to which a record adds at most 1, whatever the number of records.
 _COUNTING = {"histogram", "histogram2d", "histogramdd", "count_nonzero"}
 
@@ -34,11 +37,13 @@ class Algorithm:
     name: str
     claim: str
     private_under: str
-    run: Callable[[Any, float], Any]
+    run: Callable[..., Any]
     fixed: Fraction | None = None
     takes_rows: bool = False
     check: Callable[[float], Any] = lambda _: None
     seeded: bool = False
+    #: Whether it names an argument `chances`: how likely each record was to be in the sample.
+    takes_chances: bool = False
 
 
 def read_algorithm(given: Any, private_under: str | None, rows: int, neighbors: str) -> Algorithm:
@@ -59,24 +64,29 @@ def read_algorithm(given: Any, private_under: str | None, rows: int, neighbors: 
     if not callable(given):
         rule = "A function of data and epsilon, an OpenDP measurement, or a model or tool of diffprivlib."
         raise PlanError("This is not an algorithm.", rule=rule, suggest=_CALL)
-    call = _read_signature(given, name)
+    call, takes_chances = _read_signature(given, name)
     if call is None:
         make = functools.partial(_make, given, rows, neighbors)
         made = _opendp(name, lambda sample, epsilon: _measure(make(epsilon), sample), neighbors)
         return replace(made, check=make)
     claim = f"The promise rests on the caller's claim that {name!r} is private at the epsilon it is called with."
-    return Algorithm(name, claim, private_under or "absent", call)
+    return Algorithm(name, claim, private_under or "absent", call, takes_chances=takes_chances)
 
 
-def run_algorithm(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
-    """The algorithm's result; whatever it raises or warns of becomes one fixed text, since it may be data."""
-    leaks = False
+def run_algorithm(algorithm: Algorithm, sample: Any, epsilon: float, chances: Any, told: Mapping[str, Any]) -> Any:
+    """The algorithm's result; whatever it raises or warns of becomes one fixed text, since it may be data.
+
+    `chances` are those of the sample's records, `told` is what is said of the sample. A result that cannot be rescaled
+    is a failure like any other.
+    """
+    leaks, more = False, {"chances": chances} if algorithm.takes_chances else {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for leak in _leak_warnings():
                 warnings.simplefilter("error", leak)
-            return algorithm.run(sample, epsilon)
+            found = algorithm.run(sample, epsilon, **more)
+            return scale_totals(found, told["fraction"]) if told["rescaled"] else found
     except _RefusalError:  # ours, about public facts; whatever else is raised may carry data, also as one of our errors
         raise
     except (Exception, SystemExit, GeneratorExit) as error:
@@ -86,6 +96,15 @@ def run_algorithm(algorithm: Algorithm, sample: Any, epsilon: float) -> Any:
         raise PlanError(what, rule="That would leak it.", suggest="give it all its bounds")
     rule = "What it raised is not shown: it may be data."
     raise DataError("The algorithm failed.", rule=rule, suggest="run it by itself on made-up data of the same kind")
+
+
+def scale_totals(value: Any, fraction: float) -> Any:
+    """Totals of a sample as totals of everyone: numbers, and lists, arrays or dicts of them, divided by a fraction."""
+    if isinstance(value, Mapping):
+        return {key: scale_totals(one, fraction) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [scale_totals(one, fraction) for one in value]
+    return value / fraction
 
 
 class _RefusalError(PlanError):
@@ -185,11 +204,12 @@ def _origin(given: Any) -> tuple[str, str]:
     return str(module).partition(".")[0], str(getattr(given, "__name__", type(given).__name__))
 
 
-def _read_signature(given: Callable[..., Any], name: str) -> Callable[[Any, float], Any] | None:
-    """How a function takes data and epsilon: epsilon by name, or both as two arguments. None: it takes epsilon alone.
+def _read_signature(given: Callable[..., Any], name: str) -> tuple[Callable[..., Any] | None, bool]:
+    """(how a function takes data and epsilon, whether it takes `chances`); None: it takes epsilon alone.
 
-    Everything else has a default. A signature that leaves a doubt is refused: epsilon must not land in another argument
-    while the function runs at an epsilon of its own.
+    Epsilon goes by its name, or both are two arguments, in this order. Everything else has a default, but `chances`. A
+    signature that leaves a doubt is refused: epsilon must not land in another argument while the function runs at an
+    epsilon of its own.
     """
     try:
         listed = list(inspect.signature(given).parameters.values())
@@ -201,17 +221,26 @@ def _read_signature(given: Callable[..., Any], name: str) -> Callable[[Any, floa
         listed = []
     places = [one for one in listed if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     single = [one for one in listed if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    chances = any(one.name == "chances" and one.kind is not one.POSITIONAL_ONLY for one in single)
+    if chances:
+        listed, places, single = ([one for one in some if one.name != "chances"] for some in (listed, places, single))
     needed = [one for one in single if one.default is one.empty]
     epsilon = next((one for one in single if one.name == "epsilon"), None)
-    if len(listed) == len(places) == 1 and (epsilon or needed):
-        return None
+    if len(listed) == len(places) == 1 and (epsilon or needed) and not chances:
+        return None, False
     if epsilon is not None and epsilon.kind is not epsilon.POSITIONAL_ONLY:
         data = [one for one in needed if one is not epsilon] or [one for one in places if one is not epsilon][:1]
         if len(data) == 1 and data[0] in places[:1]:
-            return lambda sample, at: given(sample, epsilon=at)
+            return lambda sample, at, **more: given(sample, epsilon=at, **more), chances
         if len(data) == 1:
-            return lambda sample, at: given(**{data[0].name: sample, "epsilon": at})
-    elif len(needed) == 2 and needed == places[:2] and epsilon in (None, needed[1]):
-        return given
+            return lambda sample, at, **more: given(**{data[0].name: sample, "epsilon": at}, **more), chances
+    elif len(needed) == 2 and needed == places[:2] and epsilon in (None, needed[1]) and not _swapped(needed):
+        return given, chances
     rule = "Epsilon goes by its name, or is the second of two arguments; all others have defaults."
     raise PlanError(f"It is not clear which arguments of {name!r} are data and epsilon.", rule=rule, suggest=_CALL)
+
+
+def _swapped(needed: list[inspect.Parameter]) -> bool:
+    """Whether two arguments, neither of which is called epsilon, look like epsilon and data by name or annotation."""
+    first, second = (one.name.strip("_").lower() for one in needed)
+    return first in _EPSILONS or second in _DATA or needed[0].annotation in (float, "float")

@@ -10,7 +10,7 @@ from epsilons.arguments.reading import AskOptions, both_given, read_call, read_p
 from epsilons.calls import name_statistic
 from epsilons.errors import Argument, PlanError, PreferenceError
 from epsilons.guarantee import to_epsilon
-from epsilons.mechanisms.base import Account, Settings, charges_of, take_named
+from epsilons.mechanisms.base import Account, charges_of, take_named
 from epsilons.noise.entropy import system
 from epsilons.planner.choose import PlanRow, choose
 from epsilons.planner.plan import Plan, nobody_left, scale_question
@@ -32,7 +32,7 @@ def make_function(entry: Entry) -> Callable[..., Release]:
         call = read_call(entry, ARRAYS, given, named)
         groups, granted = _groups(call.options, call.data["epsilons"])
         values, own = _values(entry, call.data, call.own)
-        whole = all(never_missing(call.data[name]) for name in (("X", "y") if entry.model else ("values",)))
+        whole = _is_whole(entry, call.data)
         asked, note = _question(entry, own, call.options, groups, BY_TYPE if whole else "")
         roster = aligned_roster(granted, values)
         return _answer(asked, values, roster, call.options, note).about(roster.covered)
@@ -79,7 +79,7 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
         return _answer(asked, values, roster, pinned, note).about(roster.covered)
 
     assert options.share is not None
-    made = Plan.make(question, roster.levels, options.share, Settings(**options.settings), options.mechanism, ask_row)
+    made = Plan.make(question, roster.levels, options.share, options.settings, options.mechanism, ask_row)
     return made if error is None else made.reaching(error)
 
 
@@ -98,10 +98,17 @@ def _answer(question: Question, values: Any, roster: Roster, options: AskOptions
         people = ArrayPeople(people.values if used.all() else people.values[used], scaled)
     levels, name = people.levels, options.mechanism
     # A mechanism that is asked for by name needs no planner.
-    chosen, why = (choose if name == "auto" else take_named)(name, question, levels, Settings(**options.settings))
+    chosen, why = (choose if name == "auto" else take_named)(name, question, levels, options.settings)
     account = Account.of(levels, charges_of(chosen, question, levels))
     account = account if share == 1 else account.at_share(granted, share)
     return make_release(chosen, question, people, source, why, (note,), account)
+
+
+def _is_whole(entry: Entry, data: Mapping[str, Any]) -> bool:
+    """Whether nothing can be missing, by type. Whoever is of neither class adds nothing: classes have to be truths."""
+    if entry.model and entry.text:
+        return never_missing(data["X"]) and getattr(getattr(data["y"], "dtype", None), "kind", "") == "b"
+    return all(never_missing(data[name]) for name in (("X", "y") if entry.model else ("values",)))
 
 
 def _values(entry: Entry, data: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:

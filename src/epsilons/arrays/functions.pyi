@@ -31,6 +31,7 @@ class SharedOptions(TypedDict, total=False):
     spread: float | None  # None
     density: float | None  # None
     location: float | None  # None
+    for_interval: float  # 0.4
     privacy: Literal["personalized", "individual", "group"]  # "personalized"
     scale: Literal["tight", "paper"] | None  # None
     gamma: int | None  # None

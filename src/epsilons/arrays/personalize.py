@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments.checks import check_entropy, check_name, check_share, check_whole, refuse
+from epsilons.arguments.checks import check_entropy, check_name, check_share, check_truth, check_whole, refuse
 from epsilons.arrays.algorithms import Algorithm, read_algorithm, run_algorithm
 from epsilons.errors import Argument, DataError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
@@ -36,6 +36,7 @@ def personalize(
     person: Any = None,
     rows_per_person: int = 1,
     share: float = 1.0,
+    rescale: bool = False,
     entropy: Entropy | None = None,
 ) -> Release:
     """Run an epsilon-private algorithm on a random sample of people, so that everyone keeps their own epsilon.
@@ -48,6 +49,12 @@ def personalize(
     rows per person, `person` has an id per row, at most `rows_per_person` rows of each are used, and the algorithm runs
     at a share of the threshold. Epsilons then go by id ({id: epsilon}, or an `eps.Roster` of everyone who was asked,
     with or without rows), or are a number. At a `share` below 1 everyone is taken to have granted that part.
+
+    The answer speaks of the sample. How likely everyone was to be in it is a public fact, in `details`: under "chances"
+    by the epsilon that is used, under "fraction" on average. An algorithm that names an argument `chances` is given
+    that of each record it sees, to weigh it by (Horvitz and Thompson 1952; weights of 1/chance move its answer by as
+    much, and its noise has to allow for that). `rescale=True` divides an answer of totals
+    by the average, which is right if preferences say nothing about values: numbers, lists, arrays and dicts of them.
 
     The algorithm's claim covers all it does with any sample, an empty one included, and when it fails: that is an
     answer too, if only the text that it failed.
@@ -63,6 +70,7 @@ def personalize(
     {0.1: 0.1, 1.0: 1.0}
     """
     check_name("neighbors", neighbors, NEIGHBORS)
+    rescale = check_truth("rescale", rescale)
     source = system() if entropy is None else check_entropy(entropy)
     refusal = refuse("rows_per_person", rows_per_person, "A whole number from 1.", Argument("rows_per_person", 1))
     rows = check_whole(rows_per_person, refusal=refusal)
@@ -79,13 +87,18 @@ def personalize(
     if levels.all_public:
         raise nobody_left(part)
     sampling = Sampling.plan(recipe, levels, threshold, neighbors, rows)
-    kept = np.zeros(len(roster), bool)
-    kept[used] = keep_people(source, scaled.codes, sampling.chances(levels))
+    kept, chances = np.zeros(len(roster), bool), sampling.chances(levels)
+    kept[used] = keep_people(source, scaled.codes, chances)
     chosen = kept if owners is None else _cap(owners, kept, rows, source)
-    value = run_algorithm(recipe, _pick(data, chosen), sampling.epsilon)
+    known = np.zeros(len(roster))
+    known[used] = (np.array(chances, float) / ALWAYS)[scaled.codes]
+    by_row = (known if owners is None else known[owners])[chosen]
+    told = sampling.tell(levels, rescale)
+    value = run_algorithm(recipe, _pick(data, chosen), sampling.epsilon, by_row, told)
     private = is_private(source) and not recipe.seeded
     account = Account.of(levels, levels.cut_at(sampling.threshold)).at_share(roster.levels, part)
-    made = algorithm_release(recipe.name, value, levels, account, sampling.threshold, neighbors, recipe.claim, private)
+    facts = (sampling.threshold, neighbors, recipe.claim, private, told)
+    made = algorithm_release(recipe.name, value, levels, account, *facts)
     return made if person is not None and roster.people is None else made.about(roster.covered)
 
 
@@ -126,6 +139,14 @@ class Sampling:
         """
         least, t, parts = self.threshold, -(-self.threshold // self.parts), self.parts
         return [ALWAYS if g is None or g >= least else keep_chance(g // parts, t) for g in levels.grants]
+
+    def tell(self, levels: Levels, rescale: bool) -> dict[str, Any]:
+        """How likely people were to be in the sample: by level, and on average over the roster."""
+        chances = [chance / ALWAYS for chance in self.chances(levels)]
+        grants = [None if grant is None else to_epsilon(grant) for grant in levels.grants]
+        fraction = sum(c * n for c, n in zip(chances, levels.sizes, strict=True)) / levels.size
+        by_level = [list(pair) for pair in zip(grants, chances, strict=True)]
+        return {"chances": by_level, "fraction": fraction, "rescaled": rescale}
 
 
 def _people(data: Any, epsilons: Any, person: Any) -> tuple[NDArray[np.int64] | None, Roster]:

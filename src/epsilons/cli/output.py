@@ -154,6 +154,8 @@ def name_release(release: Release, entry: Entry, asked: Mapping[str, Any]) -> An
 
 def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool, where: str | None = None) -> None:
     """A row for each group, each value with its interval; then charges and the promise."""
+    asked = [release.where for release in answers.values()]
+    where = where or (asked[0] if len({*asked}) == 1 else None)
     head, rows = answers.table()
     keys = len(head) - 2 * len(answers)
     held = ", ".join(dict.fromkeys(holds(one.assumption) for one in answers.values() if one.models))
@@ -171,7 +173,8 @@ def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool,
     write(under(where) + (table if cells or not held else f"{table}\nIntervals hold {held}."))
     write(f"\n{_charges(people, answers, stored)}\n")
     for name, release in answers.items():
-        write((f"{show_key(name)}: " if len(answers) > 1 else "") + _explain(release, verbose))
+        named = f"{show_key(name)}{f' where {release.where}' if release.where and not where else ''}: "
+        write((named if len(answers) > 1 else "") + _explain(release, verbose))
     guarantee = compose_all(release.guarantee for release in answers.values())
     if verbose or guarantee.kind != PERSONALIZED:
         write(str(guarantee))

@@ -5,8 +5,8 @@ back, and no second sample is drawn for one charge. So the result must survive J
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,13 +43,14 @@ class Applied(TableQuestion):
     name: str | None
     threshold: float | str | None
     private_under: str | None
+    rescale: bool
 
     @property
     def kind(self) -> str:
         return "apply"
 
     def describe(self) -> str:
-        condition = "" if self.where is None else f" where {self.where.text}"
+        condition = f" where {self.condition}" if self.condition else ""
         return f"{self.recipe.name} of {', '.join(self.columns)}{condition}"
 
     def identity(self) -> dict[str, Any]:
@@ -61,6 +62,7 @@ class Applied(TableQuestion):
             "where": None if self.where is None else self.where.text,
             "threshold": repr(self.threshold),
             "under": self.private_under,
+            **({"rescale": True} if self.rescale else {}),
         }
 
 
@@ -104,10 +106,12 @@ class ApplyAttempt(Attempt):
         sample = _hand_over(rows, asked.columns, self.facts)
         if asked.target is not None:
             sample = sample, _hand_over(rows, [asked.target], self.facts)
-        value = _run(recipe, sample, sampling.epsilon)
-        facts = sketch.threshold, self.facts.neighbors, recipe.claim, is_private(entropy) and not recipe.seeded
+        told = sampling.tell(levels, asked.rescale)
+        value = _run(recipe, sample, sampling.epsilon, told)
+        private = is_private(entropy) and not recipe.seeded
+        facts = sketch.threshold, self.facts.neighbors, recipe.claim, private, told
         called = recipe.name if asked.name is None else asked.name
-        return algorithm_release(called, value, levels, sketch.account, *facts)
+        return replace(algorithm_release(called, value, levels, sketch.account, *facts), where=asked.condition)
 
 
 def _rows(prepared: Prepared, digests: NDArray[np.uint8], columns: Sequence[str], where: Predicate | None) -> pa.Table:
@@ -131,7 +135,7 @@ def _hand_over(rows: pa.Table, columns: Sequence[str], facts: TableFacts) -> Any
     return rows.select(list(columns))
 
 
-def _run(recipe: Algorithm, sample: Any, epsilon: float) -> Any:
+def _run(recipe: Algorithm, sample: Any, epsilon: float, told: Mapping[str, Any]) -> Any:
     """What the algorithm gives, if it can be stored. That it failed is its answer too, and is stored like one."""
 
     def to_plain(value: Any) -> Any:
@@ -140,6 +144,7 @@ def _run(recipe: Algorithm, sample: Any, epsilon: float) -> Any:
         raise TypeError
 
     try:
-        return json.loads(json.dumps(run_algorithm(recipe, sample, epsilon), default=to_plain, allow_nan=False))
+        found = run_algorithm(recipe, sample, epsilon, None, told)
+        return json.loads(json.dumps(found, default=to_plain, allow_nan=False))
     except (DataError, TypeError, ValueError, OverflowError, RecursionError):
         return FAILED

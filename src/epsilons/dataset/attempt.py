@@ -18,9 +18,8 @@ from epsilons.dataset.question import TableQuestion, question_key
 from epsilons.dataset.registry import Registry
 from epsilons.errors import BudgetExceeded, PlanError
 from epsilons.ledger.values import Cohort, allowance, list_active
-from epsilons.mechanisms.base import Settings, judge_error
 from epsilons.noise.entropy import system
-from epsilons.planner.choose import choose
+from epsilons.planner.choose import choose, judge_error
 from epsilons.planner.plan import Plan, find_share
 from epsilons.release.answer import EVERYONE_PUBLIC, Release, exact_release, make_release
 from epsilons.release.door import Request, Sketch, Spendable, pass_through
@@ -87,9 +86,11 @@ class Attempt:
         places = sketch.spendable.places(self.preparation.cohorts)
         people = TablePeople(self.preparation, asked.column, asked.where, asked.by, levels, places)
         if sketch.mechanism is None:
-            return exact_release(asked.question, people, asked.notes, sketch.account)
+            return replace(exact_release(asked.question, people, asked.notes, sketch.account), where=asked.condition)
         entropy = system() if asked.options.entropy is None else asked.options.entropy
-        return make_release(sketch.mechanism, asked.question, people, entropy, sketch.why, asked.notes, sketch.account)
+        facts = sketch.why, asked.notes, sketch.account
+        made = make_release(sketch.mechanism, asked.question, people, entropy, *facts)
+        return replace(made, where=asked.condition)
 
 
 def spendable_for(
@@ -117,7 +118,7 @@ def _sketch(asked: TableQuestion, spendable: Spendable) -> Sketch:
     """The mechanism asked for, or the best of all for "auto"."""
     if spendable.levels.all_public:
         return Sketch(None, EVERYONE_PUBLIC, asked.question, spendable)
-    settings = Settings(**asked.options.settings)
+    settings = asked.options.settings
     mechanism, why = choose(asked.options.mechanism, asked.question, spendable.levels, settings)
     return Sketch(mechanism, why, asked.question, spendable)
 

@@ -40,11 +40,16 @@ class TableQuestion:
         """What the ledger lists it under."""
         return self.question.statistic.name
 
+    @property
+    def condition(self) -> str:
+        """Which rows it is about, in normal form; empty for all."""
+        return "" if self.where is None else self.where.text
+
     def describe(self) -> str:
         """The question in a line, for the ledger."""
         parts = [self.question.statistic.describe()]
         parts += [f"of {self.column}"] if self.column is not None else []
-        parts += [f"where {self.where.text}"] if self.where is not None else []
+        parts += [f"where {self.condition}"] if self.condition else []
         parts += ["by " + ", ".join(kind.name for kind in self.by.columns)] if self.by is not None else []
         return " ".join(parts)
 

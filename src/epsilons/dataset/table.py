@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from epsilons.accuracy.relation import Relation
-from epsilons.arguments.checks import check_bounds
+from epsilons.arguments.checks import check_bounds, check_truth
 from epsilons.arguments.options import DEFAULT_SHARE, TABLES
 from epsilons.arguments.reading import AskOptions, Call, check_call
 from epsilons.arrays.algorithms import read_algorithm
@@ -34,7 +34,6 @@ from epsilons.engines.conditions import parse
 from epsilons.errors import Argument, DataError, LedgerError, PlanError
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import Enrolment, History, Remaining, StalePlanError
-from epsilons.mechanisms.base import Settings
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.choose import PlanRow
 from epsilons.planner.plan import Plan
@@ -118,6 +117,7 @@ class Dataset(Questions):
         threshold: float | str | None = None,
         share: float = DEFAULT_SHARE,
         private_under: str | None = None,
+        rescale: bool = False,
         fresh: bool = False,
         analyst: str | None = None,
         entropy: Entropy | None = None,
@@ -127,13 +127,17 @@ class Dataset(Questions):
         `algorithm` is what `eps.personalize` takes. It gets an array of one column, a matrix of several columns of
         numbers, an Arrow table otherwise; with `target` a pair (features, target). `name` says which algorithm it is,
         so that the same question is known again; without a name every run is asked anew and charged. The result must
-        survive JSON (numbers, text, lists, dicts); that the algorithm failed is a result too.
+        survive JSON (numbers, text, lists, dicts); that the algorithm failed is a result too. `rescale=True` divides
+        totals by the expected part of people in the sample, as in `eps.personalize`.
         """
         if isinstance(columns, (str, bytes)):
             raise PlanError("Columns are given as a list.", suggest=Argument("columns", [str(columns)]))
         given = {"where": where, "share": share, "fresh": fresh, "analyst": analyst, "entropy": entropy}
         options, schema = AskOptions.of(given, TABLES), self._facts.schema
         recipe = read_algorithm(algorithm, private_under, self._facts.rows, self._facts.neighbors)
+        if recipe.takes_chances:
+            rule, hint = "A table's rows are handed over without them.", Argument("rescale", True)
+            raise PlanError("The algorithm asks for the chances of its records.", rule=rule, suggest=hint)
         if target is not None and not isinstance(target, str):
             raise PlanError("The target is one column.", suggest=Argument("target", "wage"))
         listed = tuple(schema.askable(one).name for one in columns)
@@ -144,7 +148,10 @@ class Dataset(Questions):
         # An algorithm has no content that could be compared: without a name every run is a question of its own.
         options = replace(options, fresh=options.fresh or name is None)
         counted = Question(Count(), self._facts.neighbors), None, condition, None, (), options
-        return self._answer(ApplyAttempt, Applied(*counted, recipe, listed, aim, name, threshold, private_under))
+        applied = Applied(
+            *counted, recipe, listed, aim, name, threshold, private_under, check_truth("rescale", rescale)
+        )
+        return self._answer(ApplyAttempt, applied)
 
     def key(self, column: str, word: str) -> Any:
         """A key written as text, in the type of its column: groups of a column of numbers are numbers."""
@@ -306,7 +313,7 @@ class Dataset(Questions):
             pinned = replace(row.pin_options(options, mechanism), share=row.share, error=None)
             return self._ask(replace(call, options=pinned), plan)
 
-        settings = Settings(**options.settings)
+        settings = options.settings
         plan = Plan.make(asked.question, spendable.levels, Fraction(1), settings, options.mechanism, ask_row)
         accounts = [spendable.account([charge for _, charge in row.account.losses]) for row in plan.rows]
         rows = [replace(row, account=one, share=share) for row, one in zip(plan.rows, accounts, strict=True)]

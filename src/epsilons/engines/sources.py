@@ -119,7 +119,9 @@ def _files(source: Any, declared: dict[str, str], table: str | None) -> Files:
     kinds = {_ENDINGS.get(os.path.splitext(path)[1].lower(), "") for path in paths}
     kind = kinds.pop() if len(kinds) == 1 else ""
     if not kind:
-        raise DataError("The kind of file is not known.", rule="The ending says it, one for all.", suggest=_FILES)
+        whole = any(path.lower().endswith(".json") for path in paths)
+        hint = "JSON lines, an object on each, in a file that ends in .ndjson or .jsonl" if whole else _FILES
+        raise DataError("The kind of file is not known.", rule="The ending says it, one for all.", suggest=hint)
     if (table is None) == (kind == "duckdb"):
         needs = ("A DuckDB file needs ", Argument("table"), ", and nothing else has one.")
         raise DataError(needs, suggest=Argument("table", "people"))

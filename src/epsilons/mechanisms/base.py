@@ -19,14 +19,13 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.accuracy import FAMILIES
 from epsilons.accuracy.additive import Errors
 from epsilons.accuracy.intervals import ErrorBar
-from epsilons.accuracy.relation import condition, uneven
 from epsilons.arguments.checks import ASSUMPTIONS
+from epsilons.arguments.reading import Settings
 from epsilons.errors import Argument, EpsilonsError, PlanError, Text
 from epsilons.guarantee import PERSONALIZED, to_epsilon
 from epsilons.noise.entropy import Entropy
@@ -38,6 +37,7 @@ from epsilons.summaries import People
 _MOST_WORKED_OUT = 4096
 #: A level's charge in nano-epsilon; None for public people, who have no balance.
 Charges = tuple[int | None, ...]
+_NEEDS = "it needs a public number of values: no condition, no groups, one row per person, no values left out"
 #: What makes the number of values public where they are all asked for.
 _PUBLIC: Text = (Argument("missing", "center"), ", or ", Argument("complete", True), " if nothing is missing")
 T = TypeVar("T")
@@ -99,7 +99,7 @@ class Mechanism(ABC):
         for privacy in (kind.privacy for kind in kinds if kind.privacy != _given_by(question.privacy)):
             return f"it gives {privacy} privacy, not {question.privacy} privacy"
         if any(kind.needs_public_count for kind in kinds) and statistic.private_count:
-            return "it needs a public number of values: no condition, no groups, one row per person, no values left out"
+            return _NEEDS
         return None if serves(type(self), statistic) else self.serves_only or f"it serves no {statistic.name}"
 
     def charge(self, question: Question, levels: Levels) -> Charges:
@@ -128,7 +128,7 @@ class Mechanism(ABC):
 
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """What errors and intervals take for granted about preferences and values, as a clause."""
-        return ASSUMPTIONS["nothing"] if self.assumption == "nothing" else condition(question)
+        return ASSUMPTIONS["nothing"] if self.assumption == "nothing" else question.condition
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
         """The expected error once an answer is out: what its noisy sums say about the values is public by then."""
@@ -150,6 +150,10 @@ class Mechanism(ABC):
     def explain(self, question: Question, levels: Levels) -> str:
         """One short clause on what the mechanism does with these people."""
         return self.gist
+
+    def expectations(self, question: Question, levels: Levels) -> dict[str, Any]:
+        """What else can be expected of an answer, from public facts and guesses."""
+        return {}
 
     def why_no_interval(self, question: Question) -> str:
         """One sentence for people who ask for an error bar that nobody can honestly give."""
@@ -177,8 +181,8 @@ class Weighing(Mechanism):
 
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """Where everyone has the same weight, it does not matter who chose which level."""
-        alike = uneven(weighting_of(self, question, levels).fractions, np.array(levels.sizes, float), levels.left_out)
-        return ASSUMPTIONS["nothing"] if alike == 0 else super().condition(question, levels, answer)
+        alike = levels.left_out == 0 and len(set(weighting_of(self, question, levels).fractions.tolist())) == 1
+        return ASSUMPTIONS["nothing"] if alike else super().condition(question, levels, answer)
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
         weighting, predicted = weighting_of(self, question, levels), find_error(self, question, levels)
@@ -187,6 +191,12 @@ class Weighing(Mechanism):
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
         weighting = weighting_of(self, question, levels)
         return FAMILIES[question.statistic.family].error_bars(question, levels, weighting, answer)
+
+    def expectations(self, question: Question, levels: Levels) -> dict[str, Any]:
+        return FAMILIES[question.statistic.family].expectations(question, levels, weighting_of(self, question, levels))
+
+    def why_no_interval(self, question: Question) -> str:
+        return question.statistic.no_interval or super().why_no_interval(question)
 
     def draw(self, question: Question, people: People, entropy: Entropy) -> Answer:
         return question.statistic.draw(question, weighting_of(self, question, people.levels), people, entropy)
@@ -238,12 +248,6 @@ def find_error(mechanism: Mechanism, question: Question, levels: Levels, *, wors
     worst = worst or math.isinf(question.assume)
     work_out = mechanism.worst_error if worst else mechanism.predict_error
     return remember(levels, ("error", worst, mechanism, question), partial(_ask, mechanism, work_out, question, levels))
-
-
-def judge_error(mechanism: Mechanism, question: Question, levels: Levels) -> float:
-    """The predicted error; infinite where none can be predicted."""
-    error = find_error(mechanism, question, levels)
-    return math.inf if error is None else error
 
 
 # What every mechanism is held to, whoever wrote it -------------------------------------------------------------------
@@ -347,17 +351,6 @@ def kind_for(name: str, statistic: Statistic) -> type[Mechanism]:
     return next((kind for kind in _REGISTRY[name] if serves(kind, statistic)), _REGISTRY[name][0])
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a caller may set on mechanisms; None leaves a mechanism's own default."""
-
-    threshold: float | str | None = None
-    rescale: bool | None = None
-    scale: str | None = None
-    gamma: int | None = None
-    inside: str | None = None
-
-
 def create(name: str, statistic: Statistic, **options: Any) -> Mechanism:
     """A mechanism by name, for a statistic; options left at None keep the mechanism's defaults."""
     if name not in _REGISTRY:
@@ -408,5 +401,6 @@ def take_named(name: str, question: Question, levels: Levels, settings: Settings
         hint = f'one of {", ".join(able)}, or "auto"'
     if (complete := question.statistic.completed()) is not None:
         made = create(name, complete, **vars(settings))
-        hint = _PUBLIC if why_refused(made, replace(question, statistic=complete), levels) is None else hint
+        if why_refused(made, replace(question, statistic=complete), levels) is None:
+            refusal, hint = _NEEDS, _PUBLIC
     raise PlanError(f"{name!r} cannot serve a {question.statistic.name}: {refusal}.", suggest=hint)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.accuracy import order as order_accuracy
-from epsilons.accuracy.additive import learn
+from epsilons.accuracy.additive import learn, uneven
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel
-from epsilons.accuracy.relation import LevelAnswer, Relation, uneven
+from epsilons.accuracy.relation import LevelAnswer, Relation
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Mechanism, register
 from epsilons.noise.entropy import Entropy
@@ -217,7 +217,7 @@ class MixedQuantile(Mixed):
 
     def spread(self, question: Question) -> float:
         low, high = cast(Order, question.statistic).bounds
-        return ((high - low) / 2 if question.spread is None else question.spread) ** 2
+        return ((high - low) / 4 if question.spread is None else question.spread) ** 2
 
     def mean_scales(self, question: Question, levels: Levels) -> Floats:
         low, high = cast(Order, question.statistic).bounds

@@ -15,7 +15,7 @@ from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Charges, Mechanism, register
 from epsilons.mechanisms.threshold import resolve_threshold
 from epsilons.noise.entropy import ALWAYS, Entropy
-from epsilons.noise.heavy import draw_many_on_grid, draw_on_grid, steepest_slope, steepest_stretch
+from epsilons.noise.heavy import draw_many_on_grid, draw_on_grid, largest_shift
 from epsilons.noise.pmf import heavy_log_probabilities
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Answer, Coins, Floats, Question
@@ -28,8 +28,8 @@ from epsilons.summaries.cells import SortedCells
 _ENOUGH_BETA = Fraction(7, 10)
 #: What the rounding of S adds to beta: two factors of 1 +- RELATIVE_ERROR, and a little room.
 _ROUNDING = 4 * RELATIVE_ERROR
-#: Room that the "paper" calibration must leave, as a fraction of epsilon, for that rounding at 1 nano-epsilon.
-_ROOM = Fraction(1, 256)
+#: The "paper" calibration costs more than epsilon from the next gamma on: (g-1)^(g-1) > 4^g (g+1).
+_LAST_OF_PAPER = 7
 
 
 @dataclass(frozen=True)
@@ -42,23 +42,19 @@ class Calibration:
 
 @lru_cache(maxsize=256)
 def calibrate(scale: str, gamma: int, nano: int) -> Calibration:
-    """At so many nano-epsilons; (g-1)^((g-1)/g) alpha + max(1, g-1) beta is epsilon at most.
+    """At so many nano-epsilons; see `noise.heavy.largest_shift` for what alpha and beta cost together.
 
-    "tight": equal to it, less what the rounding of S may cost. Half of epsilon goes to each, since S falls about like
-    1/beta and the noise grows like 1/alpha, but beta has enough at 0.7. "paper": Soria-Comas et al. 2017, section
-    6.1.4: noise 4 gamma/epsilon S_beta Z; beta = epsilon/gamma, not epsilon.
+    "tight": all of epsilon, less what the rounding of S may cost. S falls about like 1/beta and the noise grows like
+    1/alpha, so beta is where their product is largest for small epsilons: the positive root of 2(g-1) r^2 + 2(g-2) r =
+    1, times epsilon; but beta has enough at 0.7. "paper": Soria-Comas et al. 2017, section 6.1.4: noise 4
+    gamma/epsilon S_beta Z; beta = epsilon/gamma, not epsilon.
     """
-    epsilon = Fraction(nano, NANO)
+    epsilon, g = Fraction(nano, NANO), gamma
     if scale == "paper":
-        return Calibration(epsilon / (4 * gamma), epsilon / gamma)
-    slope, stretch = steepest_slope(Fraction(gamma)), steepest_stretch(Fraction(gamma))
-    beta = min(epsilon / (2 * stretch), _ENOUGH_BETA)
-    return Calibration((epsilon - stretch * (beta + _ROUNDING)) / (slope * (1 + RELATIVE_ERROR)), beta)
-
-
-def paper_loss(gamma: int) -> Fraction:
-    """No less than the loss of the "paper" calibration that can be proved, as a fraction of epsilon."""
-    return steepest_slope(Fraction(gamma)) / (4 * gamma) + steepest_stretch(Fraction(gamma)) / gamma
+        return Calibration(epsilon / (4 * g), epsilon / g)
+    root = Fraction(math.isqrt((g * g - 2 * g + 2) << 64), 1 << 32)
+    beta = min(epsilon * (root - (g - 2)) / (2 * (g - 1)), _ENOUGH_BETA)
+    return Calibration(largest_shift(Fraction(g), epsilon, beta + _ROUNDING) * (1 - RELATIVE_ERROR), beta)
 
 
 @register
@@ -68,17 +64,18 @@ class SmoothSensitivity(Mechanism):
 
     Definition: x_k + S_beta/alpha * Z on the grid, S_beta the smooth sensitivity (see `statistics.sensitivity`), Z of a
                 density proportional to 1/(1 + |z|^g), g = gamma; at one epsilon: the roster's minimum, or that of those
-                kept by a threshold, or of a random sample. scale="tight" has (g-1)^((g-1)/g) alpha + max(1, g-1) beta =
-                epsilon, half of it each; "paper" has alpha = epsilon/(4g) and beta = epsilon/g.
+                kept by a threshold, or of a random sample. scale="tight" has the largest alpha for which a shift by
+                alpha and a stretch by e^beta cost epsilon *together*; "paper": alpha = epsilon/(4g), beta = epsilon/g.
     Theorem:    Nissim, Raskhodnikova and Smith 2007, Lemma 2.5: between neighbours x_k moves by S_beta at most and
-                ln S_beta by beta, which changes the log-density by (g-1)^((g-1)/g) alpha + max(1, g-1) beta at most.
-                Rounding to the grid is post-processing. Soria-Comas et al. 2017, section 6.1.
+                ln S_beta by beta. What both cost together is ours: a^g (g-1)^(g-1) <= (epsilon + beta) (epsilon -
+                (g-1) beta)^(g-1) with a = alpha beta/(e^beta - 1), for g=2 the hyperbolic distance (docs/theory.md,
+                "smooth"). Rounding to the grid is post-processing. Soria-Comas et al. 2017, section 6.1.
     Guarantee:  eps_i-PDP, one person absent or replaced, at the same epsilon: a missing person stands at the grid point
                 nearest the centre; in a sample they are left out, and S_beta is smooth also when the rank moves along.
     Cost:       inside="minimum": the least eps_i charged to everyone; "threshold": t to those kept, nothing to the
                 rest; "sample": min(eps_i, t).
-    Error:      none is predicted: it hangs on the gaps between people's values. 95% of the noise lies within 9.05/eps
-                times S_beta (gamma=3; the paper's scale: 34.2).
+    Error:      none is predicted: it hangs on the gaps between people's values. 95% of the noise lies within 6.7
+                times S_beta at epsilon 1 (gamma=3; the paper's scale: 34.2).
     """
 
     scale: str = "tight"
@@ -98,10 +95,10 @@ class SmoothSensitivity(Mechanism):
         check_name("scale", self.scale, SCALES)
         check_name("inside", self.inside, INSIDE)
         object.__setattr__(self, "gamma", check_gamma(self.gamma))
-        if self.scale == "paper" and paper_loss(self.gamma) > 1 - _ROOM:
-            what = (Argument("scale", "paper"), " is not proved private at ", Argument("gamma", self.gamma), ".")
-            rule = f"There its loss is bounded by {float(paper_loss(self.gamma)):.3f} epsilon only."
-            hint = (Argument("gamma"), " from 2 to 6, or ", Argument("scale", "tight"))
+        if self.scale == "paper" and self.gamma > _LAST_OF_PAPER:
+            what = (Argument("scale", "paper"), " is not private at ", Argument("gamma", self.gamma), ".")
+            rule = f"From gamma {_LAST_OF_PAPER + 1} on its loss passes epsilon."
+            hint = (Argument("gamma"), f" from 2 to {_LAST_OF_PAPER}, or ", Argument("scale", "tight"))
             raise PlanError(what, rule=rule, suggest=hint)
 
     def epsilon(self, question: Question, levels: Levels) -> int:

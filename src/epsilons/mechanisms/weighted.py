@@ -29,8 +29,9 @@ class Weighted(Weighing):
 
     Definition: w_i proportional to min(eps_i, tau), sum w_i = 1, one noise of scale r * max w_i/eps_i; tau is the root
                 of sum_i eps_i * (tau - eps_i)+ = 2 r^2/sigma^2 (at most the largest epsilon if nobody is
-                public). Quantiles: density prop. to exp(-score/2), score(r) = max(W(<r) - qW, qW - W(<=r), 0),
-                right side 8/(q(1-q)).
+                public). Quantiles: density prop. to exp(-score/2), score(r) = max(W(<r) - qW, qW - W(<=r))
+                at weights min(eps_i, tau)/r, right side 8 r^2/(q(1-q)), with r = max(q, 1-q) where a person may be
+                absent and 1 where one is replaced.
     Theorem:    one weighted sum with w_i <= s*eps_i and noise of scale s*r is eps_i-PDP for everyone; the weights
                 minimise sigma^2 sum w_i^2 + 2 (r max w_i/eps_i)^2 (docs/theory.md). The affine estimator of Fallah et
                 al. 2022, Cummings et al. 2022, Chaudhuri and Courtade 2023; public people and quantiles are ours.
@@ -49,7 +50,7 @@ class Weighted(Weighing):
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
         cap = saturation(levels, question.statistic.noise_to_spread(question))
-        if question.assume > 0 and question.statistic.family != "order":
+        if question.assume > 0:
             cap = best_cap(question, levels, cap)
         return proportional(levels, cap, Rest.RESCALED)
 

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.noise.entropy import Entropy, as_ball, floor_dyadic, working_precision
+from epsilons.noise.entropy import Entropy, as_ball, working_precision
 
 if TYPE_CHECKING:
     from flint import arb
@@ -39,32 +39,48 @@ _FIRST_BITS = _WORD - 1
 _LAST = (1 << _FIRST_BITS) - 1
 # Arb's incomplete beta function loses some 50 bits where z is about 1.
 _GUARD_BITS = 96
-_SLOPE_BITS = 60
+# At 1 nano-epsilon cosh(epsilon) - 1 has 60 leading zeros.
+_SHIFT_BITS = 320
+#: Of larger epsilons gamma = 2 uses no more: noise is nothing by then, and their exponentials would fill memories.
+_ENOUGH = Fraction(32)
 
 
-def steepest_slope(gamma: Fraction) -> Fraction:
-    """No less than the largest |d ln density/dz| = g z^(g-1)/(1 + z^g), which is (g-1)^((g-1)/g), at z^g = g-1.
+def largest_shift(gamma: Fraction, epsilon: Fraction, stretch: Fraction) -> Fraction:
+    """No more than the largest shift that, with any stretch up to e^stretch, costs epsilon; in units of the narrower.
 
-    A shift by d changes the log-density by at most d times this.
+    Along the way from Z to d + e^b Z on which shift and scale grow together, the log-density at z changes at a rate of
+    a G(z) + b (z G(z) - 1), a = d b/(e^b - 1) and G(z) = g z^(g-1)/(1 + z^g). The largest a for which no z makes that
+    more than epsilon has a^g (g-1)^(g-1) = (epsilon + b) (epsilon - (g-1) b)^(g-1), and d is its least over b = 0 and
+    b = stretch. For gamma = 2 the loss itself is known: cosh(loss) = (1 + k^2 + d^2)/(2k) with k = e^b. Proofs:
+    docs/theory.md, "smooth".
 
-    >>> steepest_slope(Fraction(2)), round(float(steepest_slope(Fraction(3))), 6)
-    (Fraction(1, 1), 1.587401)
+    >>> round(float(largest_shift(Fraction(2), Fraction(1), Fraction(1, 2))), 6)  # 2 sinh(1/2)
+    1.042191
+    >>> round(float(largest_shift(Fraction(3), Fraction(1), Fraction(3, 10))), 4)
+    0.4353
     """
-    _check(gamma)
-    if gamma == 2:
-        return Fraction(1)
-    power = Fraction(gamma.numerator - gamma.denominator, gamma.numerator)
-    low = floor_dyadic(lambda: as_ball(gamma - 1) ** as_ball(power), _SLOPE_BITS)
-    return Fraction(low + 1, 1 << _SLOPE_BITS)
+    if gamma < 2:
+        raise ValueError("gamma is 2 or more")
+    if (gamma - 1) * stretch >= epsilon:
+        return Fraction(0)
+    with working_precision(_SHIFT_BITS):
+        e, b, g = as_ball(epsilon), as_ball(stretch), as_ball(gamma)
+        if gamma == 2:
+            cosh = as_ball(min(epsilon, _ENOUGH)).cosh()
+            shifts = [(2 * k * cosh - k * k - 1).sqrt() for k in (as_ball(Fraction(1)), b.exp())]
+        else:
+            steepest = (g - 1) ** ((g - 1) / g)
+            along = ((e + b) * (e - (g - 1) * b) ** (g - 1)) ** (1 / g) / steepest
+            shifts = [e / steepest, along * b.expm1() / b]
+        return min(_round_down(shift) for shift in shifts)
 
 
-def steepest_stretch(gamma: Fraction) -> Fraction:
-    """The most that stretching Z by e^s changes its log-density, per s.
-
-    At every z the change s + ln(1 + z^g) - ln(1 + e^(gs) z^g) lies between s - gs and s.
-    """
-    _check(gamma)
-    return max(Fraction(1), gamma - 1)
+def _round_down(ball: arb) -> Fraction:
+    """A fraction of at most 64 binary digits that the ball lies above; 0 for one that may lie below 0."""
+    mantissa, exponent = ball.lower().man_exp()
+    digits, power = int(mantissa), int(exponent)
+    extra = max(digits.bit_length() - 64, 0)
+    return max(Fraction(digits >> extra) * Fraction(2) ** (power + extra), Fraction(0))
 
 
 def tail(z: Fraction, gamma: Fraction) -> arb:

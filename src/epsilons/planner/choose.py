@@ -5,15 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any
 
-from epsilons.accuracy.relation import condition
-from epsilons.arguments.reading import AskOptions
+from epsilons.arguments.reading import AskOptions, Settings
 from epsilons.display import Sheet, Shown, show, show_span
 from epsilons.errors import PlanError
 from epsilons.mechanisms import base
-from epsilons.mechanisms.base import Account, Mechanism, Settings, find_error, judge_error
+from epsilons.mechanisms.base import Account, Mechanism, find_error
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 
@@ -46,6 +44,8 @@ class PlanRow(Shown):
     options: Mapping[str, Any]
     #: The mechanism itself, ready to draw.
     chosen: Mechanism
+    #: What else is expected of the answer: of a model its R2 or its accuracy, and those of an exact one.
+    expectations: Mapping[str, float] = field(default_factory=dict)
     #: At which share of every grant, and how the front that made the plan asks this row.
     share: Fraction = field(default=Fraction(1), compare=False)
     front: Front | None = field(default=None, repr=False, compare=False)
@@ -71,7 +71,7 @@ class PlanRow(Shown):
         """The options of a question that asks for this row: by its name without what other mechanisms take."""
         if mechanism == "auto":
             return options
-        others: dict[str, Any] = dict.fromkeys(set(options.settings) - base.option_names(type(self.chosen)))
+        others: dict[str, Any] = dict.fromkeys(set(vars(options.settings)) - base.option_names(type(self.chosen)))
         return replace(options, mechanism=mechanism, **others)
 
     def ask(self, *data: Any, **named: Any) -> Any:
@@ -89,7 +89,8 @@ class PlanRow(Shown):
         """Plain values that survive JSON; public people pay nothing and are left out of the charges."""
         names = ("mechanism", "error", "worst_error", "used", "charges", "options", "assumption", "reason")
         shown = {name: getattr(self, name) for name in names}
-        return {**shown, "charges": list_finite(self.charges), "options": dict(self.options)}
+        plain = {"charges": list_finite(self.charges), "options": dict(self.options)}
+        return {**shown, **plain, "expectations": dict(self.expectations)}
 
     @property
     def expected(self) -> float:
@@ -121,9 +122,16 @@ def _rows(question: Question, levels: Levels, settings: Settings, registered: in
             reason=mechanism.explain(question, levels),
             options=mechanism.options(question, levels),
             chosen=mechanism,
+            expectations=mechanism.expectations(question, levels),
         )
         for _, mechanism in _rank(question, levels, settings)
     )
+
+
+def judge_error(mechanism: Mechanism, question: Question, levels: Levels) -> float:
+    """The predicted error; infinite where none can be predicted."""
+    error = find_error(mechanism, question, levels)
+    return math.inf if error is None else error
 
 
 def choose(name: str, question: Question, levels: Levels, settings: Settings = DEFAULTS) -> tuple[Mechanism, str]:
@@ -148,7 +156,9 @@ def _rank(question: Question, levels: Levels, settings: Settings) -> list[tuple[
         else:
             place = float(f"{error:.{_DIGITS}g}"), (name != _PLAINEST) + (name == _LAST), name
         ranked.append((place, mechanism))
-    return sorted(ranked, key=itemgetter(0))
+    # An interval is paid for where people weigh: an answer without one is no match for those that have it.
+    asked = question.statistic.has_bracket
+    return sorted(ranked, key=lambda one: (asked and not isinstance(one[1], base.Weighing), one[0]))
 
 
 def _why(error: float, best: Mechanism, question: Question, levels: Levels) -> str:
@@ -157,4 +167,4 @@ def _why(error: float, best: Mechanism, question: Question, levels: Levels) -> s
         unknown = f"No error can be predicted for a {question.statistic.name} without looking at the data"
         return f"{unknown}; {best.name!r} is the default: {reason}."
     least = "worst-case error of all;" if math.isinf(question.assume) else "predicted error of all, assuming that"
-    return f"Least {least} {condition(question)}: {reason}."
+    return f"Least {least} {question.condition}: {reason}."

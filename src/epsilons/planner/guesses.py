@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from epsilons.accuracy import FAMILIES
-from epsilons.mechanisms.base import Mechanism, Weighing, weighting_of
+from epsilons.mechanisms.base import Mechanism, Weighing, find_error, weighting_of
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Counting
 from epsilons.statistics.base import Question
@@ -25,7 +25,8 @@ class Guess:
 
 def list_guesses(mechanism: Mechanism, question: Question, levels: Levels) -> tuple[Guess, ...]:
     """The guesses behind a predicted error; weights stay as they were chosen by them."""
-    if not isinstance(mechanism, Weighing) or math.isinf(question.assume):
+    unknown = find_error(mechanism, question, levels) is None or math.isinf(question.assume)
+    if unknown or not isinstance(mechanism, Weighing):
         return ()
     weighting, accuracy = weighting_of(mechanism, question, levels), FAMILIES[question.statistic.family]
 

@@ -11,12 +11,11 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from epsilons.accuracy.count import count_floor
-from epsilons.accuracy.relation import condition
 from epsilons.arguments.checks import LEAST_SHARE, check_error, check_real, check_share
+from epsilons.arguments.reading import Settings
 from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import to_epsilon
-from epsilons.mechanisms.base import Settings
 from epsilons.planner.choose import DEFAULTS, HEAD, Front, PlanRow, choose, rank_mechanisms
 from epsilons.planner.guesses import Guess, list_guesses
 from epsilons.preferences import Levels
@@ -201,7 +200,7 @@ class Plan(Shown):
     @property
     def assumption(self) -> str:
         """What the ranking takes for granted, as a clause."""
-        return condition(self.question)
+        return self.question.condition
 
     @property
     def _shown_share(self) -> float:
@@ -225,6 +224,10 @@ class Plan(Shown):
             now = self[self.mechanism].expected
             word = "The word that nothing is missing (complete) would lower the error"
             notes.append(f"{word} from {show(now)} to {show(self.if_complete)}.")
+        for name, found in self[self.mechanism].expectations.items():
+            if (exact := self[self.mechanism].expectations.get(f"{name}_exact")) is not None:
+                told = f"Expected {'R2' if name == 'r2' else name}: {found:.3g}, where an exact model has {exact:.3g}"
+                notes.append(f"{told}, by the guesses that slopes have the usual size and of the spread.")
         if any(row.error is None for row in self.rows):
             notes.append("A dash: it cannot be predicted without looking at the data.")
         return notes

@@ -180,7 +180,7 @@ def to_nano(epsilon: float) -> int | None:
     return nano
 
 
-_CHUNK = 1 << 18
+_CHUNK, _FRONT = 1 << 18, 4096
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -189,7 +189,8 @@ class Roster(Shown):
 
     Made once and used in many calls, it tells that all of them are about the same people, so that their promises add up
     person by person. Epsilons are one for each id, in their order, {id: epsilon}, one for all, or preferences; the
-    `default` is for people of whom there is none.
+    `default` is for people of whom there is none. The i-th value of a call is the i-th person's, whatever a
+    frame's index says.
 
     >>> from epsilons import Roster
     >>> Roster(["ann", "bob", "cy"], {"bob": 1, "ann": .1, "cy": .1}).levels.sizes
@@ -313,9 +314,11 @@ def _encode(array: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
     Distinct values are learned from the front of the array and from every chunk that shows a new one. A value's
     bits are hashed to 16 bits by a multiplier under which the distinct values do not collide, and checked.
     """
-    distinct = _check_extremes(np.unique(array[:4096]))
-    codes = np.empty(len(array), np.uint8)
-    start = 0
+    distinct, places = np.unique(array[:_FRONT], return_inverse=True)
+    _check_extremes(distinct)
+    if len(array) <= _FRONT:
+        return distinct, places.astype(np.uint8) if len(distinct) <= MAX_LEVELS else None
+    codes, start = np.empty(len(array), np.uint8), 0
     while len(distinct) <= MAX_LEVELS:
         multiplier, table = _collision_free(distinct)
         while start < len(array):
@@ -343,7 +346,7 @@ def _check_extremes(ascending: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _hash(chunk: NDArray[np.float64], multiplier: np.uint64) -> NDArray[np.uint64]:
-    return cast(NDArray[np.uint64], (chunk.view(np.uint64) * multiplier) >> np.uint64(48))
+    return cast("NDArray[np.uint64]", (chunk.view(np.uint64) * multiplier) >> np.uint64(48))
 
 
 def _collision_free(distinct: NDArray[np.float64]) -> tuple[np.uint64, NDArray[np.uint8]]:

@@ -16,6 +16,7 @@ from epsilons import guarantee as promises
 from epsilons.accuracy.additive import Errors
 from epsilons.accuracy.count import CountBar
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar, RatioBar
+from epsilons.accuracy.quantiles import QuantileBar
 from epsilons.accuracy.relation import holds
 from epsilons.accuracy.variance import VarianceBar
 from epsilons.arguments.checks import ASSUMPTIONS, check_confidence, check_name
@@ -39,9 +40,8 @@ _MOST_LEVELS = 8
 EXACT = "exact"
 EVERYONE_PUBLIC = "Everyone on the roster chose public, so the exact answer is released."
 FROM_THE_ROSTER = "It comes from the roster, which is public: exact, and nobody is charged."
-_BARS: dict[str, type[ErrorBar]] = {
-    bar.__name__: bar for bar in (ErrorModel, CountBar, FractionBar, RatioBar, VarianceBar)
-}
+_KINDS = (ErrorModel, CountBar, FractionBar, RatioBar, QuantileBar, VarianceBar)
+_BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in _KINDS}
 #: Keys that JSON does not know: their type, and how they are read back.
 _TAGGED: dict[str, tuple[type, Callable[[str], Hashable]]] = {
     "decimal": (Decimal, Decimal),
@@ -68,6 +68,8 @@ class Release(Shown):
     models: tuple[ErrorBar, ...] | None = None
     no_interval: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
+    #: Which rows of a table it is about; empty for all.
+    where: str = ""
 
     @property
     def private(self) -> bool:
@@ -99,7 +101,7 @@ class Release(Shown):
             value = {"list": _listed(value)}
         return {
             "format": FORMAT,
-            **vars(self),
+            **{name: part for name, part in vars(self).items() if name != "where" or part},
             "value": value,
             "error": _plain_table(self.error),
             "guarantee": self.guarantee.to_dict(),
@@ -113,7 +115,7 @@ class Release(Shown):
     def from_dict(cls, data: Mapping[str, Any]) -> Release:
         """The inverse of `to_dict`."""
         try:
-            parts = {one.name: data[one.name] for one in fields(cls)}
+            parts = {one.name: {"where": "", **data}[one.name] for one in fields(cls)}
             value, models = parts["value"], parts["models"]
             parts |= {name: _read_table(parts[name]) for name in ("value", "error")}
             if isinstance(value, dict):
@@ -167,7 +169,8 @@ class Release(Shown):
         since = "".join(f" [{caveat[:-1]}]" for caveat in self.guarantee.caveats if caveat.startswith(NOT_DP))
         warning = since if self.private else " [NOT PRIVATE: seeded]"
         held = "" if self.error in (None, 0.0) and not self.models else f" {holds(self.assumption)}"
-        return printable(f"{self.statistic}: {shown}{error}{held} ({self.mechanism}, {self.guarantee.kind}){warning}")
+        what = f"{self.statistic} where {self.where}" if self.where else self.statistic
+        return printable(f"{what}: {shown}{error}{held} ({self.mechanism}, {self.guarantee.kind}){warning}")
 
     def sheets(self) -> list[Sheet]:
         intervals, rows = None if self.models is None else self.interval(), []
@@ -178,6 +181,7 @@ class Release(Shown):
             rows.append([show_key(key), show(value), show(error), span])
         notes = [f"By {self.mechanism}: {self.why}"]
         notes += [f"No interval: {self.no_interval}"] if self.no_interval else []
+        notes += [self.details["quality"]] if "quality" in self.details else []
         notes += [f"Condition: {self.assumption}."]
         paid = [[self.levels[granted], show(spent)] for granted, spent in self.charges.items()]
         more = [f"... and {len(paid) - _MOST_LEVELS} more levels."] if len(paid) > _MOST_LEVELS else []
@@ -280,6 +284,7 @@ def algorithm_release(
     neighbors: str,
     claim: str,
     private: bool,
+    details: Mapping[str, Any],
 ) -> Release:
     """The result of another's private algorithm on a sample; the promise rests on their claim, which it names."""
     return _build(
@@ -291,7 +296,7 @@ def algorithm_release(
         why=f"A random sample, likelier the more was granted; then the algorithm at {to_epsilon(threshold):.4g}.",
         assumption=ASSUMPTIONS["unrelated"],
         no_interval="How far this algorithm errs is not known here.",
-        details={"threshold": to_epsilon(threshold)},
+        details={"threshold": to_epsilon(threshold), **details},
     )
 
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments.checks import PRIVACIES, check_assume, check_guess, check_name
+from epsilons.arguments.checks import ASSUMPTIONS, PRIVACIES, check_assume, check_guess, check_name
 from epsilons.arguments.reading import AskOptions
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
 from epsilons.noise.entropy import ALWAYS, Entropy
@@ -35,6 +35,7 @@ from epsilons.noise.weighing import keep_chance
 from epsilons.preferences import Levels
 
 if TYPE_CHECKING:
+    from epsilons.statistics.brackets import Bracket
     from epsilons.summaries import People
 
 Floats = NDArray[np.float64]
@@ -123,20 +124,34 @@ class Question:
         for name in ("spread", "density", "location"):
             object.__setattr__(self, name, check_guess(name, getattr(self, name)))
 
+    @property
+    def condition(self) -> str:
+        """What errors and intervals take for granted about preferences and values, in the units of the column."""
+        if self.assume == 0 or math.isinf(self.assume):
+            return ASSUMPTIONS["nothing" if self.assume else "unrelated"]
+        what, spread = self.statistic.related(self)
+        return f"no level's expected {what} is further than {self.assume * spread:,.4g} from everyone's"
+
     @classmethod
     def of(cls, statistic: Statistic, options: AskOptions, neighbors: str, groups: tuple[int, ...] = ()) -> Question:
         """A statistic under the assumptions that a caller made."""
         guesses = (options.spread, options.density, options.location)
+        if options.privacy == "personalized":
+            statistic = statistic.paying_for_interval(options.for_interval)
         return cls(statistic, neighbors, options.assume, *guesses, options.privacy, groups)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a draw gives: a value, whatever noisy by-products may be shown with it, and the noisy sums behind it."""
+    """What a draw gives: a value, whatever noisy by-products may be shown with it, and the noisy sums behind it.
+
+    Of a quantile with an interval: the noisy cells around each of its numbers.
+    """
 
     value: Any
     details: dict[str, Any] = field(default_factory=dict)
     sums: Sequence[Sequence[Fraction]] | None = None
+    brackets: Sequence[Bracket] | None = None
 
     @property
     def numbers(self) -> list[Any]:
@@ -160,6 +175,11 @@ class Statistic(ABC):
     summary: str
     #: Set where the number of values is private: with a condition, groups, several rows, values left out.
     scope: Scope | None = None
+
+    #: Whether a part of every epsilon pays for an interval of its own.
+    has_bracket: bool = False
+    #: Why there is no interval, where a caller decided so.
+    no_interval: str = ""
 
     @property
     def private_count(self) -> bool:
@@ -196,6 +216,10 @@ class Statistic(ABC):
     @abstractmethod
     def noise_to_spread(self, question: Question) -> float:
         """How large the noise is beside the spread of values: the right side of the equation for `weighted`'s cap."""
+
+    def paying_for_interval(self, part: Fraction) -> Statistic:
+        """With a part of every epsilon spent on an interval, where that takes a part of its own: of quantiles."""
+        return self
 
     def related(self, question: Question) -> tuple[str, float]:
         """(what of a level may differ from everyone's, the spread in which `assume` counts how far)."""

@@ -58,7 +58,8 @@ def scope_rows(
     guessed = fraction if options.density is None else options.density
     scope = Scope(rows, groups, guessed, only_missing=fixed and left_out)
     over = RowScope(scope, fixed, complete, column, neighbors, options.location, unbounded)
-    return over, why if complete and (left_out or (entry.name == "count" and over.centred)) else note
+    said = left_out or entry.model or (entry.name == "count" and over.centred)
+    return over, why if complete and said else note
 
 
 def _check(entry: Entry, options: AskOptions, fixed: bool) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -27,7 +27,9 @@ from epsilons.guarantee import NANO
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels
+from epsilons.statistics.additive import Axis, product_distribution
 from epsilons.statistics.base import Answer, Floats, Scope, Statistic, Weighting
+from epsilons.statistics.brackets import Bracket, Split, draw_bracket, nearest_cut, place_cuts, settle, weigh_cells
 from epsilons.statistics.entry import BOUNDS, STEP, Entry, RowScope
 from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
 from epsilons.summaries.cells import SortedCells
@@ -53,6 +55,8 @@ class Order(Statistic):
     from_high: int | None = None
     label: str = "quantile"
     scope: Scope | None = None
+    #: The part of every epsilon that pays for an interval, of quantiles strictly between 0 and 1.
+    for_interval: Fraction = field(default=Fraction(0), repr=False)
 
     family: ClassVar[str] = "order"  # type: ignore[misc]
     summary: ClassVar[str] = "cells"  # type: ignore[misc]
@@ -113,6 +117,22 @@ class Order(Statistic):
         """Whether it is a quantile strictly between 0 and 1, not a rank from an end."""
         return self.q is not None and 0 < self.q < 1
 
+    @property
+    def has_bracket(self) -> bool:  # type: ignore[override]
+        """Whether a part of every epsilon pays for an interval."""
+        return self.between_ends and self.for_interval > 0
+
+    @property
+    def no_interval(self) -> str:  # type: ignore[override]
+        return "Nothing was spent on it: for_interval was 0." if self.between_ends else ""
+
+    def paying_for_interval(self, part: Fraction) -> Order:
+        return replace(self, for_interval=part) if self.between_ends else self
+
+    def identity(self) -> str:
+        """As ever where nothing pays for an interval: ledgers hold such questions."""
+        return f"{self!r} for_interval={self.for_interval}" if self.has_bracket else repr(self)
+
     def per_row(self, neighbors: str) -> int:
         """By how much a person's loss exceeds that of one row in one answer."""
         return 1 if self.scope is None else self.scope.per_row(neighbors)
@@ -136,9 +156,14 @@ class Order(Statistic):
         unequal = self.q is None and len(set(weighting.weights) - {0}) > 1
         return f"a {self.label} needs the same weight for everyone who is used" if unequal else None
 
+    def score_reach(self, neighbors: str) -> Fraction:
+        """How far a row of weight 1 moves a weighted quantile's score: whoever is absent is left out, not moved."""
+        return max(self.q_asked, 1 - self.q_asked) if neighbors == "absent" else Fraction(1)
+
     def noise_to_spread(self, question: Question) -> float:
-        """8/(q(1-q)): one indicator per person, drawn by the exponential mechanism."""
-        return float(8 / (self.q_asked * (1 - self.q_asked)))
+        """8 r^2/(q(1-q)) at reach r: one indicator per person, drawn by the exponential mechanism with its share."""
+        reach = self.score_reach(question.neighbors) / (1 - self.for_interval)
+        return float(8 * reach**2 / (self.q_asked * (1 - self.q_asked)))
 
     def related(self, question: Question) -> tuple[str, float]:
         q = float(self.q or 0)
@@ -147,26 +172,61 @@ class Order(Statistic):
     def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
         chances = weighting.chances
         found = people.grouped_cells(self) if chances is None else people.sampled_cells(self, chances, entropy)
-        drawn = [self.value(self.sampler(question, weighting, cells).draw(entropy)) for cells in found]
-        return Answer(drawn[0] if self.scope is None else self.scope.arrange(drawn))
+        drawn = [self.sampler(question, weighting, cells).draw(entropy) for cells in found]
+        brackets: tuple[Bracket, ...] | None = None
+        if self.has_bracket:
+            split, nearest = Split.of(self, question.neighbors), self._nearest_cut(weighting, people.levels)
+            weights, q = split.cell_weights(weighting), float(self.q_asked)
+            pairs = zip(found, drawn, strict=True)
+            brackets = tuple(draw_bracket(own, cell, self.points, nearest, weights, entropy) for own, cell in pairs)
+            drawn = [settle(one, q, self.points, split.pull(q, len(one.weights))) for one in brackets]
+        values = [self.value(cell) for cell in drawn]
+        return Answer(values[0] if self.scope is None else self.scope.arrange(values), brackets=brackets)
 
     def simulate(self, question: Question, weighting: Weighting, people: People, entropy: Entropy, size: int) -> Floats:
-        if weighting.chances is not None:
+        if weighting.chances is not None or self.has_bracket:
             return np.array([self.draw(question, weighting, people, entropy).value for _ in range(size)], float)
         drawn = self.sampler(question, weighting, people.grouped_cells(self)[0]).draw_many(entropy, size)
         cells, place = np.unique(drawn, return_inverse=True)
         return cast(Floats, np.array([self.value(cell) for cell in cells.tolist()], float)[place])
 
     def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
-        if weighting.chances is None:
+        """Of the answer, or of the first draw and the noisy weights of the cells around it, where these are drawn."""
+        if weighting.chances is None and not self.has_bracket:
             place, chances = self.sampler(question, weighting, people.cells(self)).probabilities()
             with np.errstate(divide="ignore"):
                 return self.outcomes()[place], np.log(chances)
-        total = np.zeros(self.points)
+        laws = []
         for weight, sample in people.samples(weighting.chances):
-            place, chance = self.sampler(question, weighting, sample.cells(self)).probabilities()
-            total[place] += weight * chance
-        return self.outcomes(), np.log(total)
+            cells, own = sample.cells(self), np.zeros(self.points)
+            place, chance = self.sampler(question, weighting, cells).probabilities()
+            own[place] = weight * chance
+            laws.append((cells, own))
+        if self.has_bracket:
+            return self._joint_distribution(question, weighting, people.levels, laws)
+        return self.outcomes(), np.log(np.sum([own for _, own in laws], axis=0))
+
+    def _nearest_cut(self, weighting: Weighting, levels: Levels) -> int:
+        return nearest_cut(self, weighting.total(levels) * weighting.rate / NANO, levels.size)
+
+    def _joint_distribution(
+        self, question: Question, weighting: Weighting, levels: Levels, laws: list[tuple[SortedCells, Floats]]
+    ) -> tuple[NDArray[Any], Floats]:
+        weights = Split.of(self, question.neighbors).cell_weights(weighting)
+        nearest, outcomes, logs = self._nearest_cut(weighting, levels), [], []
+        rows = 1 if self.scope is None else self.scope.rows
+        for first in range(self.points):
+            cuts = place_cuts(first, self.points, nearest)
+            axes = [Axis(max(weights) * rows, levels.size, Fraction(1, NANO))] * (len(cuts) + 1)
+            here = sum(float(own[first]) for _, own in laws)
+            drawn = [(float(own[first]) / here, cells) for cells, own in laws if own[first] > 0]
+            mixture = [(chance, weigh_cells(cells, cuts, weights)) for chance, cells in drawn]
+            listed, chances = product_distribution(axes, mixture)
+            outcomes += [(first, outcome) for outcome in listed.tolist()]
+            logs.append(chances + math.log(here))
+        labels = np.empty(len(outcomes), object)
+        labels[:] = outcomes
+        return labels, np.concatenate(logs)
 
     def sampler(self, question: Question, weighting: Weighting, cells: SortedCells) -> SegmentSampler:
         """The answers as segments of equal cost; people without any weight must not even shape the segments."""
@@ -179,10 +239,12 @@ class Order(Statistic):
     def _cost(self, question: Question, weighting: Weighting, cells: SortedCells) -> tuple[Cost, Fraction]:
         """The cost per grid point and the weight of one unit of it in the exponent."""
         # A person's rows share their loss, over all groups together.
-        losses = [math.floor(loss / self.per_row(question.neighbors)) for loss in weighting.losses()]
         half = Fraction(1, 2 * NANO)
         if self.q is not None:
-            return WeightCost(tuple(losses), cells.totals, self.q), half / self.q.denominator
+            share = Split.of(self, question.neighbors).first
+            weights = tuple(math.floor(loss * share) for loss in weighting.losses())
+            return WeightCost(weights, cells.totals, self.q), half / self.q.denominator
+        losses = [math.floor(loss / self.per_row(question.neighbors)) for loss in weighting.losses()]
         # Ranks counted from an end, over the people who are used, all at one epsilon (`misfit`): one person who joins,
         # leaves or moves changes the number of people to change by at most one.
         totals = np.where(np.array(losses) > 0, cells.totals, 0)

@@ -56,27 +56,36 @@ class RankCost(Cost):
     def start(self, cells: SortedCells) -> int:
         return self.rank
 
+    @cached_property
+    def _people(self) -> int:
+        return int(self.totals.sum())
+
+    @cached_property
+    def _prices(self) -> Costs:
+        """Of those who are not public."""
+        finite = [e for e in self.epsilons if e is not None]
+        return np.array(finite, np.int64 if max(finite, default=0) * self._people < _INT64_SAFE else object)
+
     def at(self, left: Counts, upto: Counts) -> tuple[Costs, NDArray[np.bool_]]:
-        people = int(self.totals.sum())
         right = self.totals - upto
         from_left, left_ok = self._cheapest(left, np.maximum(left.sum(axis=1) - self.rank, 0))
-        from_right, right_ok = self._cheapest(right, np.maximum(right.sum(axis=1) - (people - 1 - self.rank), 0))
+        from_right, right_ok = self._cheapest(right, np.maximum(right.sum(axis=1) - (self._people - 1 - self.rank), 0))
         return from_left + from_right, left_ok & right_ok
 
     def _cheapest(self, counts: Counts, number: Counts) -> tuple[Costs, NDArray[np.bool_]]:
-        taken = np.clip(number[:, None] - (np.cumsum(counts, axis=1) - counts), 0, counts)
-        finite = [e for e in self.epsilons if e is not None]
-        possible = taken[:, len(finite) :].sum(axis=1) == 0
-        prices = np.array(finite, np.int64 if max(finite, default=0) * int(self.totals.sum()) < _INT64_SAFE else object)
-        return (taken[:, : len(finite)].astype(prices.dtype) * prices).sum(axis=1), possible
+        taken = np.minimum(np.maximum(number[:, None] - (counts.cumsum(axis=1) - counts), 0), counts)
+        prices = self._prices
+        possible = taken[:, len(prices) :].sum(axis=1) == 0
+        return (taken[:, : len(prices)].astype(prices.dtype, copy=False) * prices).sum(axis=1), possible
 
 
 @dataclass(frozen=True)
 class WeightCost(Cost):
-    """The weighted quantile's score, max(W(<r) - qW, qW - W(<=r), 0), times the denominator of q.
+    """The weighted quantile's score, max(W(<r) - qW, qW - W(<=r)), times the denominator of q.
 
-    One person of weight w moves it by at most w, by joining, leaving or moving: their weight enters either side of
-    each difference with a factor of at most 1.
+    Below 0 where so many have one value that the quantile is deep inside: the more, the surer the answer.
+    A person of weight w who moves changes it by at most w. One who joins or leaves changes W(<r) - qW by -qw or
+    (1-q)w, and qW - W(<=r) by the opposite: at most max(q, 1-q) w (docs/theory.md).
     """
 
     weights: tuple[int, ...]
@@ -87,18 +96,21 @@ class WeightCost(Cost):
     def _whole(self) -> int:
         return sum(int(n) * w for n, w in zip(self.totals, self.weights, strict=True))
 
+    @cached_property
+    def _prices(self) -> Costs:
+        bottom = self.q.denominator
+        # Also for nobody at all: how many have a value, or were sampled, must not decide whether this fits.
+        small = max(self._whole, *self.weights) * bottom < _INT64_SAFE
+        return np.array([w * bottom for w in self.weights], np.int64 if small else object)
+
     def start(self, cells: SortedCells) -> int:
         return cells.position_of_weight(list(self.weights), self.q * self._whole)
 
     def at(self, left: Counts, upto: Counts) -> tuple[Costs, NDArray[np.bool_]]:
-        whole, bottom = self._whole, self.q.denominator
-        # Also for nobody at all: how many have a value, or were sampled, must not decide whether this fits.
-        small = max(whole, *self.weights) * bottom < _INT64_SAFE
-        prices = np.array([w * bottom for w in self.weights], np.int64 if small else object)
-        aim = self.q.numerator * whole
-        below = (left.astype(prices.dtype) * prices).sum(axis=1)
-        reach = (upto.astype(prices.dtype) * prices).sum(axis=1)
-        return np.maximum(np.maximum(below - aim, aim - reach), 0), np.ones(len(below), bool)
+        prices, aim = self._prices, self.q.numerator * self._whole
+        below = (left.astype(prices.dtype, copy=False) * prices).sum(axis=1)
+        reach = (upto.astype(prices.dtype, copy=False) * prices).sum(axis=1)
+        return np.maximum(below - aim, aim - reach), np.ones(len(below), bool)
 
 
 def outward(points: int, cells: SortedCells, cost: Cost) -> Iterator[Block]:
@@ -180,7 +192,7 @@ class _Side:
     def _count_points(self, start: int, stop: int) -> tuple[Counts, Counts]:
         """The distinct grid points of the entries, and people per level at each."""
         place, levels = self._cells.cells(start, stop), self._cells.levels
-        fresh = np.append(True, place[1:] != place[:-1])
+        fresh = np.concatenate(([True], place[1:] != place[:-1]))
         points, row = place[fresh], np.cumsum(fresh) - 1
         flat = np.bincount(row * levels + self._cells.codes(start, stop), minlength=len(points) * levels)
         return points, flat.reshape(len(points), levels)
@@ -189,7 +201,12 @@ class _Side:
 def _with_gaps(points: Counts, following: int, left: Counts, upto: Counts) -> _Segments:
     """Each point, and the empty ones after it up to the next: (first, count, people left of it, people up to it)."""
     first = points + 1
-    gaps = np.append(points[1:], following) - first
-    pairs = ((points, first), (np.ones_like(points), gaps), (left, upto), (upto, upto))
-    one, two, three, four = (np.stack(pair, axis=1).reshape(-1, *pair[0].shape[1:]) for pair in pairs)
-    return one, two, three, four
+    gaps = np.concatenate((points[1:], [following])) - first
+    return _weave(points, first), _weave(np.ones_like(points), gaps), _weave(left, upto), upto.repeat(2, axis=0)
+
+
+def _weave(one: Counts, other: Counts) -> Counts:
+    """The rows of both by turns."""
+    woven = np.empty((2 * len(one), *one.shape[1:]), np.result_type(one, other))
+    woven[::2], woven[1::2] = one, other
+    return woven

@@ -8,13 +8,16 @@ is a polynomial of the weights w whose coefficients are products of two entries 
 
 the second by a Taylor polynomial around w = 0 (Zhang, Zhang, Xiao, Yang, Winslett 2012, "Functional mechanism",
 sections 4 and 5). What is released are the coefficients of the distinct monomials: x_j^2, 2 x_j x_l (j < l) and
-2 kappa t x_j. One person moves them in L1 by at most d^2 + 2 kappa d when absent and (d + kappa)^2 when replaced
-(docs/models.md has the proof).
+2 kappa t x_j; of a linear model t^2 - 1 too, which costs nothing and tells how far targets spread. One person moves
+them in L1 by at most d^2 + 2 kappa d when absent and (d + kappa)^2 when replaced. Where the number of people is public
+the sum of x_0^2 = 1 needs no noise and x_j^2 - 1/2 stands for x_j^2: then absent (d - 1)(d + 1/2) + 2 kappa d
+(docs/models.md has the proofs).
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, ClassVar, cast
@@ -28,19 +31,18 @@ from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Average, Moments, Part, Sums, spell
-from epsilons.statistics.base import Floats, Question, Rest, Scope, Statistic, Weighting, equivalent_scale
+from epsilons.statistics.base import Answer, Floats, Question, Rest, Scope, Statistic, Weighting, equivalent_scale
 from epsilons.statistics.entry import ON_ARRAYS, ON_TABLES, Bounds, Entry, RowScope
 from epsilons.statistics.features import check_classes, check_names, feature_bounds
+from epsilons.statistics.noisy_loss import WEIGHT_SQUARE, NoisyLoss
+from epsilons.summaries import People
+from epsilons.summaries.cells import Integers
 from epsilons.summaries.models import MAX_PEOPLE, MODEL_STEPS
 
-#: The public guess of a weight's mean square, for features and targets on [-1, 1].
-WEIGHT_SQUARE = 0.05
-#: Directions in which people differ by less than the grid can tell (mean square on [-1, 1]) count as no direction.
-_GRAIN = 2.0**-30
 #: The noise grows with the square of the number of features; beyond this no model is worth it.
 MAX_FEATURES = 200
 #: The public guess of a feature's mean square on [-1, 1]: that of uniform values.
-_MEAN_SQUARE = 1 / 3
+MEAN_SQUARE = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,9 @@ class Regression(Average):
     names: tuple[str, ...]
     bounds: tuple[tuple[float, float], ...]
     scope: Scope | None = field(default=None, kw_only=True)
+    #: Whether everyone on the roster has a whole row: their number is public, and whoever is missing stands at x_j^2 =
+    #: 1/2, t^2 = 1 and 0 in all other cells.
+    complete: bool = field(default=False, kw_only=True)
 
     family: ClassVar[str] = "regression"  # type: ignore[misc]
     #: The target's weight kappa beside features of weight one.
@@ -81,8 +86,17 @@ class Regression(Average):
         return 1 if self.scope is None else self.scope.rows
 
     def identity(self) -> str:
-        named, bounds, _, *own = ((field.name, getattr(self, field.name)) for field in fields(self))
-        return spell(type(self).__name__, **dict([named, bounds, ("rows", self.rows), *own]))
+        named, bounds, _, complete, *own = ((field.name, getattr(self, field.name)) for field in fields(self))
+        told = [complete] if self.complete else []
+        return spell(type(self).__name__, **dict([named, bounds, ("rows", self.rows), *own, *told]))
+
+    def completed(self) -> Statistic | None:
+        found = super().completed()
+        return None if found is None else replace(found, complete=True)  # type: ignore[type-var]
+
+    def limits(self, people: int) -> tuple[float, float]:
+        """A coefficient may be anything."""
+        return -math.inf, math.inf
 
     @property
     def width(self) -> int:
@@ -91,16 +105,28 @@ class Regression(Average):
 
     @cached_property
     def terms(self) -> tuple[tuple[int, int, int], ...]:
-        """(factor, j, l) of every cell: the sum of factor * z_j * z_l, with z = (`MODEL_STEPS`, x, t) in steps."""
+        """(factor, j, l): the sums of factor * z_j * z_l, with z = (`MODEL_STEPS`, x, t) in steps."""
         d = self.width
         squares = [(1 if j == k else 2, j, k) for j in range(d) for k in range(j, d)]
         return (*squares, *((2 * self.kappa, j, d) for j in range(d)))
 
+    def centre_cells(self, sums: Integers) -> Integers:
+        """The released cells of the sums of terms, of which the first has `MODEL_STEPS`^2 for each row.
+
+        t^2 - 1 rather than t^2; where the number of rows is public x_j^2 - 1/2, and that number itself is left out.
+        """
+        halves = [(j == k == self.width) + 0.5 * (self.complete and 0 < j == k < self.width) for _, j, k in self.terms]
+        centred = sums - (sums[:, :1] * np.array(halves)).astype(np.int64)
+        return cast(Integers, centred[:, 1:] if self.complete else centred)
+
     @property
     def parts(self) -> tuple[Part, ...]:
         d, kappa, square = self.width, self.kappa, MODEL_STEPS * MODEL_STEPS * self.rows
-        reach = {"absent": (d * d + 2 * kappa * d) * square, "replace": (d + kappa) ** 2 * square}
-        return (Part("coefficients of the loss", len(self.terms), reach),)
+        absent = (d * d + 2 * kappa * d) * square
+        if self.complete:
+            absent = (2 * (d - 1) * (2 * d + 1) + 8 * kappa * d) * square // 4
+        reach = {"absent": absent, "replace": (d + kappa) ** 2 * square}
+        return (Part("coefficients of the loss", len(self.terms) - self.complete, reach),)
 
     def check_rows(self, features: int, people: int) -> None:
         """Refuse what has other features, or more people than exact sums allow."""
@@ -120,25 +146,38 @@ class Regression(Average):
         return Weighting(weights, weighting.one, weighting.rate, weighting.rest)
 
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
-        return self._model(sums, weight, 0.0)
+        return self._model(self._loss(sums, weight, 0.0))
 
     def finish(self, question: Question, sums: Sums, weighting: Weighting, levels: Levels) -> Any:
+        return self._model(self.loss(question, sums, weighting, levels))
+
+    def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
+        answer = super().draw(question, weighting, people, entropy)
+        assert answer.sums is not None
+        return replace(answer, details=self.quality(self.loss(question, answer.sums, weighting, people.levels)))
+
+    def loss(self, question: Question, sums: Sums, weighting: Weighting, levels: Levels) -> NoisyLoss:
         """With the Laplace scale of the noise in the cells, a public fact by which the loss is repaired."""
         (part,) = self.parts
         inverse = float(weighting.inverse_scale(part.share, part.reach[question.neighbors]))
-        return self._model(sums, weighting.total(levels), float(equivalent_scale(inverse)) / weighting.one)
+        return self._loss(sums, weighting.total(levels), float(equivalent_scale(inverse)) / weighting.one)
 
-    def _model(self, sums: Sums, weight: Fraction, scale: float) -> dict[str, float]:
-        d, square = self.width, float(MODEL_STEPS * MODEL_STEPS)
-        matrix, vector = np.zeros((d, d)), np.zeros(d)
-        for (factor, j, k), cell in zip(self.terms, sums[0], strict=True):
-            value = float(cell) / factor / square
-            if k == d:
-                vector[j] = value
-            else:
-                matrix[j, k] = matrix[k, j] = value
-        loss = NoisyLoss(matrix, vector, scale / square, scale / (2 * self.kappa * square), float(weight))
+    def _loss(self, sums: Sums, weight: Fraction, scale: float) -> NoisyLoss:
+        d, square, rows = self.width, float(MODEL_STEPS * MODEL_STEPS), float(weight * self.rows)
+        z = np.zeros((d + 1, d + 1))
+        cells = [weight * MODEL_STEPS**2, *sums[0]] if self.complete else sums[0]
+        for (factor, j, k), cell in zip(self.terms, cells, strict=True):
+            half = rows / 2 if self.complete and 0 < j == k < d else 0.0
+            z[j, k] = z[k, j] = float(cell) / factor / square + half
+        scales = scale / square, scale / (2 * self.kappa * square)
+        return NoisyLoss(z[:d, :d], z[:d, d], *scales, rows, z[d, d], self.complete)
+
+    def _model(self, loss: NoisyLoss) -> dict[str, float]:
         return self.unscale(self.kappa * loss.minimise())
+
+    @abstractmethod
+    def quality(self, loss: NoisyLoss) -> dict[str, Any]:
+        """How good the model is, as far as the released sums tell."""
 
     def unscale(self, weights: Floats) -> dict[str, float]:
         """The model for features in their own units, w.x = w_0 + sum_j w_j (x_j - c_j)/h_j, and targets on [-1, 1]."""
@@ -165,6 +204,11 @@ class Regression(Average):
     def extremes(self) -> tuple[float, float]:
         return -self.unit, self.unit
 
+    def related(self, question: Question) -> tuple[str, float]:
+        """Of the sums that decide the weights: the targets' deviations from the exact model, times features."""
+        spread = math.sqrt(self.guess(question).variance / self.width)
+        return "deviation from the model, times any feature on [-1, 1],", spread
+
     @property
     def units(self) -> tuple[float, ...]:  # type: ignore[override]
         """How far one step of noise in every coefficient moves predictions, for features that are uniform.
@@ -173,8 +217,8 @@ class Regression(Average):
         a prediction by the root of sum_j v_j (e_j/(n v_j))^2. e_j is the noise in t x_j, and in the matrix times
         weights of the expected size.
         """
-        spread = 1 + (self.width - 1) / _MEAN_SQUARE
-        noise = 1 / (2 * self.kappa) ** 2 + self.width * WEIGHT_SQUARE / 4
+        spread = 1 + (self.width - 1) / MEAN_SQUARE
+        noise = 1 / (2 * self.kappa) ** 2 + (self.width - 1) * WEIGHT_SQUARE / 4
         return (self.unit * float(np.sqrt(spread * noise)) / MODEL_STEPS**2,)
 
     def describe(self) -> str:
@@ -191,6 +235,19 @@ class LinearRegression(Regression):
     summary: ClassVar[str] = "products"  # type: ignore[misc]
     kappa: ClassVar[int] = 1
     aim: ClassVar[tuple[str, Callable[[Any], Any]]] = ("target_bounds", partial(check_bounds, statistic=name))
+
+    @cached_property
+    def terms(self) -> tuple[tuple[int, int, int], ...]:
+        return (*super().terms, (1, self.width, self.width))
+
+    def quality(self, loss: NoisyLoss) -> dict[str, Any]:
+        """R2 against everyone at the targets' mean, and its standard error."""
+        (variance, doubt), (shared, off), (spread, wide) = loss.variance, loss.covariance, loss.spread
+        if 2 * doubt > variance or loss.people <= 0:
+            return {"r2": None, "quality": "R2 is not known: the noise hides how far targets spread."}
+        r2 = (2 * shared - spread - loss.mean_noise) / variance
+        error = math.hypot(2 * off, wide, loss.mean_noise, r2 * doubt) / variance
+        return _told("r2", "R2", min(r2, 1.0), error, "from the released sums; a constant has 0")
 
     @property
     def unit(self) -> float:
@@ -217,46 +274,46 @@ class LogisticRegression(Regression):
         """Errors are those of probabilities: a log-odds moves one by a quarter of itself at most."""
         return 0.5
 
+    def quality(self, loss: NoisyLoss) -> dict[str, Any]:
+        """The part of people whose class it tells, if within each class log-odds are about normal."""
+        (shared, off), (spread, wide) = loss.covariance, loss.spread
+        target, doubt = min(max(loss.means[1], -0.999), 0.999), math.sqrt(loss.mean_noise) / 2
+        often = (1 + abs(target)) / 2
+        if 4 * doubt > 1 - abs(target):
+            return {"accuracy": None, "quality": "The accuracy is not known: the noise hides how many are of a class."}
 
-@dataclass(frozen=True, eq=False)
-class NoisyLoss:
-    """w'Mw - 2w'v, with M = sum of weighted x x' and v = sum of weighted t x over `people`'s worth of weight.
+        def tell(together: float, spread: float) -> float:
+            """Means of the classes lie around that of everyone, by what predictions and targets have in common."""
+            within = spread - together**2 / (1 - target**2)
+            first, second = target - together / (1 - target), target + together / (1 + target)
+            sides = [((1 + target) / 2, second), ((1 - target) / 2, -first)]
+            return sum(part * _normal(side / math.sqrt(max(within, 1e-12))) for part, side in sides)
 
-    A noisy M need not be positive definite, and where its eigenvalues are no larger than the noise they say nothing:
-    dividing by them would blow the model up. So M gets a ridge, direction by direction, that follows from public facts:
-    how large the noise is, and how large weights are expected to be. All is post-processing. `matrix_scale` is the
-    Laplace scale on the diagonal of M (half of it off the diagonal), `vector_scale` that in v.
-    """
+        if not loss.slopes.any():
+            return _told("accuracy", "Accuracy", often, doubt, "that of a constant")
+        middle = tell(shared, spread)
+        moved = tell(shared + off, spread) - middle, tell(shared, spread + wide) - middle
+        beside = f"if log-odds are about normal within each class; a constant has {often:.3g}"
+        return _told("accuracy", "Accuracy", middle, math.hypot(doubt, *moved), beside)
 
-    matrix: Floats
-    vector: Floats
-    matrix_scale: float
-    vector_scale: float
-    people: float
 
-    def minimise(self) -> Floats:
-        """The weights of least expected loss, always finite.
+def _told(key: str, name: str, found: float, error: float, beside: str) -> dict[str, Any]:
+    sentence = f"{name} about {found:.3g} ± {error:.2g} ({beside})."
+    return {key: float(found), f"{key}_error": float(error), "quality": sentence}
 
-        In the basis of M's eigenvectors, v_i = m_i w_i + noise of variance s^2. With w_i of mean square g^2 the best
-        linear estimate is v_i m_i/(m_i^2 + s^2/g^2): a ridge of s^2/(g^2 m_i) on m_i. Eigenvalues that noise made
-        negative are those of directions that hardly vary; they are taken as 0, and so is the weight.
-        """
-        # In units of people or of what is there, whichever is larger, so that nothing overflows when squared.
-        unit = max(self.people, self.matrix_scale, float(np.abs(self.matrix).max()), 1e-300)
-        vector_scale, matrix_scale = self.vector_scale / unit, self.matrix_scale / unit
-        # s^2: the noise in v, and in M times weights of the expected size.
-        noise = 2 * vector_scale**2 + len(self.vector) * WEIGHT_SQUARE * 2 * (matrix_scale / 2) ** 2
-        values, basis = np.linalg.eigh(self.matrix / unit)
-        positive = np.maximum(values, 0.0)
-        shares = np.where(positive > _GRAIN, positive, 0.0) / np.maximum(positive**2 + noise / WEIGHT_SQUARE, _GRAIN**2)
-        return cast(Floats, basis @ (shares * (basis.T @ (self.vector / unit))))
+
+def _normal(z: float) -> float:
+    return (1 + math.erf(z / math.sqrt(2))) / 2
 
 
 def _features(given: Mapping[str, Any], over: RowScope) -> tuple[Any, Any, Scope | None]:
-    """(names, bounds, scope): on tables bounds are found by name before, and only several rows per person matter."""
+    """(names, bounds, scope): on tables bounds are found by name before. Several rows per person matter, and whether
+    the word that nothing is missing would make the number of people public."""
+    many, unsure = over.scope.rows > 1, over.fixed and not over.complete
+    scope = Scope(over.scope.rows, only_missing=unsure) if many or unsure else None
     if "bounds_X" in given:
-        return *feature_bounds(given["bounds_X"], given["features"]), None
-    return given["features"], given["bounds"], Scope(over.scope.rows) if over.scope.rows > 1 else None
+        return *feature_bounds(given["bounds_X"], given["features"]), scope
+    return given["features"], given["bounds"], scope
 
 
 def _linear(given: Mapping[str, Any], over: RowScope) -> Statistic:
@@ -264,12 +321,12 @@ def _linear(given: Mapping[str, Any], over: RowScope) -> Statistic:
     target = given["bounds_y"] if "bounds_X" in given else given["target"]
     if target is None and "bounds_X" in given:
         raise PlanError("There are no bounds for the target.", rule=BOUNDS_RULE, suggest=Argument("bounds_y", (0, 100)))
-    return LinearRegression(names, bounds, target, scope=scope)
+    return LinearRegression(names, bounds, target, scope=scope, complete=over.complete)
 
 
 def _logistic(given: Mapping[str, Any], over: RowScope) -> Statistic:
     names, bounds, scope = _features(given, over)
-    return LogisticRegression(names, bounds, given["classes"], scope=scope)
+    return LogisticRegression(names, bounds, given["classes"], scope=scope, complete=over.complete)
 
 
 _TWO = "Public bounds of the features: two numbers, or two lists."

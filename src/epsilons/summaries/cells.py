@@ -22,7 +22,7 @@ Integers = NDArray[np.int64]
 #: A level's place in a key.
 LEVEL_BITS = 8
 _LEVEL = (1 << LEVEL_BITS) - 1
-#: A weight is at most 10^15 nano-epsilon, so 4,096 of them add up within 64 bits.
+#: A weight is at most 2*10^15 nano-epsilon (a quantile's, at reach 1/2), so 4,096 of them add up within 64 bits.
 STRIDE = 1 << 12
 
 

@@ -302,7 +302,9 @@ def _find(known: dict[Any, int], value: Any, kind: Column) -> int:
 def _place_of(kind: Column, words: list[tuple[exp.Expr, exp.Expr]]) -> exp.Expr:
     """The place of a row's word, -1 for none. Every word is compared in every row: CASE would end at the first."""
     found = [(bit(exp.EQ(this=column(kind.name), expression=word)), place) for word, place in words]
-    places = [exp.Mul(this=one, expression=exp.paren(_binary(exp.Add, place, whole(1)))) for one, place in found]
+    places: list[exp.Expr] = [
+        exp.Mul(this=one, expression=exp.paren(_binary(exp.Add, place, whole(1)))) for one, place in found
+    ]
     return exp.Sub(this=join_bits(places, every=False), expression=whole(1)) if places else whole(NO_CELL)
 
 

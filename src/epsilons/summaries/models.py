@@ -76,7 +76,7 @@ def _products(statistic: Regression, rows: Rows, codes: Codes, levels: int, plac
     statistic.check_rows(rows.features.shape[1], len(rows))
     features = np.ascontiguousarray(as_doubles(rows.features))
     sums = product_sums(features, rows.target, statistic.bounds, place, codes, levels)
-    return [np.stack([factor * sums[:, k, j] for factor, j, k in statistic.terms], axis=1)]
+    return [statistic.centre_cells(np.stack([factor * sums[:, k, j] for factor, j, k in statistic.terms], axis=1))]
 
 
 def product_sums(
@@ -85,9 +85,8 @@ def product_sums(
     """For each level the matrix Z'Z of Z = (`MODEL_STEPS`, features, target) in steps, below and on the diagonal.
 
     `bounds` say where the features lie, `place` puts targets on their grid. A person who lacks a feature or the target
-    adds nothing. The target's product with itself is left out: no model needs it. Entries are whole numbers of
-    magnitude at most 2^16, so doubles hold the sums of a block exactly, in whatever order a matrix product adds. Blocks
-    are added in 64-bit integers.
+    adds nothing. Entries are whole numbers of magnitude at most 2^16, so doubles hold the sums of a block exactly, in
+    whatever order a matrix product adds. Blocks are added in 64-bit integers.
     """
     total = np.zeros((levels, features.shape[1] + 2, features.shape[1] + 2), np.int64)
     # Ours to overwrite: rows of one slice, sorted by level, and beside them 1 and target, one row each.
@@ -138,3 +137,4 @@ def _add_by_level(sums: Floats, x: Floats, side: Floats, edges: list[int], first
             into[-1, 1:-1] += sides[1]
             into[0, 0] += edge[0] @ edge[0]
             into[-1, 0] += edge[1] @ edge[0]
+            into[-1, -1] += edge[1] @ edge[1]

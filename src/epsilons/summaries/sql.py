@@ -297,7 +297,7 @@ def _run(
 
 
 def _products(prepared: Prepared, statistic: Regression, kind: Column | None, where: Predicate | None) -> Integers:
-    """[level, term]: the sums of a model's terms, in their order; a row that lacks a feature or target adds nothing.
+    """[level, cell]: the sums of a model's cells, in their order; a row that lacks a feature or target adds nothing.
 
     Every row's features and target go to their grids inside, products of them are added up outside. Steps are whole
     numbers up to 2^16, kept in doubles, since engines add those several times as fast as wide integers. A product is at
@@ -334,4 +334,4 @@ def _products(prepared: Prepared, statistic: Regression, kind: Column | None, wh
     for place, (factor, j, k) in enumerate(statistic.terms):
         constants = MODEL_STEPS ** ((j == 0) + (k == 0))
         np.add.at(found[:, place], level[inside], integers(result[f"sum{place}"])[inside] * factor * constants)
-    return found
+    return statistic.centre_cells(found)

@@ -11,6 +11,7 @@ import shlex
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ import pytest
 
 from epsilons.cli import app
 from epsilons.local import Survey
+from support.lengths import short_and_long
 
 
 def run(folder: Path, line: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -183,12 +185,39 @@ def test_plan_says_how_many(
     assert rows[0]["respondents"] > rows[2]["respondents"]
 
 
-def test_the_examples_in_the_help_work_as_pasted(tmp_path: Path) -> None:
+def paste(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
+    """A line into a shell, whose `epsilons` is the one of this environment."""
+    script = f'epsilons() {{ "{sys.executable}" -m epsilons.cli.app "$@"; }}\nset -e\n{example}'
+    return subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+
+
+def read_as_a_shell(folder: Path, example: str) -> subprocess.CompletedProcess[str]:
+    """The same in this process: at most what another program prints, one command of ours, and one file at its end."""
+    reader = shlex.shlex(example, posix=True, punctuation_chars=True)
+    reader.whitespace_split = True
+    words, stdin, file = list(reader), "", ""
+    if "|" in words:
+        stdin = subprocess.check_output(words[: words.index("|")], text=True)
+        words = words[words.index("|") + 1 :]
+    if words[-2] == ">>":
+        *words, _, file = words
+    assert words[0] == "epsilons"
+    assert not any(set(word) <= set("();<>|&") for word in words)
+    done = run(folder, shlex.join(words[1:]), stdin)
+    if file:
+        with open(folder / file, "a", encoding="utf-8") as out:
+            out.write(done.stdout)
+    return done
+
+
+@pytest.mark.parametrize("shell", short_and_long(read_as_a_shell, paste))
+def test_the_examples_in_the_help_work_as_pasted(
+    tmp_path: Path, shell: Callable[[Path, str], subprocess.CompletedProcess[str]]
+) -> None:
     """In the order design, respond, estimate, plan, in one folder."""
     group = app.epsilons.get_command(click.Context(app.epsilons), "collect")
     assert isinstance(group, click.Group)
     ran = 0
-    script = f'epsilons() {{ "{sys.executable}" -m epsilons.cli.app "$@"; }}\nset -e\n'
     for name in ("design", "respond", "estimate", "plan"):
         text = (group.commands[name].help or "").replace("\\\n", "")
         examples = [line.strip() for line in text.splitlines() if re.match(r"\s+(epsilons|printf) ", line)]
@@ -196,9 +225,7 @@ def test_the_examples_in_the_help_work_as_pasted(tmp_path: Path) -> None:
             examples = [line for line in examples if "town.toml" not in line]
         assert examples, name
         for example in examples:
-            done = subprocess.run(
-                ["bash", "-c", script + example], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
-            )
+            done = shell(tmp_path, example)
             assert done.returncode == 0, (example, done.stderr)
             ran += 1
     assert ran >= 7

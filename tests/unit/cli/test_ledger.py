@@ -194,3 +194,12 @@ def test_the_examples_work_as_pasted(
     assert app.main(example[1:]) == 0
     assert "Traceback" not in capsys.readouterr().err
     assert sys.modules["epsilons.cli.commands.ledger"].command is command
+
+
+def test_a_dataset_file_that_names_no_ledger_is_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "people.csv").write_text("id\n1\n")
+    path = tmp_path / "noledger.toml"
+    path.write_text('source = "people.csv"\nperson = "id"\n[preferences]\neveryone = 0.5\n')
+    told = " ".join(run(capsys, "show", str(path), status=7).split())
+    assert f"{path} names no ledger." in told
+    assert 'ledger = "sqlite:///people.ledger" in the file' in told

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
@@ -63,7 +63,7 @@ def test_the_split_is_about_the_best_of_all(note_down: Callable[[Batch], None], 
     with people_dataset() as people:
         batch = people.batch(share=share)
         note_down(batch)
-        errors = [partial(batch._error_of, pending) for pending, *_ in batch._asked.values()]
+        errors = [cache(partial(batch._error_of, pending)) for pending, *_ in batch._asked.values()]
         equal = [error(share / len(errors)) for error in errors]
 
         def total(shares: Sequence[Fraction]) -> float:

@@ -164,3 +164,9 @@ def test_the_copy_is_private_one_for_all_files_and_gone_with_the_table(tmp_path:
     assert engine.run(exp.select("*").from_(SOURCE)).num_rows == 2
     engine.close()
     assert not copied.exists()
+
+
+def test_a_json_document_is_told_to_be_lines(tmp_path: Path) -> None:
+    (tmp_path / "people.json").write_text("[]")
+    with pytest.raises(DataError, match=r"ends in \.ndjson or \.jsonl"):
+        DuckDB(tmp_path / "people.json", types=TYPES)

@@ -75,7 +75,12 @@ def worst_ratios(mechanism: Weighing, question: Question, epsilons: tuple[float,
     return ratios
 
 
-@pytest.mark.parametrize("statistic", [LINEAR, LOGISTIC], ids=lambda s: s.name)
+WHOLE = replace(LINEAR, complete=True), replace(LOGISTIC, complete=True)
+
+
+@pytest.mark.parametrize(
+    "statistic", [LINEAR, LOGISTIC, *WHOLE], ids=lambda s: f"{s.name}{'-complete' if s.complete else ''}"
+)
 @pytest.mark.parametrize("neighbors", ["absent", "replace"])
 @pytest.mark.parametrize("name", SUMS)
 def test_nobody_loses_more_than_they_are_charged(name: str, neighbors: str, statistic: Regression) -> None:
@@ -96,6 +101,15 @@ class WrongReach(LinearRegression):
     def parts(self) -> tuple[Part, ...]:
         d = self.width
         return (replace(super().parts[0], reach=dict.fromkeys(("absent", "replace"), (d * d + d) * STEPS**2)),)
+
+
+@dataclass(frozen=True)
+class CountedThoughPrivate(LinearRegression):
+    """The reach with a public number of people, where their number is released with noise."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (replace(super().parts[0], reach=WHOLE[0].parts[0].reach),)
 
 
 @dataclass(frozen=True)
@@ -155,13 +169,14 @@ def of(kind: type[LinearRegression]) -> LinearRegression:
     ("mechanism", "statistic", "neighbors"),
     [
         (create("minimum", LINEAR), of(WrongReach), "absent"),
+        (create("weighted", LINEAR), of(CountedThoughPrivate), "absent"),
         (create("weighted", LINEAR), of(ReplacedAsAbsent), "replace"),
         (create("stretching", LINEAR), of(TenPercentSmall), "absent"),
         (at_max("threshold", LINEAR), of(Unclipped), "absent"),
         (InterceptNotShrunk(), LINEAR, "absent"),
         (WeightedPastTheCap(), LOGISTIC, "replace"),
     ],
-    ids=["reach", "replace", "scale", "clip", "intercept", "cap"],
+    ids=["reach", "counted", "replace", "scale", "clip", "intercept", "cap"],
 )
 def test_planted_bugs_are_refuted(mechanism: Weighing, statistic: Regression, neighbors: str) -> None:
     assert max(worst_ratios(mechanism, Question(statistic, neighbors), (0.2, 1.0))) > 1

@@ -18,8 +18,8 @@ from epsilons.auditing import ABSENT
 from epsilons.guarantee import NANO
 from epsilons.mechanisms import smooth_sensitivity
 from epsilons.mechanisms.base import create
-from epsilons.mechanisms.smooth_sensitivity import Calibration, SmoothSensitivity, calibrate, paper_loss
-from epsilons.noise.heavy import steepest_slope, steepest_stretch
+from epsilons.mechanisms.smooth_sensitivity import Calibration, SmoothSensitivity, calibrate
+from epsilons.noise.heavy import largest_shift
 from epsilons.noise.pmf import heavy_log_probabilities
 from epsilons.planner.choose import choose, rank_mechanisms
 from epsilons.preferences import roster_of
@@ -54,28 +54,27 @@ RANKS: dict[str, Callable[..., Order]] = {
 def test_the_tight_scale_spends_epsilon_and_not_a_bit_more(gamma: int, nano: int) -> None:
     """With S off by its rounding, which tells on alpha by a factor and on beta by a term, the loss is still covered."""
     found, epsilon = calibrate("tight", gamma, nano), Fraction(nano, NANO)
-    slope, stretch = steepest_slope(Fraction(gamma)), steepest_stretch(Fraction(gamma))
-    worst_beta = found.beta + 3 * RELATIVE_ERROR  # ln((1 + r)/(1 - r)) < 3r
-    assert found.alpha > 0
-    assert slope * found.alpha / (1 - RELATIVE_ERROR) + stretch * worst_beta <= epsilon
-    assert slope * found.alpha + stretch * found.beta >= epsilon * (1 - Fraction(1, 10**9)) - Fraction(1, 10**11)
+    allowed = largest_shift(Fraction(gamma), epsilon, found.beta + 3 * RELATIVE_ERROR)  # ln((1 + r)/(1 - r)) < 3r
+    assert 0 < found.alpha / (1 - RELATIVE_ERROR) <= allowed
+    assert found.alpha >= allowed * (1 - Fraction(1, 100))
 
 
-@pytest.mark.parametrize("gamma", range(2, 7))
+@pytest.mark.parametrize("gamma", range(2, 8))
 @pytest.mark.parametrize("nano", [1, 10**9])
 def test_the_paper_s_scale_has_room_for_rounding(gamma: int, nano: int) -> None:
     found, epsilon = calibrate("paper", gamma, nano), Fraction(nano, NANO)
-    slope, stretch = steepest_slope(Fraction(gamma)), steepest_stretch(Fraction(gamma))
     assert (1 / found.alpha, found.beta) == (4 * gamma / epsilon, epsilon / gamma)
-    assert slope * found.alpha / (1 - RELATIVE_ERROR) + stretch * (found.beta + 3 * RELATIVE_ERROR) <= epsilon
+    allowed = largest_shift(Fraction(gamma), epsilon, found.beta + 3 * RELATIVE_ERROR)
+    assert found.alpha / (1 - RELATIVE_ERROR) <= allowed
 
 
-@pytest.mark.parametrize("gamma", range(7, 21))
+@pytest.mark.parametrize("gamma", range(8, 21))
 def test_the_paper_s_scale_is_refused_where_it_is_false(gamma: int) -> None:
-    assert paper_loss(gamma) > 1
-    with pytest.raises(eps.PlanError, match=f"not proved private at gamma={gamma}") as caught:
+    small = Fraction(1, 1000)
+    assert largest_shift(Fraction(gamma), small, small / gamma) < small / (4 * gamma)
+    with pytest.raises(eps.PlanError, match=f"not private at gamma={gamma}") as caught:
         SmoothSensitivity(scale="paper", gamma=gamma)
-    assert caught.value.hint == "gamma from 2 to 6, or scale='tight'"
+    assert caught.value.hint == "gamma from 2 to 7, or scale='tight'"
     SmoothSensitivity(gamma=gamma)
 
 
@@ -96,13 +95,13 @@ def test_the_paper_s_scale_holds_up_to_gamma_seven_and_fails_from_eight_on(gamma
     assert worst_of_the_noise(gamma, float(tight.alpha), float(tight.beta)) <= epsilon
 
 
-def half_width(gamma: int) -> float:
-    """|Z| stays below this with probability 95%: |Z|^g/(1 + |Z|^g) is Beta(1/g, 1 - 1/g)."""
-    share = special.betaincinv(1 / gamma, 1 - 1 / gamma, 0.95)
+def half_width(gamma: int, chance: float = 0.95) -> float:
+    """|Z| stays below this with a probability: |Z|^g/(1 + |Z|^g) is Beta(1/g, 1 - 1/g)."""
+    share = special.betaincinv(1 / gamma, 1 - 1 / gamma, chance)
     return float((share / (1 - share)) ** (1 / gamma))
 
 
-@pytest.mark.parametrize(("gamma", "paper", "tight"), [(2, 101.65, 25.41), (3, 34.22, 9.05), (4, 28.69, 8.18)])
+@pytest.mark.parametrize(("gamma", "paper", "tight"), [(2, 101.65, 12.19), (3, 34.22, 6.71), (4, 28.69, 6.81)])
 def test_table_one(gamma: int, paper: float, tight: float) -> None:
     """Soria-Comas et al. 2017, Table 1: 95% of the noise at epsilon 1 and S = 1; beside it the tight scale."""
     for scale, expected in (("paper", paper), ("tight", tight)):
@@ -118,30 +117,23 @@ def test_table_one(gamma: int, paper: float, tight: float) -> None:
 
 
 def test_gamma_three_has_the_least_noise_when_the_sensitivity_falls_like_one_over_beta() -> None:
-    """Half the epsilon each: 95% of S/alpha |Z| with S = 1/beta, as for evenly spaced values."""
+    """95% of S/alpha |Z| with S = 1/beta, as for evenly spaced values, is a tie with gamma 2; 99% is no longer one."""
 
-    def width(gamma: int) -> float:
+    def width(gamma: int, chance: float) -> float:
         found = calibrate("tight", gamma, NANO // 10)
-        return half_width(gamma) / float(found.alpha * found.beta)
+        return half_width(gamma, chance) / float(found.alpha * found.beta)
 
-    assert min(range(2, 21), key=width) == SmoothSensitivity().gamma
+    usual = SmoothSensitivity().gamma
+    assert width(usual, 0.95) < 1.05 * min(width(gamma, 0.95) for gamma in range(2, 21))
+    assert min(range(2, 21), key=lambda gamma: width(gamma, 0.99)) == usual
 
 
-@pytest.mark.parametrize("gamma", [2, 3, 4])
-def test_each_half_of_the_theorem_is_attained(gamma: int) -> None:
-    """A shift alone loses the slope's share, a stretch alone the stretch's: neither constant could be 1% smaller."""
-    power, points, centre = Fraction(gamma), 2001, 1000
-    slope, stretch = float(steepest_slope(power)), float(steepest_stretch(power))
-
-    def loss(one: np.ndarray, other: np.ndarray) -> float:
-        return float(np.abs(one - other)[1:-1].max())
-
-    plain = heavy_log_probabilities(centre, Fraction(500), power, points)
-    shifted = heavy_log_probabilities(centre + 5, Fraction(500), power, points)
-    assert 0.99 * slope * 0.01 <= loss(plain, shifted) <= slope * 0.01
-    narrow = heavy_log_probabilities(centre, Fraction(25), power, points)
-    wide = heavy_log_probabilities(centre, Fraction(25 * math.exp(0.1)), power, points)
-    assert 0.99 * stretch * 0.1 <= loss(narrow, wide) <= stretch * 0.1 * (1 + 1e-12)
+@pytest.mark.parametrize("gamma", [2, 3, 5, 20])
+def test_beta_is_where_the_product_with_alpha_is_largest(gamma: int) -> None:
+    """At a small epsilon, where the noise beside S falls like 1/alpha and S like 1/beta."""
+    found, epsilon = calibrate("tight", gamma, NANO // 1000), Fraction(1, 1000)
+    for other in (found.beta * Fraction(19, 20), found.beta * Fraction(21, 20)):
+        assert largest_shift(Fraction(gamma), epsilon, other) * other < found.alpha * found.beta
 
 
 # Exact losses -------------------------------------------------------------------------------------------------------

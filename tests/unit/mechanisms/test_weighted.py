@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import epsilons as eps
-from epsilons.accuracy.relation import uneven
+from epsilons.accuracy.additive import uneven
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Weighing, weighting_of
 from epsilons.mechanisms.weighted import Weighted, saturation
@@ -140,7 +140,8 @@ def test_the_quantile_follows_its_formula(epsilons: tuple[float, ...], q: float)
     grid, exact_q = range(4), Fraction(str(q))
     roster = roster_of(list(epsilons))
     losses = weighting_of(Weighted(), Question(order.quantile(q, (0, 3), 1)), roster.levels).losses()
-    weights = [Fraction(math.floor(losses[code]), NANO) for code in roster.codes]
+    reach = max(exact_q, 1 - exact_q)  # how far a person who is absent moves the score
+    weights = [Fraction(math.floor(losses[code] / reach), NANO) for code in roster.codes]
     everything = itertools.product((*grid, math.nan), repeat=len(epsilons))
     for data in itertools.islice(everything, 0, None, 1 if len(epsilons) < 4 else 7):
         present = [(x, w) for x, w in zip(data, weights, strict=True) if not math.isnan(x)]
@@ -150,11 +151,12 @@ def test_the_quantile_follows_its_formula(epsilons: tuple[float, ...], q: float)
         np.testing.assert_allclose(found[1], exponential_pmf(scores), rtol=0, atol=1e-12, err_msg=str(data))
 
 
-def test_saturated_people_weigh_the_same_and_less_open_people_weigh_their_epsilon() -> None:
-    """2(tau-2) + 3(tau-3) = 32 gives tau = 9: weights 2, 3, 9, and 9 for a public person."""
-    question = Question(order.median((0, 3), 1))
+@pytest.mark.parametrize(("neighbors", "cap"), [("replace", 9.0), ("absent", 4.2)])
+def test_saturated_people_weigh_the_same_and_less_open_people_weigh_their_epsilon(neighbors: str, cap: float) -> None:
+    """2(tau-2) + 3(tau-3) = 32 gives tau = 9: weights 2, 3, 9, and 9 for a public person; 8 where people are absent."""
+    question = Question(order.median((0, 3), 1), neighbors)
     weights = people_weights(question, (2.0, 3.0, 30.0, PUBLIC))
-    np.testing.assert_allclose(weights, np.array([2, 3, 9, 9]) / 23, rtol=1e-9)
+    np.testing.assert_allclose(weights, np.array([2, 3, cap, cap]) / (5 + 2 * cap), rtol=1e-9)
 
 
 def test_charges_are_the_exact_losses_rounded_up() -> None:

@@ -14,6 +14,7 @@ from epsilons.noise import heavy
 from epsilons.noise.entropy import working_precision
 from epsilons.noise.pmf import heavy_log_probabilities
 from epsilons.testing import seeded
+from support.joint_loss import certify_loss
 
 GAMMAS = [Fraction(2), Fraction(5, 2), Fraction(3), Fraction(4), Fraction(10)]
 
@@ -71,17 +72,60 @@ def test_gamma_two_is_a_cauchy_distribution() -> None:
             assert float(heavy.tail(z, Fraction(2))) == pytest.approx(2 * stats.cauchy.sf(float(z)), rel=1e-13)
 
 
-@pytest.mark.parametrize("gamma", [Fraction(3, 2), *GAMMAS, Fraction(20)], ids=str)
-def test_shifts_and_stretches_change_the_log_density_by_no_more_than_stated(gamma: Fraction) -> None:
-    g = float(gamma)
-    z = np.concatenate([[0.0], np.geomspace(1e-6, 1e6, 200_001)])
-    slopes = g * z ** (g - 1) / (1 + z**g)
-    assert slopes.max() == pytest.approx(float(heavy.steepest_slope(gamma)), rel=1e-6)
-    assert slopes.max() <= heavy.steepest_slope(gamma)
-    for s in (0.01, 0.5, 3.0):
-        change = np.abs(s + np.log1p(z**g) - np.log1p(np.exp(g * s) * z**g))
-        assert change.max() == pytest.approx(s * float(heavy.steepest_stretch(gamma)), rel=1e-2)
-        assert change.max() <= s * float(heavy.steepest_stretch(gamma)) * (1 + 1e-12)
+# What a shift and a stretch cost together ----------------------------------------------------------------------------
+
+SMALL, HALF = Fraction(1, 10), Fraction(1, 2)
+
+
+def measured_loss(gamma: int, shift: float, stretch: float) -> float:
+    """In floats, over many z and stretches up to the largest."""
+    z, worst = np.concatenate([[0.0], np.geomspace(1e-4, 1e6, 20_001)]), 0.0
+    for b in np.linspace(0, stretch, 9):
+        k = np.exp(b)
+        narrow = b + np.log1p(((z + shift) / k) ** gamma) - np.log1p(z**gamma)
+        wide = -b + np.log1p((z + shift) ** gamma) - np.log1p((z / k) ** gamma)
+        worst = max(worst, float(narrow.max()), float(wide.max()))
+    return worst
+
+
+@pytest.mark.parametrize("gamma", [2, 3, 4, 7, 20])
+@pytest.mark.parametrize("epsilon", [SMALL, HALF, Fraction(1), Fraction(3)], ids=str)
+def test_intervals_certify_the_largest_shift(gamma: int, epsilon: Fraction) -> None:
+    """At several stretches, by the certificate that uses no theorem; a shift that is a little larger costs more."""
+    for part in (Fraction(1, 3), Fraction(2, 3)):
+        stretch = part * epsilon / (gamma - 1)
+        shift = heavy.largest_shift(Fraction(gamma), epsilon, stretch)
+        # For gamma 2 the shift is exact: intervals need a little room.
+        assert certify_loss(gamma, shift * (Fraction(999, 1000) if gamma == 2 else 1), stretch, epsilon)
+        room = 1.001 if gamma == 2 else 1 + 0.05 * float(epsilon) ** 2 + 0.001
+        if epsilon <= 1:
+            assert measured_loss(gamma, float(shift) * room, float(stretch)) > epsilon
+            assert not certify_loss(gamma, shift * Fraction(room), stretch, epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**9), Fraction(1, 50), Fraction(2), Fraction(10**6)], ids=str)
+def test_a_shift_alone_and_a_stretch_alone(epsilon: Fraction) -> None:
+    """Nothing is left of the shift once the stretch has it all; a tiny stretch leaves the whole slope's share."""
+    for gamma in (2, 3, 20):
+        assert heavy.largest_shift(Fraction(gamma), epsilon, epsilon / (gamma - 1)) == 0
+        alone = heavy.largest_shift(Fraction(gamma), epsilon, epsilon / 10**9)
+        slope = (gamma - 1) ** ((gamma - 1) / gamma)
+        if gamma > 2 or epsilon < 1:
+            assert float(alone) == pytest.approx(float(epsilon) / slope, rel=1e-3)
+        assert alone.denominator.bit_length() < 200
+    with pytest.raises(ValueError, match="2 or more"):
+        heavy.largest_shift(Fraction(3, 2), epsilon, epsilon / 2)
+
+
+@pytest.mark.parametrize("gamma", [3, 4, 20])
+def test_the_sum_of_both_bounds_allows_less(gamma: int) -> None:
+    """Nissim et al. 2007 add (g-1)^((g-1)/g) alpha and (g-1) beta up; planted as alpha's double it would be refuted."""
+    epsilon, stretch = Fraction(1), Fraction(1, 2 * (gamma - 1))
+    summed = Fraction(0.5 / (gamma - 1) ** ((gamma - 1) / gamma))
+    shift = heavy.largest_shift(Fraction(gamma), epsilon, stretch)
+    assert shift > 1.01 * summed
+    assert certify_loss(gamma, summed, stretch, epsilon)
+    assert not certify_loss(gamma, 2 * summed, stretch, epsilon)
 
 
 # Draws --------------------------------------------------------------------------------------------------------------

@@ -22,11 +22,12 @@ def test_a_row_per_mechanism_in_the_plan_s_order() -> None:
 
 
 def test_it_says_what_it_takes_for_granted() -> None:
-    text = str(eps.plan("count", PEOPLE))
-    assert "Best first, by error." in text
-    assert "if people's preferences say nothing about their values" in text
+    text = " ".join(str(eps.plan("count", PEOPLE)).split())
+    assert "Best first, by error: the expected RMSE if no level's expected share is further than 0.15 from" in text
+    unrelated = " ".join(str(eps.plan("count", PEOPLE, assume="unrelated")).split())
+    assert "if people's preferences say nothing about their values" in unrelated
     assert re.search(r"No personalized mechanism can promise a worst error below [\d.]+\.", text)
-    assert "Best first, by worst error." in str(eps.plan("count", PEOPLE, assume="nothing"))
+    assert "Best first, by worst error; nothing is assumed" in str(eps.plan("count", PEOPLE, assume="nothing"))
 
 
 def test_a_dash_stands_for_what_cannot_be_predicted() -> None:
@@ -50,6 +51,8 @@ def test_a_notebook_shows_the_same(statistic: str) -> None:
     arguments = {} if statistic == "count" else {"bounds": (0, 10)}
     plan = eps.plan(statistic, PEOPLE, **arguments)
     page = plan._repr_html_()
-    assert page.count("<tr>") == 1 + len(plan.rows)
+    guesses = len(plan.guesses)
+    assert (guesses > 0) == (statistic != "max")
+    assert page.count("<tr>") == 1 + len(plan.rows) + (1 + guesses if guesses else 0)
     assert all(f">{row.mechanism}</td>" in page for row in plan.rows)
-    assert page.count("<table>") == page.count("</table>") == 1
+    assert page.count("<table>") == page.count("</table>") == (2 if guesses else 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from epsilons.statistics.regression import NoisyLoss
+from epsilons.statistics.noisy_loss import NoisyLoss
 
 Floats = np.ndarray
 

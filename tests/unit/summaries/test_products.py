@@ -33,8 +33,7 @@ def slow(features: np.ndarray, target: np.ndarray, codes: np.ndarray, levels: in
             continue
         for j in range(width):
             for k in range(j + 1):
-                if j < width - 1 or k < width - 1:
-                    sums[code][j][k] += int(placed[j]) * int(placed[k])
+                sums[code][j][k] += int(placed[j]) * int(placed[k])
     return sums
 
 

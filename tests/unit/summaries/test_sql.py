@@ -327,9 +327,9 @@ def test_every_word_is_compared_in_every_row_where_no_list_is_joined(engine: Duc
 def test_what_is_wrong_with_categories_does_not_speak_of_groups(engine: DuckDB) -> None:
     known = prepare(engine, {"x": pa.array([1.5, None])}, [0, 1])
     for wrong in (["a"], [1, 1.0]):
-        with pytest.raises(EpsilonsError, match="^Categories .* Try: categories="):
+        with pytest.raises(EpsilonsError, match=r"^Categories .* Try: categories="):
             Keys((known.schema["x"],), (tuple(wrong),), "category")
-        with pytest.raises(EpsilonsError, match="^Keys .* Try: by="):
+        with pytest.raises(EpsilonsError, match=r"^Keys .* Try: by="):
             Keys.of({"x": wrong}, known.schema)
 
 

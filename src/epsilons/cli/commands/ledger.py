@@ -62,7 +62,13 @@ def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) 
     if given and given.endswith(".toml"):
         from epsilons.dataset.declared import arguments_of
 
-        given = arguments_of(given)["ledger"]
+        file, given = given, arguments_of(given)["ledger"]
+        if not given:
+            what, rule = (
+                f"{file} names no ledger.",
+                "Without one, accounts last as long as a command does.",
+            )
+            raise LedgerError(what, rule=rule, suggest='ledger = "sqlite:///people.ledger" in the file')
     if not given:
         raise click.UsageError("Which ledger? Name it: epsilons ledger show sqlite:///people.ledger")
     address = given if "://" in given else f"sqlite:///{os.path.abspath(given)}"

@@ -1,0 +1,51 @@
+"""How far a model errs and how good it is, before it is fitted and after.
+
+Before: from public facts and two stated guesses, that slopes have the usual size (`noisy_loss.WEIGHT_SQUARE`) and that
+targets stray from the exact model by `spread`. After: by the noisy sums themselves.
+"""
+
+import math
+from typing import Any, cast
+
+from epsilons.accuracy.additive import Effect, Errors, SumAccuracy
+from epsilons.preferences import Levels
+from epsilons.statistics.base import Answer, Question, Weighting
+from epsilons.statistics.noisy_loss import WEIGHT_SQUARE
+from epsilons.statistics.regression import MEAN_SQUARE, LinearRegression, Regression
+from epsilons.summaries.models import MODEL_STEPS
+
+
+class ModelAccuracy(SumAccuracy):
+    """Of models: the root mean square between predictions and those of the exact model."""
+
+    def stated_error(
+        self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
+    ) -> Errors:
+        """What is not noise as before, with the relation's part; the noise by the sums that are out."""
+        statistic, effect = cast(Regression, question.statistic), Effect.of(question, levels, weighting)
+        assert answer.sums is not None
+        loss = statistic.loss(question, answer.sums, weighting, levels)
+        before = max(float(predicted) ** 2 - float(self.noise(effect, effect.facts.moments)), 0.0)
+        return min(math.sqrt(before + statistic.unit**2 * loss.error), statistic.max_error)
+
+    def expectations(self, question: Question, levels: Levels, weighting: Weighting) -> dict[str, Any]:
+        """R2, or the accuracy, that a model of this many people is expected to have, and that of an exact one."""
+        statistic, effect = cast(Regression, question.statistic), Effect.of(question, levels, weighting)
+        features, scale = statistic.width - 1, float(effect.scales[0]) / MODEL_STEPS**2
+        vector = 2 * (scale / (2 * statistic.kappa)) ** 2
+        noise = (vector + 2 * (scale / 2) ** 2 * features * WEIGHT_SQUARE) / MEAN_SQUARE
+        signal = MEAN_SQUARE * WEIGHT_SQUARE
+        linear = isinstance(statistic, LinearRegression)
+        stray = statistic.guess(question).variance / statistic.width / statistic.unit**2 if linear else 1.0
+        explained = features * signal / (1 + noise / signal) - vector
+        total = features * signal + (stray if linear else 1.0 - features * signal)
+        found, exact = explained / total, features * signal / total
+        if linear:
+            return {"r2": found, "r2_exact": exact}
+        return {"accuracy": _tells(found), "accuracy_exact": _tells(exact)}
+
+
+def _tells(r2: float) -> float:
+    """The part of people whose class a normal score tells, of two classes of the same size."""
+    r2 = min(max(r2, 0.0), 0.99)
+    return (1 + math.erf(math.sqrt(r2 / (1 - r2) / 2))) / 2

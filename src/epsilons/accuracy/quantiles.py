@@ -1,0 +1,201 @@
+"""Intervals and errors of quantiles, from the noisy cells that were released around a first draw.
+
+With W(c) the weight up to a cut c and W all of it, G(c) = W(c) - qW is below 0 left of the quantile and not below 0
+from it on. Its noise is known, and so is the spread of who weighs how much. A cut is shown to lie left of the quantile
+where G(c) <= -z, with z the reach of noise and spread. Walking inwards from the bounds the first true hypothesis alone
+decides whether the interval fails, however many cuts there are (docs/theory.md, "quantiles").
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from epsilons.accuracy.additive import uneven
+from epsilons.accuracy.intervals import ErrorBar
+from epsilons.guarantee import NANO
+from epsilons.preferences import Levels
+from epsilons.statistics.base import Floats, Question, Weighting
+from epsilons.statistics.brackets import Bracket, Split, rising
+from epsilons.statistics.order import Order
+
+_FREQUENCIES = 1 << 8
+#: Beyond this confidence the tail is followed by its slowest decay.
+_RESOLVED = 0.9999
+
+
+@dataclass(frozen=True)
+class QuantileBar(ErrorBar):
+    """Of a quantile: cuts with the noisy weight of the cells between them, each with a Laplace noise of scale 1.
+
+    `luck` and `population` are standard deviations of G at the quantile: of who weighs how much, and of who happened to
+    be on the roster; `slack` is how far a relation of preferences and values can move it; `drawn` is the standard
+    deviation that the answer's own draw adds, in the same unit of weight; `step` lies between two grid points.
+    """
+
+    bounds: tuple[float, float]
+    step: float
+    q: float
+    cuts: tuple[float, ...]
+    weights: tuple[float, ...]
+    luck: float
+    population: float
+    slack: float
+    drawn: float
+
+    def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
+        """Between the last cut that is shown to lie left of the quantile, and the first that is not left of it."""
+        low, high = self.bounds
+        reach = self._reach(confidence, population)
+        heights = self._heights()
+        for height, far, cut in zip(heights, reach, self.cuts, strict=True):
+            if height > -far:
+                break
+            low = cut + self.step
+        for height, far, cut in zip(heights[::-1], reach[::-1], self.cuts[::-1], strict=True):
+            if height < far:
+                break
+            high = cut
+        return min(low, high, value), max(low, high, value)
+
+    def error(self, value: float) -> float | None:
+        """The expected error: how far from the answer as much weight lies as noise and spread are worth.
+
+        None where the cells could not show on both sides that the quantile lies within the bounds: then how far off the
+        answer is depends on values that were not seen.
+        """
+        low, high = self.interval(value, 0.95, population=False)
+        reach = float(self._reach(0.95, population=False).max(initial=0.0))
+        if (low, high) == self.bounds or min(self.q, 1 - self.q) * sum(self.weights) <= reach:
+            return None
+        heights = rising(self._heights())
+        places = np.array([self.bounds[0], *(cut + self.step / 2 for cut in self.cuts), self.bounds[1]])
+        upto = -self.q * float(sum(self.weights))
+        curve = rising(np.array([upto, *heights, upto + float(sum(self.weights))]))
+        left, middle, right = (float(np.interp(height, curve, places)) for height in (-reach, 0.0, reach))
+        sides = [away for end, away in ((low, middle - left), (high, right - middle)) if end not in self.bounds]
+        if not sides:  # one value at a bound, which nearly everybody has
+            return high - low
+        off = math.sqrt(self.luck**2 + self.slack**2 + self.drawn**2)
+        return min(off * sum(sides) / len(sides) / reach, self.bounds[1] - self.bounds[0])
+
+    def _heights(self) -> Floats:
+        return Bracket(0, tuple(range(len(self.cuts))), self.weights).heights(self.q)
+
+    def _reach(self, confidence: float, population: bool) -> Floats:
+        normal = math.hypot(self.luck, self.population) if population else self.luck
+        return self.slack + noise_reach(len(self.weights), self.q, normal, confidence)
+
+
+@lru_cache(maxsize=256)
+def noise_reach(cells: int, q: float, normal: float, confidence: float) -> Floats:
+    """For each cut j: z with P(|(1-q)*(j noises) - q*(the other noises) + normal| <= z) = confidence.
+
+    The characteristic function (1 + (1-q)^2 t^2)^-j (1 + q^2 t^2)^-(cells-j) exp(-normal^2 t^2/2) is inverted for all
+    cuts at once. Where the confidence is closer to 1 than that resolves, the tail falls no slower than that of twice
+    the widest noise.
+    """
+    left = np.arange(1, cells)[:, None]
+    variance = 2 * (left * (1 - q) ** 2 + (cells - left) * q**2) + normal**2
+    span = 20 * float(np.sqrt(variance.max(initial=1.0)))
+    t = (np.arange(_FREQUENCIES) + 0.5) * math.pi / span
+    phi = np.exp(-left * np.log1p(((1 - q) * t) ** 2) - (cells - left) * np.log1p((q * t) ** 2) - (normal * t) ** 2 / 2)
+    sure = min(confidence, _RESOLVED)
+    inside, outside = np.zeros(cells - 1), np.full(cells - 1, span / 2)
+    for _ in range(20):
+        middle = (inside + outside) / 2
+        within = 2 / span * (np.sin(middle[:, None] * t) * phi / t).sum(axis=1)
+        inside, outside = np.where(within < sure, middle, inside), np.where(within < sure, outside, middle)
+    beyond = 2 * max(q, 1 - q) * math.log((1 - sure) / (1 - confidence)) if confidence > sure else 0.0
+    return np.asarray(outside + beyond)
+
+
+def bars_of(
+    question: Question, levels: Levels, weighting: Weighting, brackets: Sequence[Bracket]
+) -> tuple[QuantileBar, ...]:
+    """The error bars of quantiles from what was released around each of them."""
+    statistic = question.statistic
+    assert isinstance(statistic, Order)
+    split, q = Split.of(statistic, question.neighbors), float(statistic.q_asked)
+    weights = np.array(split.cell_weights(weighting), float) / NANO
+    made = []
+    for bracket in brackets:
+        cells = len(bracket.weights)
+        drawn = math.sqrt(8 * (1 - split.pull(q, cells))) * float(split.cells / split.first)
+        parts = _unknown(question, levels, weighting, weights, bracket)
+        cuts = tuple(float(statistic.value(cut)) for cut in bracket.cuts)
+        made.append(QuantileBar(statistic.bounds, float(statistic.spacing), q, cuts, bracket.weights, *parts, drawn))
+    return tuple(made)
+
+
+def _unknown(
+    question: Question, levels: Levels, weighting: Weighting, weights: Floats, bracket: Bracket
+) -> tuple[float, float, float]:
+    """(luck, population, slack): what moves G at the quantile besides its noise, in the weight of cells.
+
+    A person adds k rows of (1 if left of the quantile, else 0) - q, so at most `most` times their mean number of rows
+    in mean square, which the cells show but for noise: two standard deviations of that are allowed for.
+    """
+    statistic = question.statistic
+    assert isinstance(statistic, Order)
+    q, most = float(statistic.q_asked), 1 if statistic.scope is None else statistic.scope.rows
+    facts = weigh_people(levels, weighting, weights)
+    rows = (sum(bracket.weights) + 2 * math.sqrt(2 * len(bracket.weights))) / max(facts.total, 1e-300)
+    square = most * min(max(rows, 1e-9), most)
+    spread = indicator_variance(q, question.assume)
+    by_worst = most * facts.worst(q), most * max(q, 1 - q) * math.sqrt(facts.coins)
+    by_spread = facts.drift(question.assume, q) * math.sqrt(square), math.sqrt(square * spread * facts.uneven)
+    slack, luck = min(by_worst, by_spread, key=lambda pair: pair[0] + 2 * pair[1])
+    everyone = square * spread * facts.squares
+    return luck, math.sqrt(max(everyone - luck**2, 0.0)), slack
+
+
+@dataclass(frozen=True)
+class PeopleWeights:
+    """What is expected of everybody's weight: how many have which, the sum, the sum of squares, what coins add to it.
+
+    `uneven` is the sum of squares around the mean of all people, also of those who weigh nothing.
+    """
+
+    sizes: Floats
+    weights: Floats
+    squares: float
+    coins: float
+
+    @property
+    def total(self) -> float:
+        return float(self.sizes @ self.weights)
+
+    @property
+    def uneven(self) -> float:
+        return max(self.squares - self.total**2 / float(self.sizes.sum()), 0.0)
+
+    def drift(self, g: float, q: float) -> float:
+        """How far the weight left of a quantile can be off if levels' expected parts there lie within g spreads."""
+        return math.inf if math.isinf(g) else g * math.sqrt(q * (1 - q)) * float(uneven(self.weights, self.sizes))
+
+    def worst(self, q: float) -> float:
+        """The largest weight left of a quantile, less q of all, however values and weights relate."""
+        order = np.argsort(self.weights)
+        sizes, weights = self.sizes[order], self.weights[order]
+        upto, places = np.concatenate([[0.0], np.cumsum(sizes * weights)]), np.concatenate([[0.0], np.cumsum(sizes)])
+        least, most = (float(np.interp(part * places[-1], places, upto)) for part in (q, 1 - q))
+        return max(q * self.total - least, (1 - q) * self.total - most)
+
+
+def indicator_variance(q: float, g: float) -> float:
+    """Of lying left of the quantile, for people of a level that lies as far from everyone's part q as g allows."""
+    rare = min(q, 1 - q)
+    part = 0.5 if math.isinf(g) else min(0.5, rare + g * math.sqrt(rare * (1 - rare)))
+    return part * (1 - part)
+
+
+def weigh_people(levels: Levels, weighting: Weighting, weights: Floats) -> PeopleWeights:
+    """Everybody's weight, given that of one who counts by level; people who are left out weigh nothing."""
+    staying = np.ones(len(weights)) if weighting.coins is None else weighting.coins.expected
+    sizes = np.array([*levels.sizes, levels.left_out], float)
+    counted = sizes[:-1] * staying * weights**2
+    expected = np.array([*(staying * weights), 0.0])
+    return PeopleWeights(sizes, expected, float(counted.sum()), float((counted * (1 - staying)).sum()))
