@@ -14,7 +14,6 @@ from typing import Any, Self, cast
 import numpy as np
 
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar
-from epsilons.accuracy.relation import uneven
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Counting, Moments
@@ -30,6 +29,19 @@ def laplace_quantile(chance: Floats) -> Floats:
     return np.where(chance < 0.5, np.log(2 * chance), -np.log(2 - 2 * chance))
 
 
+def uneven(weights: Floats, sizes: Floats, left_out: int = 0) -> Any:
+    """sum_i |w_i - median(w)| over everyone on the roster: of a weight for each level, or of rows of them.
+
+    The largest sum of w_i d_i over distances d of the levels, each at most 1, that average to zero over the roster.
+    """
+    people = np.append(float(left_out), sizes)
+    held = np.concatenate([np.zeros((*weights.shape[:-1], 1)), weights], axis=-1)
+    order = np.argsort(held, axis=-1)
+    place = (np.cumsum(people[order], axis=-1) >= people.sum() / 2).argmax(axis=-1)[..., None]
+    median = np.take_along_axis(held, np.take_along_axis(order, place, -1), -1)
+    return np.abs(held - median) @ people
+
+
 class Facts:
     """What is publicly known before an answer, at the question's guesses and for so many people.
 
@@ -42,7 +54,7 @@ class Facts:
         self.moments, (self.low, self.high) = statistic.guess(question), statistic.extremes()
         self.centre, self.origin, self.coin_origin = statistic.centre, statistic.origin, statistic.coin_origin
         self.max_error, self.statistic = statistic.max_error, statistic
-        self.spread_within = statistic.spread_within
+        self.within = statistic.spread_within(self.moments, question.assume)
         self.expected_rows = 1.0 if statistic.scope is None else max(statistic.scope.expected, 1e-9)
         self.divisor, self.limits = statistic.divisor(people), statistic.limits(people)
         self.made_up = list(filter(statistic.makes_up_for, Rest))
@@ -76,7 +88,14 @@ class Effect:
 
     @classmethod
     def of(cls, question: Question, levels: Levels, weighting: Weighting | Weightings) -> Self:
-        """Of a weighting, or of several at once."""
+        """Of a weighting, or of several at once; remembered, since an answer is looked at before and after."""
+        found = weighting.effects.get(question)
+        if found is None:
+            found = weighting.effects[question] = cls._of(question, levels, weighting)
+        return cast(Self, found)
+
+    @classmethod
+    def _of(cls, question: Question, levels: Levels, weighting: Weighting | Weightings) -> Self:
         people, sizes, one = levels.size, np.array(levels.sizes, float), weighting.one
         facts = facts_of(question, people)
         rate: Any = float(weighting.rate) if isinstance(weighting.rate, Fraction) else weighting.rate
@@ -200,9 +219,13 @@ class SumAccuracy(Accuracy):
         offset = math.hypot(moments.mean - effect.base, moments.location)
         bias = offset * np.abs(gaps @ effect.sizes - effect.left_out) / facts.divisor
         bias = bias + question.assume * math.sqrt(moments.variance) * effect.drift
-        luck = facts.spread_within(moments, question.assume) * (gaps**2 @ effect.sizes + effect.left_out)
+        guessed = moments is facts.moments
+        within = facts.within if guessed else facts.statistic.spread_within(moments, question.assume)
+        luck = within * (gaps**2 @ effect.sizes + effect.left_out)
         before = bias**2 + luck / facts.divisor**2 + effect.coins(moments)
-        square = np.minimum(before, self.worst_before(effect)) + self.noise(effect, moments)
+        if question.assume > 0:  # what is assumed may allow for more than values within bounds can do
+            before = np.minimum(before, self.worst_before(effect))
+        square = before + self.noise(effect, moments)
         return cast(Floats, np.minimum(np.sqrt(square), facts.max_error))
 
     def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
@@ -241,7 +264,7 @@ class LinearAccuracy(SumAccuracy):
     def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
         effect, statistic = Effect.of(question, levels, weighting), cast(Additive, question.statistic)
         alike = isinstance(statistic, Counting) and statistic.one_each
-        related = statistic.related(question)[1]
+        related = statistic.related(question)[1] if question.assume else 0.0
         nothing = math.isinf(question.assume) or effect.rest is Rest.CENTRED
         if nothing or question.assume * related * effect.drift > effect.worst_bias:
             return tuple(_worst_bar(effect, _seen(question, effect, number)) for number in answer.numbers)
@@ -257,6 +280,7 @@ def _seen(question: Question, effect: Effect, number: float) -> Moments:
     return learn(question, number * slope + shift, doubt, effect.people)
 
 
+@lru_cache(maxsize=256)
 def learn(question: Question, number: float, doubt: float, people: int) -> Moments:
     """What a released number, give or take `doubt`, says about one person's contribution."""
     scale = facts_of(question, people).divisor / people

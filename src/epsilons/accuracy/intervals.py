@@ -138,7 +138,8 @@ class RatioBar(ErrorBar):
     that come from who counts with which weight, and from who is on the roster at all; `bound` is what levels that
     differ may add to it. `grid` is the step between possible numbers of rows. If nothing is assumed about who counts,
     `alike` is the least weight over the largest: rows of the one weight may all lie at one bound, the others at the
-    other, which moves a mean a part p from a bound to the other to p/(p + (1-p)/`alike`) or p/(p + (1-p) `alike`).
+    other, which moves a mean a part p from a bound to the other to p/(p + (1-p)/`alike`) or p/(p + (1-p) `alike`). 0 is
+    for where some or all may not count at all: the interval is all of the bounds.
     """
 
     bounds: tuple[float, float]

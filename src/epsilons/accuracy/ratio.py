@@ -2,7 +2,7 @@
 
 Before an answer: at the guessed number of rows. After it: at the released one, group by group. Where the released
 number is less than three standard deviations of its noise nobody may count at all: then there is no error to state
-(None), and the interval is wide, at worst all of the bounds. If nothing is assumed about who counts with which weight,
+(None), and the interval is all of the bounds. If nothing is assumed about who counts with which weight,
 the error is that of the worst rows, at most the width of the bounds.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -96,6 +97,7 @@ class RowsSeen:
     moments: Moments
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of(cls, question: Question, effect: Effect, pair: tuple[Fraction, ...]) -> RowsSeen:
         statistic, each = cast(Mean, question.statistic), float(effect.factor) / effect.people
         sum_, rows = (float(number) * each for number in statistic.centred(*pair))
@@ -151,6 +153,6 @@ class RowsSeen:
             population=population,
             grid=0.0 if paired else step,
             bound=related,
-            alike=float(effect.alike) if nothing else 1.0,
+            alike=float(effect.alike if nothing else 1.0) if self.certain else 0.0,
             paired=paired,
         )

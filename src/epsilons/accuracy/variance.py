@@ -102,6 +102,8 @@ class VarianceAccuracy(SumAccuracy):
             bound = float(_apart(effect)) * square
             if not nothing:
                 bound = min(question.assume * math.sqrt(seen.variance) * float(effect.drift) * slope, bound)
+            if rows < CERTAIN * noise:
+                bound = square
             population = math.sqrt(seen.bound / effect.people)
             sums = (mean * enough, (spread + mean**2) * enough, rows)
             one_row = float(effect.factor) / effect.people if effect.facts.statistic.scope is not None else 0.0

@@ -57,7 +57,7 @@ class Attempt:
 
     def release(self) -> Release:
         """The stored answer, or a new one. StalePlanError: plan again, nothing was charged."""
-        if counts_levels(self.asked, self.facts):
+        if self.asked.kind == "count" and counts_levels(self.asked, self.facts):
             return count_levels(self.asked, self.facts, self.registry.ledger)
         asked, epoch, seeded = self.asked, self.preparation.epoch, self.seeded
         key = question_key(self.facts, self.version, epoch, asked)

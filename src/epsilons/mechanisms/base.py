@@ -19,13 +19,11 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.accuracy import FAMILIES
 from epsilons.accuracy.additive import Errors
 from epsilons.accuracy.intervals import ErrorBar
-from epsilons.accuracy.relation import condition, uneven
 from epsilons.arguments.checks import ASSUMPTIONS
 from epsilons.arguments.reading import Settings
 from epsilons.errors import Argument, EpsilonsError, PlanError, Text
@@ -130,7 +128,7 @@ class Mechanism(ABC):
 
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """What errors and intervals take for granted about preferences and values, as a clause."""
-        return ASSUMPTIONS["nothing"] if self.assumption == "nothing" else condition(question)
+        return ASSUMPTIONS["nothing"] if self.assumption == "nothing" else question.condition
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
         """The expected error once an answer is out: what its noisy sums say about the values is public by then."""
@@ -183,8 +181,9 @@ class Weighing(Mechanism):
 
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """Where everyone has the same weight, it does not matter who chose which level."""
-        alike = uneven(weighting_of(self, question, levels).fractions, np.array(levels.sizes, float), levels.left_out)
-        return ASSUMPTIONS["nothing"] if alike == 0 else super().condition(question, levels, answer)
+        weighting = weighting_of(self, question, levels)
+        alike = levels.left_out == 0 and weighting.coins is None and len(set(weighting.weights)) == 1
+        return ASSUMPTIONS["nothing"] if alike else super().condition(question, levels, answer)
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
         weighting, predicted = weighting_of(self, question, levels), find_error(self, question, levels)

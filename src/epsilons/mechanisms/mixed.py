@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.accuracy import order as order_accuracy
-from epsilons.accuracy.additive import learn
+from epsilons.accuracy.additive import learn, uneven
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel
-from epsilons.accuracy.relation import LevelAnswer, Relation, uneven
+from epsilons.accuracy.relation import LevelAnswer, Relation
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Mechanism, register
 from epsilons.noise.entropy import Entropy

@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from epsilons.accuracy.relation import condition
 from epsilons.arguments.reading import AskOptions, Settings
 from epsilons.display import Sheet, Shown, show, show_span
 from epsilons.errors import PlanError
@@ -168,4 +167,4 @@ def _why(error: float, best: Mechanism, question: Question, levels: Levels) -> s
         unknown = f"No error can be predicted for a {question.statistic.name} without looking at the data"
         return f"{unknown}; {best.name!r} is the default: {reason}."
     least = "worst-case error of all;" if math.isinf(question.assume) else "predicted error of all, assuming that"
-    return f"Least {least} {condition(question)}: {reason}."
+    return f"Least {least} {question.condition}: {reason}."

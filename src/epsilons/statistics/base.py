@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments.checks import PRIVACIES, check_assume, check_guess, check_name
+from epsilons.arguments.checks import ASSUMPTIONS, PRIVACIES, check_assume, check_guess, check_name
 from epsilons.arguments.reading import AskOptions
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
 from epsilons.noise.entropy import ALWAYS, Entropy
@@ -123,6 +123,14 @@ class Question:
         object.__setattr__(self, "assume", check_assume(self.assume))
         for name in ("spread", "density", "location"):
             object.__setattr__(self, name, check_guess(name, getattr(self, name)))
+
+    @property
+    def condition(self) -> str:
+        """What errors and intervals take for granted about preferences and values, in the units of the column."""
+        if self.assume == 0 or math.isinf(self.assume):
+            return ASSUMPTIONS["nothing" if self.assume else "unrelated"]
+        what, spread = self.statistic.related(self)
+        return f"no level's expected {what} is further than {self.assume * spread:,.4g} from everyone's"
 
     @classmethod
     def of(cls, statistic: Statistic, options: AskOptions, neighbors: str, groups: tuple[int, ...] = ()) -> Question:
@@ -274,6 +282,8 @@ class Weighting:
     rate: Fraction
     rest: Rest = Rest.OMITTED
     coins: Coins | None = None
+    #: What it does to people's contributions, by question: kept here by `accuracy`.
+    effects: dict[Question, Any] = field(default_factory=dict, repr=False)
 
     @property
     def sampled(self) -> bool:
@@ -341,6 +351,7 @@ class Weightings:
     one: int
     rest: Rest
     sampled: bool = False
+    effects: dict[Question, Any] = field(default_factory=dict, repr=False)
 
 
 def proportional(levels: Levels, top: int | Fraction, rest: Rest) -> Weighting:
