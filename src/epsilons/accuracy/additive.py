@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -174,6 +174,9 @@ class Effect:
 class Accuracy(ABC):
     """The errors of one family of statistics."""
 
+    #: Whether an answer says more of the worst that could be than public facts do, if nothing is assumed.
+    worst_after: ClassVar[bool] = False
+
     @abstractmethod
     def predict_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         """Expected RMSE against the roster's own statistic; None where it cannot be said without the data."""
@@ -251,9 +254,7 @@ class LinearAccuracy(SumAccuracy):
     def stated_error(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
     ) -> Errors:
-        """At the contribution that each released number shows; if nothing is assumed, the worst there could be."""
-        if math.isinf(question.assume):
-            return predicted
+        """At the contribution that each released number shows."""
         effect = Effect.of(question, levels, weighting)
 
         def expect(number: float) -> float:
