@@ -110,14 +110,16 @@ class Effect:
         return self.factor * self.facts.parts[0][0] / self.facts.divisor
 
     @cached_property
+    def reached(self) -> float:
+        """How much of everybody's contributions reaches the answer; `base` stands for the rest."""
+        reached = max(float(self.multipliers @ self.sizes) / self.people, 1e-300)
+        return 1.0 if abs(reached - 1) < 1e-9 else reached
+
+    @cached_property
     def undone(self) -> tuple[float, float]:
         """(slope, shift): answer*slope + shift has no bias if preferences and values are unrelated."""
-        reached = max(float(self.multipliers @ self.sizes) / self.people, 1e-300)
-        return (
-            (1.0, 0.0)
-            if abs(reached - 1) < 1e-9 or self.rest is Rest.CENTRED
-            else (1 / reached, self.facts.origin * (1 - 1 / reached))
-        )
+        slope = 1.0 if self.rest is Rest.CENTRED else 1 / self.reached
+        return slope, self.facts.origin * (1 - slope)
 
     def coins(self, moments: Moments) -> Any:
         """Expected variance of a sample's coins, on the answer's scale."""
@@ -251,10 +253,16 @@ class LinearAccuracy(SumAccuracy):
 
 
 def _seen(question: Question, effect: Effect, number: float) -> Moments:
-    """What a released number says about one person's contribution."""
-    slope, shift = effect.undone
+    """What a released number says about one person's contribution, also where it was drawn to the centre."""
+    slope, base = 1 / effect.reached, effect.base * effect.people / effect.facts.divisor
     doubt = math.sqrt(sum(2 * scale**2 for scale in effect.laplace)) * slope
-    return learn(question, number * slope + shift, doubt, effect.people)
+    seen = learn(question, base + (number - base) * slope, doubt, effect.people)
+    if slope == 1:
+        return seen
+    # Whoever is in it lies off the base by luck, too, which errors count by itself.
+    off, weights = seen.mean - effect.base, effect.multipliers
+    luck = seen.variance * float(weights**2 @ effect.sizes) / (effect.reached * effect.people) ** 2
+    return replace(seen, mean=effect.base + math.copysign(math.sqrt(max(off**2 - luck, 0.0)), off))
 
 
 def learn(question: Question, number: float, doubt: float, people: int) -> Moments:
