@@ -230,13 +230,16 @@ class LinearAccuracy(SumAccuracy):
     def stated_error(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
     ) -> Errors:
-        """At the contribution that each released number shows; if nothing is assumed, the worst there could be."""
-        if math.isinf(question.assume):
-            return predicted
+        """At the contribution that each released number shows; if nothing is assumed, the worst there could be.
+
+        Both ends of what is possible are known, and answers are cut to them.
+        """
         effect = Effect.of(question, levels, weighting)
+        most, nothing = float(effect.facts.limits[1] - effect.facts.limits[0]), math.isinf(question.assume)
 
         def expect(number: float) -> float:
-            return float(self.expected_errors(question, effect, _seen(question, effect, number)))
+            seen = None if nothing else _seen(question, effect, number)
+            return min(most, float(predicted if seen is None else self.expected_errors(question, effect, seen)))
 
         return answer.each(expect)
 

@@ -277,14 +277,14 @@ OTHER: list[dict[str, Any]] = [
     {"bounds": (0, 101)}, {"where": "age > 40"}, {"where": None}, {"share": 0.02}, {"by": {"region": ["north"]}},
     {"by": {"region": ["south"]}}, {"by": {"region": ["north", "south"]}}, {"mechanism": "minimum"},
     {"mechanism": "threshold", "threshold": "mean"}, {"mechanism": "threshold", "threshold": "max"},
-    {"mechanism": "threshold", "rescale": True}, {"assume": "nothing"}, {"spread": 10}, {"density": 0.3},
+    {"mechanism": "threshold", "rescale": True}, {"assume": "nothing"}, {"assume": "unrelated"}, {"spread": 10}, {"density": 0.3},
     {"location": 40}, {"missing": "exclude", "where": None, "by": {"union": ["yes"]}}, {"fresh": True},
     {"entropy": seeded(1)}, {"share": None, "error": 30},
 ]  # fmt: skip
 SAME: list[dict[str, Any]] = [
     {"bounds": [0.0, 100.0]}, {"bounds": np.array([0, 100])}, {"where": "  AGE>=40 "}, {"where": '"age" >= 40'},
     {"where": "(age >= 40)"}, {"where": "NOT age < 40"}, {"share": 0.0100}, {"share": Fraction(1, 100)},
-    {"mechanism": "auto"}, {"assume": "unrelated"}, {"missing": None}, {"by": None},
+    {"mechanism": "auto"}, {"assume": 0.3}, {"missing": None}, {"by": None},
 ]  # fmt: skip
 
 
@@ -312,6 +312,8 @@ def test_another_spelling_is_the_same_question(spelling: dict[str, Any]) -> None
     [
         ({"spread": 10}, {"spread": 10.0}),
         ({"spread": 10}, {"spread": np.float32(10)}),
+        ({"assume": "unrelated"}, {"assume": 0}),
+        ({"assume": "nothing"}, {"assume": math.inf}),
         ({"location": 50}, {"location": np.int64(50)}),
         ({"mechanism": "threshold", "threshold": 0.01}, {"mechanism": "threshold", "threshold": np.float64(0.01)}),
         ({"share": None, "error": 40}, {"share": None, "error": np.float64(40)}),
