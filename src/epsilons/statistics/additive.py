@@ -307,17 +307,17 @@ class Counting(Additive):
         """A level's own fraction of ones may be nearer to a half than everyone's."""
         if not self.one_each:
             return moments.variance
-        p = min(moments.mean, 1 - moments.mean)
-        near = min(0.5, p + related * math.sqrt(max(moments.variance, 0.0)))
+        variance = max(moments.variance, 0.0)
+        near = min(0.5, (1 - math.sqrt(max(1 - 4 * variance, 0.0))) / 2 + related * math.sqrt(variance))
         return near * (1 - near)
 
     def learn(self, question: Question, mean: float, doubt: float) -> Moments:
-        """A fraction of ones is taken two standard errors nearer to a half: few who agree must not collapse the bar."""
+        """Ones vary as if two standard errors nearer to a half: few who agree must not collapse the bar."""
         if not self.one_each:
             return super().learn(question, mean, doubt)
         mean = min(max(mean, 0.0), 1.0)
-        mean = min(mean + 2 * doubt, 0.5) if mean < 0.5 else max(mean - 2 * doubt, 0.5)
-        return Moments(mean, mean * (1 - mean))
+        near = min(mean + 2 * doubt, 0.5) if mean < 0.5 else max(mean - 2 * doubt, 0.5)
+        return Moments(mean, near * (1 - near))
 
 
 def row_moments(fraction: float, most: int, density: float | None) -> Moments:
