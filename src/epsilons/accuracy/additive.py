@@ -51,11 +51,11 @@ class Facts:
 
     def __init__(self, question: Question, people: int) -> None:
         statistic = cast(Additive, question.statistic)
-        self.moments, (self.low, self.high) = statistic.guess(question), statistic.extremes()
-        self.centre, self.origin, self.coin_origin = statistic.centre, statistic.origin, statistic.coin_origin
-        self.max_error, self.statistic = statistic.max_error, statistic
-        self.within = statistic.spread_within(self.moments, question.assume)
-        self.expected_rows = 1.0 if statistic.scope is None else max(statistic.scope.expected, 1e-9)
+        self.statistic, self.moments, (self.low, self.high) = statistic, statistic.guess(question), statistic.extremes
+        self.centre, self.max_error = statistic.centre, statistic.max_error
+        self.origin, self.coin_origin = statistic.origin, statistic.coin_origin
+        #: Whether everyone is counted once or not at all.
+        self.ones = isinstance(statistic, Counting) and statistic.one_each
         self.divisor, self.limits = statistic.divisor(people), statistic.limits(people)
         self.made_up = list(filter(statistic.makes_up_for, Rest))
         parts = zip(statistic.parts, statistic.units, strict=True)
@@ -173,6 +173,16 @@ class Effect:
         return uneven(self.multipliers, self.sizes, self.left_out) / self.facts.divisor
 
 
+def _within(facts: Facts, moments: Moments, related: float) -> float:
+    """The variance of a contribution within a level, where levels' means lie up to `related` spreads off."""
+    if not facts.ones:
+        return moments.variance
+    # A level's own fraction of ones may be nearer to a half than everyone's.
+    variance = max(moments.variance, 0.0)
+    near = min(0.5, (1 - math.sqrt(max(1 - 4 * variance, 0.0))) / 2 + related * math.sqrt(variance))
+    return near * (1 - near)
+
+
 class Accuracy(ABC):
     """The errors of one family of statistics."""
 
@@ -224,9 +234,7 @@ class SumAccuracy(Accuracy):
         offset = math.hypot(moments.mean - effect.base, moments.location)
         bias = offset * np.abs(gaps @ effect.sizes - effect.left_out) / facts.divisor
         bias = bias + question.assume * math.sqrt(moments.variance) * effect.drift
-        guessed = moments is facts.moments
-        within = facts.within if guessed else facts.statistic.spread_within(moments, question.assume)
-        luck = within * (gaps**2 @ effect.sizes + effect.left_out)
+        luck = _within(facts, moments, question.assume) * (gaps**2 @ effect.sizes + effect.left_out)
         before = bias**2 + luck / facts.divisor**2 + effect.coins(moments)
         if question.assume > 0:  # what is assumed may allow for more than values within bounds can do
             before = np.minimum(before, self.worst_before(effect))
@@ -271,12 +279,11 @@ class LinearAccuracy(SumAccuracy):
 
     def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
         effect, statistic = Effect.of(question, levels, weighting), cast(Additive, question.statistic)
-        alike = isinstance(statistic, Counting) and statistic.one_each
         related = statistic.related(question)[1] if question.assume else 0.0
         nothing = math.isinf(question.assume) or effect.rest is Rest.CENTRED
         if nothing or question.assume * related * effect.drift > effect.worst_bias:
             return tuple(_worst_bar(effect, _seen(question, effect, number)) for number in answer.numbers)
-        if alike:
+        if effect.facts.ones:
             return (_fraction_bar(question, effect),) * len(answer.numbers)
         return tuple(_error_model(question, effect, _seen(question, effect, n), related) for n in answer.numbers)
 

@@ -18,8 +18,9 @@ from epsilons.dataset.question import TableQuestion, question_key
 from epsilons.dataset.registry import Registry
 from epsilons.errors import BudgetExceeded, PlanError
 from epsilons.ledger.values import Cohort, allowance, list_active
+from epsilons.mechanisms.base import find_error
 from epsilons.noise.entropy import system
-from epsilons.planner.choose import choose, judge_error
+from epsilons.planner.choose import choose
 from epsilons.planner.plan import Plan, find_share
 from epsilons.release.answer import EVERYONE_PUBLIC, Release, exact_release, make_release
 from epsilons.release.door import Request, Sketch, Spendable, pass_through
@@ -132,7 +133,8 @@ def _reach_error(asked: TableQuestion, cohorts: Sequence[Cohort], names: Mapping
         except (BudgetExceeded, TooSmallShareError):
             return math.inf
         mechanism = _sketch(asked, spendable).mechanism
-        return 0.0 if mechanism is None else judge_error(mechanism, asked.question, spendable.levels)
+        error = 0.0 if mechanism is None else find_error(mechanism, asked.question, spendable.levels)
+        return math.inf if error is None else error
 
     _spendable_at(Fraction(1), cohorts, names)
     assert asked.options.error is not None

@@ -128,12 +128,6 @@ def _rows(question: Question, levels: Levels, settings: Settings, registered: in
     )
 
 
-def judge_error(mechanism: Mechanism, question: Question, levels: Levels) -> float:
-    """The predicted error; infinite where none can be predicted."""
-    error = find_error(mechanism, question, levels)
-    return math.inf if error is None else error
-
-
 def choose(name: str, question: Question, levels: Levels, settings: Settings = DEFAULTS) -> tuple[Mechanism, str]:
     """(mechanism, why): the one asked for if it can serve, or the best of all for "auto"."""
     if name != "auto":
@@ -150,9 +144,9 @@ def _rank(question: Question, levels: Levels, settings: Settings) -> list[tuple[
     """(place, mechanism) of those that can serve, the best first: by error, then the plainest, then by name."""
     ranked = []
     for mechanism in base.serving(question, levels, settings):
-        error, name = judge_error(mechanism, question, levels), mechanism.name
-        if math.isinf(error):
-            place = error, int(name != _UNPREDICTED[math.isinf(question.assume)]), name
+        error, name = find_error(mechanism, question, levels), mechanism.name
+        if error is None or math.isinf(error):
+            place = math.inf, int(name != _UNPREDICTED[math.isinf(question.assume)]), name
         else:
             place = float(f"{error:.{_DIGITS}g}"), (name != _PLAINEST) + (name == _LAST), name
         ranked.append((place, mechanism))

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.arguments.checks import ASSUMPTIONS, PRIVACIES, check_assume, check_guess, check_name
-from epsilons.arguments.reading import AskOptions
+from epsilons.arguments.reading import NOT_COUNTED, AskOptions
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.noise.weighing import keep_chance
@@ -36,6 +36,7 @@ from epsilons.preferences import Levels
 
 if TYPE_CHECKING:
     from epsilons.statistics.brackets import Bracket
+    from epsilons.statistics.entry import Entry
     from epsilons.summaries import People
 
 Floats = NDArray[np.float64]
@@ -61,12 +62,12 @@ class Scope:
     #: Not part of question keys: a condition or groups are, in words of their own.
     only_missing: bool = field(default=False, repr=False)
 
-    @property
+    @cached_property
     def cells(self) -> int:
         """How many numbers are asked for."""
         return 1 if self.groups is None else len(self.groups)
 
-    @property
+    @cached_property
     def expected(self) -> float:
         """How many rows of one person are expected to count, in each group: of 1 to `rows` rows the average."""
         return self.fraction * (1 + self.rows) / 2
@@ -96,6 +97,60 @@ class Scope:
         """One number, or a dict with one for each group."""
         answers = dict(zip((None,) if self.groups is None else self.groups, numbers, strict=True))
         return answers[None] if self.groups is None else answers
+
+
+@dataclass(frozen=True)
+class RowScope:
+    """Which rows a statistic is taken over. As it stands: everyone, one row each, nothing missing."""
+
+    scope: Scope = field(default_factory=Scope)
+    #: One row of everybody: no condition, no groups. `complete`: no value is left out, either; their number is public.
+    #: For counts, histograms and models: nothing is missing, by the caller's or the steward's word or by type.
+    fixed: bool = True
+    complete: bool = True
+    #: Whether values are looked at, or rows alone are counted.
+    column: bool = True
+    neighbors: str = "absent"
+    location: float | None = None
+    #: Whether an answer without bounds is possible: on arrays, with individual or group privacy.
+    unbounded: bool = False
+
+    @property
+    def centred(self) -> bool:
+        """Whether everyone has a value for certain, so that an absent one may stand at the centre without being seen.
+
+        Where people are replaced nothing would be gained, and individual privacy looks at values one by one.
+        """
+        everyone = self.column and self.fixed and self.complete
+        return everyone and self.neighbors == "absent" and not self.unbounded
+
+    @classmethod
+    def of(
+        cls,
+        entry: Entry,
+        options: AskOptions,
+        neighbors: str,
+        *,
+        rows: int = 1,
+        groups: tuple[Hashable, ...] | None = None,
+        column: bool = True,
+        declared: str = "",
+        unbounded: bool = False,
+    ) -> tuple[RowScope, str]:
+        """(which rows a question is about, what its release says of missing values).
+
+        Where nothing is known of how many count, a condition is taken to let half of the people pass; without one
+        nearly everyone is taken to have a value.
+        """
+        fixed = options.where is None and options.by is None and rows == 1
+        complete, note = options.treat_missing(entry, fixed, declared)
+        fraction = (1.0 if options.where is None else 0.5) / (1 if groups is None else len(groups))
+        if entry.column == "optional":  # of one group, or of a column, a half: else everyone would count for certain
+            fraction = min(fraction, 0.5)
+        guessed, counted = fraction if options.density is None else options.density, entry.missing == "not counted"
+        scope = Scope(rows, groups, guessed, only_missing=fixed and not (entry.model or counted))
+        over = cls(scope, fixed, complete, column, neighbors, options.location, unbounded)
+        return over, NOT_COUNTED if counted and not (entry.name == "count" and over.centred) else note
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import pytest
 from epsilons.accuracy.variance import VarianceBar
 from epsilons.mechanisms.base import create
 from epsilons.preferences import roster_of
-from epsilons.release.answer import Release, make_release
+from epsilons.release.answer import Release, make_release, plain_bar, read_bar
 from epsilons.statistics.base import Answer, Question, Scope
 from epsilons.statistics.variance import Variance
 from epsilons.summaries.arrays import ArrayPeople
@@ -115,7 +115,7 @@ def test_luck_bounds_and_the_population_widen_it_and_it_survives_json() -> None:
 
     assert width(bar) < width(replace(bar, luck=50.0)) < width(replace(bar, bound=100.0, luck=50.0))
     assert width(bar) < width(bar, population=True)
-    assert VarianceBar.from_dict(json.loads(json.dumps(bar.to_dict()))) == bar
+    assert read_bar(json.loads(json.dumps(plain_bar(bar)))) == bar
     releases, _ = asked("weighted", "normal", 200, None, 1)
     back = Release.from_dict(json.loads(json.dumps(releases[0].to_dict())))
     assert back.interval() == releases[0].interval()

@@ -13,9 +13,8 @@ from epsilons.auditing import ABSENT
 from epsilons.mechanisms.base import create, find_error, list_mechanisms
 from epsilons.preferences import roster_of
 from epsilons.statistics.additive import Part
-from epsilons.statistics.base import Question
+from epsilons.statistics.base import Question, RowScope
 from epsilons.statistics.count import ENTRY, Count
-from epsilons.statistics.entry import RowScope
 from epsilons.summaries.arrays import ArrayPeople
 from epsilons.summaries.cells import Integers
 from epsilons.testing import seeded

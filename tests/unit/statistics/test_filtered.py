@@ -275,7 +275,7 @@ def test_an_empty_group_has_an_answer_within_the_bounds() -> None:
     for statistic in (Mean.over(Scope(), MIXED, "absent", None), Variance(MIXED, Scope())):
         for noise in (-50, 0, 50):
             sums = [[Fraction(noise * 2**30)] for _ in statistic.parts[:-1]] + [[Fraction(noise)]]
-            low, high = statistic.extremes()
+            low, high = statistic.extremes
             assert low <= statistic.answer(sums, Fraction(9), 9) <= high
 
 

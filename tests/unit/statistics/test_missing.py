@@ -15,7 +15,8 @@ import pyarrow as pa
 import pytest
 
 import epsilons as eps
-from epsilons.statistics.missing import AT_CENTRE, BY_TYPE, BY_WORD, LEFT_OUT, NOT_COUNTED, never_missing
+from epsilons.arguments.reading import AT_CENTRE, BY_TYPE, BY_WORD, LEFT_OUT, NOT_COUNTED
+from epsilons.arrays.asking import never_missing
 from epsilons.testing import seeded
 
 BOUNDS = (0.0, 60.0)
