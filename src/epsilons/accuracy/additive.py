@@ -131,7 +131,7 @@ class Effect:
     @cached_property
     def reached(self) -> float:
         """How much of everybody's contributions reaches the answer; `base` stands for the rest."""
-        reached = max(float(self.multipliers @ self.sizes) / self.people, 1e-300)
+        reached = max(float(self.multipliers @ self.sizes) / self.people, 1e-100)
         return 1.0 if abs(reached - 1) < 1e-9 else reached
 
     @cached_property
