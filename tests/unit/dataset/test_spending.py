@@ -268,7 +268,7 @@ def test_a_plan_shows_charges_by_grant_and_costs_nothing() -> None:
     best = people.mean("wage", bounds=(0, 100), share=0.2)
     assert best.mechanism == plan.best.mechanism
     assert best.charges == plan.best.charges
-    assert best.error == pytest.approx(plan.best.error, rel=0.3)  # by the rows that turned out to count
+    assert plan.best.error / 2 < best.error < 2 * plan.best.error  # by the rows that turned out to count
 
 
 # --- the same question ----------------------------------------------------------------------------------------------
