@@ -152,9 +152,8 @@ def check_asked(prepared: Prepared, statistic: Any, name: str | None) -> None:
 
 def check_room(statistic: Statistic, rows: int) -> None:
     """No sum of so many rows can pass 64 bits, whatever they hold."""
-    largest = (
-        1 if statistic.summary in ("ones", "people", "signs", "bins") else 2 * STEPS
-    )  # a pair of sums has twice the steps
+    # A mean's pair of sums is made of two others, and has twice their steps.
+    largest = 1 if statistic.summary in ("ones", "people", "signs", "bins") else 2 * STEPS
     if rows * largest >= _ROOM:
         rule = "Rows times the largest step of a row stay below 2^63."
         hint = ("a smaller ", Argument("rows_per_person"), ", or the table in parts")
