@@ -140,9 +140,7 @@ ARRAYS: dict[str, tuple[dict[str, Any], Additive | None]] = {
 }
 
 
-def both(
-    bench: Bench, wording: dict[str, Any], neighbors: str = "absent"
-) -> tuple[Question, TablePeople, ArrayPeople]:
+def both(bench: Bench, wording: dict[str, Any], neighbors: str = "absent") -> tuple[Question, TablePeople, ArrayPeople]:
     meaning = question_of(bench.terms(neighbors), **wording)
     grants = {f"p{place}": epsilon for place, epsilon in enumerate(EPSILONS)}
     nothing = {"k": None, "g": None, "b": None, "f": None}
