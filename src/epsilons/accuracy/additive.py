@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -141,14 +141,16 @@ class Effect:
         return self.factor * self.facts.parts[0][0] / self.facts.divisor
 
     @cached_property
+    def reached(self) -> float:
+        """How much of everybody's contributions reaches the answer; `base` stands for the rest."""
+        reached = max(float(self.multipliers @ self.sizes) / self.people, 1e-300)
+        return 1.0 if abs(reached - 1) < 1e-9 else reached
+
+    @cached_property
     def undone(self) -> tuple[float, float]:
         """(slope, shift): answer*slope + shift has no bias if preferences and values are unrelated."""
-        reached = max(float(self.multipliers @ self.sizes) / self.people, 1e-300)
-        return (
-            (1.0, 0.0)
-            if abs(reached - 1) < 1e-9 or self.rest is Rest.CENTRED
-            else (1 / reached, self.facts.origin * (1 - 1 / reached))
-        )
+        slope = 1.0 if self.rest is Rest.CENTRED else 1 / self.reached
+        return slope, self.facts.origin * (1 - slope)
 
     def coins(self, moments: Moments) -> Any:
         """Expected variance of a sample's coins, on the answer's scale."""
@@ -187,13 +189,17 @@ def _within(facts: Facts, moments: Moments, related: float) -> float:
     """The variance of a contribution within a level, where levels' means lie up to `related` spreads off."""
     if not facts.ones:
         return moments.variance
-    p = min(moments.mean, 1 - moments.mean)  # a level's own fraction of ones may be nearer to a half than everyone's
-    near = min(0.5, p + related * math.sqrt(max(moments.variance, 0.0)))
+    # A level's own fraction of ones may be nearer to a half than everyone's.
+    variance = max(moments.variance, 0.0)
+    near = min(0.5, (1 - math.sqrt(max(1 - 4 * variance, 0.0))) / 2 + related * math.sqrt(variance))
     return near * (1 - near)
 
 
 class Accuracy(ABC):
     """The errors of one family of statistics."""
+
+    #: Whether an answer says more of the worst that could be than public facts do, if nothing is assumed.
+    worst_after: ClassVar[bool] = False
 
     @abstractmethod
     def predict_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
@@ -270,13 +276,16 @@ class LinearAccuracy(SumAccuracy):
     def stated_error(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
     ) -> Errors:
-        """At the contribution that each released number shows; if nothing is assumed, the worst there could be."""
-        if math.isinf(question.assume):
-            return predicted
+        """At the contribution that each released number shows; if nothing is assumed, the worst there could be.
+
+        Both ends of what is possible are known, and answers are cut to them.
+        """
         effect = Effect.of(question, levels, weighting)
+        most, nothing = float(effect.facts.limits[1] - effect.facts.limits[0]), math.isinf(question.assume)
 
         def expect(number: float) -> float:
-            return float(self.expected_errors(question, effect, _seen(question, effect, number)))
+            seen = None if nothing else _seen(question, effect, number)
+            return min(most, float(predicted if seen is None else self.expected_errors(question, effect, seen)))
 
         return answer.each(expect)
 
@@ -292,10 +301,16 @@ class LinearAccuracy(SumAccuracy):
 
 
 def _seen(question: Question, effect: Effect, number: float) -> Moments:
-    """What a released number says about one person's contribution."""
-    slope, shift = effect.undone
+    """What a released number says about one person's contribution, also where it was drawn to the centre."""
+    slope, base = 1 / effect.reached, effect.base * effect.people / effect.facts.divisor
     doubt = math.sqrt(sum(2 * scale**2 for scale in effect.laplace)) * slope
-    return learn(question, number * slope + shift, doubt, effect.people)
+    seen = learn(question, base + (number - base) * slope, doubt, effect.people)
+    if slope == 1:
+        return seen
+    # Whoever is in it lies off the base by luck, too, which errors count by itself.
+    off, weights = seen.mean - effect.base, effect.multipliers
+    luck = seen.variance * float(weights**2 @ effect.sizes) / (effect.reached * effect.people) ** 2
+    return replace(seen, mean=effect.base + math.copysign(math.sqrt(max(off**2 - luck, 0.0)), off))
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -32,6 +32,8 @@ CERTAIN = 3
 
 class RatioAccuracy(SumAccuracy):
     """Of means over a private number of rows: one noisy number over another."""
+
+    worst_after: ClassVar[bool] = True
 
     def noise(self, effect: Effect, moments: Moments) -> Any:
         """The mean square error of the answer itself at evenly spread noises, cut off at the bounds."""

@@ -186,8 +186,10 @@ class Weighing(Mechanism):
         return ASSUMPTIONS["nothing"] if alike else super().condition(question, levels, answer)
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
-        weighting, predicted = weighting_of(self, question, levels), find_error(self, question, levels)
-        return FAMILIES[question.statistic.family].stated_error(question, levels, weighting, answer, predicted)
+        accuracy, predicted = FAMILIES[question.statistic.family], find_error(self, question, levels)
+        if math.isinf(question.assume) and not accuracy.worst_after:
+            return predicted
+        return accuracy.stated_error(question, levels, weighting_of(self, question, levels), answer, predicted)
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> Bars:
         weighting = weighting_of(self, question, levels)

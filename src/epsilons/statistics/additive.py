@@ -301,12 +301,12 @@ class Counting(Additive):
         return "share" if self.one_each else "number of rows", super().related(question)[1]
 
     def learn(self, question: Question, mean: float, doubt: float) -> Moments:
-        """A fraction of ones is taken two standard errors nearer to a half: few who agree must not collapse the bar."""
+        """Ones vary as if two standard errors nearer to a half: few who agree must not collapse the bar."""
         if not self.one_each:
             return super().learn(question, mean, doubt)
         mean = min(max(mean, 0.0), 1.0)
-        mean = min(mean + 2 * doubt, 0.5) if mean < 0.5 else max(mean - 2 * doubt, 0.5)
-        return Moments(mean, mean * (1 - mean))
+        near = min(mean + 2 * doubt, 0.5) if mean < 0.5 else max(mean - 2 * doubt, 0.5)
+        return Moments(mean, near * (1 - near))
 
 
 def row_moments(fraction: float, most: int, density: float | None) -> Moments:

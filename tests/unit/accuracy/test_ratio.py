@@ -105,7 +105,7 @@ class _People(ArrayPeople):
 
 def test_with_nothing_assumed_weights_that_differ_make_bars_as_wide_as_they_can_make_them() -> None:
     """Where somebody may not count at all, all of the bounds; where all weigh the same, nothing is added."""
-    (minimum,) = bars("minimum", [0.5, 1.0], "nothing") or ()
+    (minimum,) = bars("minimum", [0.5] * 50 + [1.0] * 50, "nothing") or ()
     assert minimum.alike == 1
     (weighted,) = bars("weighted", [0.5] * 50 + [1.0] * 50, "nothing") or ()
     assert 0.5 <= weighted.alike <= 1

@@ -107,7 +107,7 @@ def test_the_bound_holds_as_often_as_it_says(related: float) -> None:
 def test_an_answer_that_its_levels_contradict_says_so() -> None:
     values = np.concatenate([np.full(540, 80.0), np.full(370, 20.0), np.full(90, 10.0)])
     grants = np.repeat([2.0, 3.0, 4.0], [540, 370, 90])
-    asked: dict[str, Any] = {"bounds": (0, 100), "mechanism": "mixed", "entropy": seeded(1)}
+    asked: dict[str, Any] = {"bounds": (0, 100), "mechanism": "mixed", "complete": True, "entropy": seeded(1)}
     for assume in ("unrelated", 0.3):
         answer = eps.mean(values, grants, assume=assume, **asked)
         assert "which the levels' own answers contradict" in str(answer)
