@@ -271,7 +271,17 @@ class SumAccuracy(Accuracy):
 
 
 class LinearAccuracy(SumAccuracy):
-    """Of answers that are linear in one noisy vector: counts, histograms, sums, means."""
+    """Of answers that are linear in one noisy vector, and cut to what is possible: counts, histograms, sums, means."""
+
+    def predict_errors(self, question: Question, levels: Levels, weightings: Weighting | Weightings) -> Floats:
+        """The mean of the values may well lie on either side of its guess, by as much as is doubted."""
+        error, effect = super().predict_errors(question, levels, weightings), Effect.of(question, levels, weightings)
+        moments, square = effect.facts.moments, error**2
+        if not math.isinf(question.assume):
+            means = {moments.mean - moments.location, moments.mean + moments.location}
+            square = np.maximum(square - sum(cut_off(effect, mean) for mean in means) / len(means), 0.0)
+        low, high = effect.facts.limits
+        return cast(Floats, np.minimum(np.sqrt(square), high - low))
 
     def stated_error(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
@@ -298,6 +308,21 @@ class LinearAccuracy(SumAccuracy):
         if effect.facts.ones:
             return (_fraction_bar(question, effect),) * len(answer.numbers)
         return tuple(_error_model(question, effect, _seen(question, effect, n), related) for n in answer.numbers)
+
+
+def cut_off(effect: Effect, mean: float) -> Any:
+    """How much of the mean square error is cut off with answers beyond what is possible, at a mean contribution.
+
+    Of noise x of scale b, around an answer that is off by m before it and lies d above the least possible: the integral
+    of (x - m)^2 - (d - m)^2 over x > d, with density exp(-x/b)/2b, is b (b + d - m) exp(-d/b); mirrored above.
+    """
+    facts, (scale,) = effect.facts, effect.laplace
+    short = (effect.multipliers - 1) @ effect.sizes - effect.left_out
+    mean = min(max(mean, facts.low), facts.high)
+    off, b = (mean - effect.base) * short / facts.divisor, np.maximum(scale, 1e-300)
+    answer = mean * effect.people / facts.divisor + off
+    below, above = np.maximum(answer - facts.limits[0], 0.0), np.maximum(facts.limits[1] - answer, 0.0)
+    return b * ((b + below - off) * np.exp(-below / b) + (b + above + off) * np.exp(-above / b))
 
 
 def _seen(question: Question, effect: Effect, number: float) -> Moments:
