@@ -4,8 +4,7 @@ A mechanism is a frozen value that holds its options. From public facts (a quest
 it serves, what levels are charged, how large the error is; only `draw` sees people. Audits hold `charge` to `draw`.
 
 Most mechanisms only say who weighs how much (`Weighing`); the statistic's family draws by the weights (`statistics/`)
-and says how far the answer errs (`accuracy/`). Several classes may have one name, each for other families of
-statistics; which one serves is decided by the statistic.
+and says how far the answer errs (`accuracy/`). Several classes may have one name, each for other statistics.
 """
 
 from __future__ import annotations
@@ -192,8 +191,8 @@ class Weighing(Mechanism):
         return accuracy.stated_error(question, levels, weighting_of(self, question, levels), answer, predicted)
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> Bars:
-        weighting = weighting_of(self, question, levels)
-        return FAMILIES[question.statistic.family].error_bars(question, levels, weighting, answer)
+        made = weighting_of(self, question, levels)
+        return FAMILIES[question.statistic.family].error_bars(question, levels, made, answer)
 
     def expectations(self, question: Question, levels: Levels) -> dict[str, Any]:
         return FAMILIES[question.statistic.family].expectations(question, levels, weighting_of(self, question, levels))
@@ -319,10 +318,9 @@ REGISTERED: list[type[Mechanism]] = []
 
 
 def register(mechanism: type[Mechanism]) -> type[Mechanism]:
-    """Make a mechanism known by its name; its file needs nothing else.
+    """Make a mechanism known by its name; its file needs nothing else. A name of another file's mechanism is taken.
 
     Classes of one file may share a name if they serve different statistics; defined again, a class takes its own place.
-    The name of a mechanism of another file is taken.
     """
     name, kinds = mechanism.name, _REGISTRY.get(mechanism.name, [])
     if any(kind.__module__ != mechanism.__module__ for kind in kinds):
