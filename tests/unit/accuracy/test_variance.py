@@ -136,7 +136,7 @@ def test_squares_vary_as_those_of_a_beta_law_do(p: float, size: float) -> None:
 
 @pytest.mark.parametrize("share", [None, 0.5])
 def test_intervals_hold_where_levels_differ_as_much_as_was_assumed(share: float | None) -> None:
-    """The strict vary more than the open, who weigh ten times as much: what is seen is mostly the spread of the open."""
+    """The strict vary more than the open, who weigh ten times as much, so that mostly their spread is seen."""
     random, entropy, people = np.random.default_rng(6), seeded(2), 4000
     strict, roster = np.arange(people) < 2000, roster_of([0.1] * 2000 + [1.0] * 2000)
     statistic = Variance(BOUNDS, None if share is None else Scope())
