@@ -278,7 +278,8 @@ OTHER: list[dict[str, Any]] = [
     {"bounds": (0, 101)}, {"where": "age > 40"}, {"where": None}, {"share": 0.02}, {"by": {"region": ["north"]}},
     {"by": {"region": ["south"]}}, {"by": {"region": ["north", "south"]}}, {"mechanism": "minimum"},
     {"mechanism": "threshold", "threshold": "mean"}, {"mechanism": "threshold", "threshold": "max"},
-    {"mechanism": "threshold", "rescale": True}, {"assume": "nothing"}, {"assume": "unrelated"}, {"spread": 10}, {"density": 0.3},
+    {"mechanism": "threshold", "rescale": True}, {"assume": "nothing"}, {"assume": "unrelated"}, {"spread": 10},
+    {"density": 0.3},
     {"location": 40}, {"missing": "exclude", "where": None, "by": {"union": ["yes"]}}, {"fresh": True},
     {"entropy": seeded(1)}, {"share": None, "error": 30},
 ]  # fmt: skip
