@@ -214,10 +214,8 @@ class Weighing(Mechanism):
 
 
 def remember(levels: Levels, key: Hashable, work_out: Callable[[], T]) -> T:
-    """What was worked out from public facts, kept with the levels.
-
-    Threads share it, and any of them may forget it all when it has grown: so nothing is read back after it was put in.
-    """
+    """What was worked out from public facts, kept with the levels."""
+    # Threads share it, and any of them may forget it all when it has grown: nothing is read back after it was put in.
     known = levels.worked_out
     found: tuple[T] | None = known.get(key)
     if found is None:
