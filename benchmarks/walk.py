@@ -76,6 +76,8 @@ LIMITS = {
     "eps.mean, a named mechanism": (15, 120),
     "eps.mean, auto": (26, 200),
     "Dataset.mean, where and by": (36, 300),
+    "eps.mean, default": (21, 200),
+    "Dataset.mean, default": (36, 340),
 }
 
 

@@ -6,7 +6,7 @@ place of the rest, and what is publicly known of a contribution (`Facts`).
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self, cast
@@ -17,7 +17,7 @@ from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Counting, Moments
-from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, Weightings, equivalent_scale
+from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, equivalent_scale
 
 Bars = tuple[ErrorBar, ...] | None
 #: The error of a number, or a dict with that of each; None where nothing honest can be said.
@@ -64,6 +64,18 @@ class Facts:
 
 #: Remembered, since every mechanism that is compared asks.
 facts_of = lru_cache(maxsize=256)(Facts)
+
+
+@dataclass(frozen=True, eq=False)
+class Weightings:
+    """Several weightings at once, in floats: rows of expected weights by level, and what weight one costs in each."""
+
+    fractions: Floats
+    rate: Floats
+    one: int
+    rest: Rest
+    sampled: bool = False
+    effects: dict[Question, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +143,7 @@ class Effect:
     @cached_property
     def reached(self) -> float:
         """How much of everybody's contributions reaches the answer; `base` stands for the rest."""
-        reached = max(float(self.multipliers @ self.sizes) / self.people, 1e-300)
+        reached = max(float(self.multipliers @ self.sizes) / self.people, 1e-100)
         return 1.0 if abs(reached - 1) < 1e-9 else reached
 
     @cached_property

@@ -121,7 +121,9 @@ class RowsSeen:
         doubt = math.sqrt(2) * math.hypot(*(one - off * other for one, other in noises)) / enough
         most = statistic.max_error**2 / 4 * (1 - max(off - 2 * doubt, 0.0) ** 2)
         guessed = (statistic.max_error / 4 if question.spread is None else question.spread) ** 2
-        known = statistic.counting(off * statistic.max_error / 2, min(guessed, most), enough)
+        assert statistic.scope is not None
+        variance = min(guessed, most) / min(enough / statistic.scope.average, 1.0)
+        known = replace(effect.facts.moments, variance=variance, off=off * statistic.max_error / 2, rows=enough)
         return cls(effect, sum_, rows, rows_noise, known, most if question.spread is None else guessed)
 
     @property

@@ -39,7 +39,7 @@ class VarianceAccuracy(SumAccuracy):
         first = moments.off / math.sqrt(square)
         true = min(moments.mean / square, 1 - first**2)
         # Squares that differ from level to level, and through the mean that they are taken around.
-        bias = question.assume * np.asarray(effect.drift) * math.sqrt(moments.variance) / square
+        bias = question.assume * np.asarray(effect.drift) * _related(effect, moments) / square
         varied = _varied(effect, moments.variance, first, true)
         noise = _errors(effect, first, true, varied, moments.rows)
         return square * np.minimum(np.hypot(bias, noise), 1.0)
@@ -103,7 +103,7 @@ class VarianceAccuracy(SumAccuracy):
             luck = math.sqrt(_varied(effect, seen.bound, abs(mean), spread))
             bound = float(_apart(effect)) * square
             if not nothing:
-                bound = min(question.assume * math.sqrt(seen.variance) * float(effect.drift) * slope, bound)
+                bound = min(question.assume * _related(effect, seen) * float(effect.drift) * slope, bound)
             if rows < CERTAIN * noise:
                 bound = square
             population = math.sqrt(seen.bound / effect.people)
@@ -171,6 +171,15 @@ def _seen(question: Question, effect: Effect, mean: float, spread: float, rows: 
     )
     deviation = half * math.sqrt(spread) if question.spread is None else question.spread
     return statistic.shaped(deviation, off, rows)
+
+
+def _related(effect: Effect, moments: Moments) -> float:
+    """The spread in which the assumption counts how far levels differ: as guessed, or more if more was seen.
+
+    Never less: what was seen may be that of the one level that weighs most.
+    """
+    guess = effect.facts.moments
+    return math.sqrt(max(moments.variance, guess.variance * guess.rows / moments.rows))
 
 
 def _rows_noise(effect: Effect) -> float:

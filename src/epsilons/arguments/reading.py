@@ -233,7 +233,7 @@ def _list_leading(entry: Entry, front: str) -> tuple[Parameter, ...]:
 def read_call(entry: Entry, front: str, given: Sequence[Any], named: Mapping[str, Any]) -> Call:
     """Check a call against the signature of its front, and its options by themselves."""
     takes = list_arguments(entry, front)
-    shown = (name for name in takes.all if name not in takes.leading or name == NAME.name)
+    shown = [name for name in takes.all if name not in takes.leading or name == NAME.name]
     check_known(entry.name, named, takes.all, front, shown)
     return fill_call(entry, front, take_places(f"A {entry.name}", takes.places, takes.required, given, named))
 

@@ -135,8 +135,8 @@ def _question(
     entry: Entry, own: Mapping[str, Any], options: AskOptions, groups: tuple[int, ...], declared: str = ""
 ) -> tuple[Question, str]:
     """(the question, what its answer says of missing values)."""
-    unbounded = options.privacy != "personalized"
-    over, note = RowScope.of(entry, options, options.neighbors, declared=declared, unbounded=unbounded)
+    rows = RowScope(neighbors=options.neighbors, unbounded=options.privacy != "personalized")
+    over, note = rows.asked(entry, options, declared)
     return Question.of(entry.build(own, over), options, options.neighbors, groups), note
 
 

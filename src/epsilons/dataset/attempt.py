@@ -58,9 +58,9 @@ class Attempt:
 
     def release(self) -> Release:
         """The stored answer, or a new one. StalePlanError: plan again, nothing was charged."""
-        if self.asked.kind == "count" and counts_levels(self.asked, self.facts):
-            return count_levels(self.asked, self.facts, self.registry.ledger)
         asked, epoch, seeded = self.asked, self.preparation.epoch, self.seeded
+        if asked.kind == "count" and counts_levels(asked, self.facts):
+            return count_levels(asked, self.facts, self.registry.ledger)
         key = question_key(self.facts, self.version, epoch, asked)
         individual = asked.options.privacy != "personalized"
         request = Request(key, epoch, asked.kind, asked.describe(), individual, asked.options.analyst, seeded)
@@ -88,8 +88,8 @@ class Attempt:
         people = TablePeople(self.preparation, asked.column, asked.where, asked.by, levels, places)
         if sketch.mechanism is None:
             return replace(exact_release(asked.question, people, asked.notes, sketch.account), where=asked.condition)
-        entropy = system() if asked.options.entropy is None else asked.options.entropy
         facts = sketch.why, asked.notes, sketch.account
+        entropy = system() if asked.options.entropy is None else asked.options.entropy
         made = make_release(sketch.mechanism, asked.question, people, entropy, *facts)
         return replace(made, where=asked.condition)
 

@@ -159,8 +159,8 @@ class Additive(Statistic):
 
     def noise_to_spread(self, question: Question) -> float:
         """2 r^2/sigma^2, with the public guess of the spread."""
-        low, high = self.extremes
-        variance = max(self.guess(question).variance, 1e-12 * (high - low) ** 2)
+        variance, (low, high) = self.guess(question).variance, self.extremes
+        variance = max(variance, 1e-12 * (high - low) ** 2)
         return 2 * self.noise_size(question.neighbors) / variance
 
     def noise_size(self, neighbors: str) -> float:

@@ -68,9 +68,14 @@ class Scope:
         return 1 if self.groups is None else len(self.groups)
 
     @cached_property
+    def average(self) -> float:
+        """How many rows a person has: of 1 to `rows` the average."""
+        return (1 + self.rows) / 2
+
+    @cached_property
     def expected(self) -> float:
-        """How many rows of one person are expected to count, in each group: of 1 to `rows` rows the average."""
-        return self.fraction * (1 + self.rows) / 2
+        """How many rows of one person are expected to count, in each group."""
+        return self.fraction * self.average
 
     def reach(self, low: int, high: int) -> dict[str, int]:
         """The L1 reach of sums to which a row adds from `low` to `high`, or nothing when it does not count."""
@@ -104,8 +109,7 @@ class RowScope:
     """Which rows a statistic is taken over. As it stands: everyone, one row each, nothing missing."""
 
     scope: Scope = field(default_factory=Scope)
-    #: One row of everybody: no condition, no groups. `complete`: no value is left out, either; their number is public.
-    #: For counts, histograms and models: nothing is missing, by the caller's or the steward's word or by type.
+    #: One row of everybody: no condition, no groups; and nothing missing, by word or by type: no value is left out.
     fixed: bool = True
     complete: bool = True
     #: Whether values are looked at, or rows alone are counted.
@@ -121,35 +125,22 @@ class RowScope:
 
         Where people are replaced nothing would be gained, and individual privacy looks at values one by one.
         """
-        everyone = self.column and self.fixed and self.complete
-        return everyone and self.neighbors == "absent" and not self.unbounded
+        return self.column and self.fixed and self.complete and self.neighbors == "absent" and not self.unbounded
 
-    @classmethod
-    def of(
-        cls,
-        entry: Entry,
-        options: AskOptions,
-        neighbors: str,
-        *,
-        rows: int = 1,
-        groups: tuple[Hashable, ...] | None = None,
-        column: bool = True,
-        declared: str = "",
-        unbounded: bool = False,
-    ) -> tuple[RowScope, str]:
-        """(which rows a question is about, what its release says of missing values).
+    def asked(self, entry: Entry, options: AskOptions, declared: str = "") -> tuple[RowScope, str]:
+        """(these rows as a question asks of them, what its release says of missing values).
 
         Where nothing is known of how many count, a condition is taken to let half of the people pass; without one
         nearly everyone is taken to have a value.
         """
-        fixed = options.where is None and options.by is None and rows == 1
-        complete, note = options.treat_missing(entry, fixed, declared)
-        fraction = (1.0 if options.where is None else 0.5) / (1 if groups is None else len(groups))
+        fixed = options.where is None and options.by is None and self.scope.rows == 1
+        fraction = (1.0 if options.where is None else 0.5) / self.scope.cells
         if entry.column == "optional":  # of one group, or of a column, a half: else everyone would count for certain
             fraction = min(fraction, 0.5)
         guessed, counted = fraction if options.density is None else options.density, entry.missing == "not counted"
-        scope = Scope(rows, groups, guessed, only_missing=fixed and not (entry.model or counted))
-        over = cls(scope, fixed, complete, column, neighbors, options.location, unbounded)
+        complete, note = options.treat_missing(entry, fixed, declared)
+        scope = replace(self.scope, fraction=guessed, only_missing=fixed and not (entry.model or counted))
+        over = replace(self, scope=scope, fixed=fixed, complete=complete, location=options.location)
         return over, NOT_COUNTED if counted and not (entry.name == "count" and over.centred) else note
 
 
@@ -395,18 +386,6 @@ class Weighting:
         facts = zip(levels.sizes, self.weights, staying, strict=True)
         people = [float(size) * stays if weight > 0 else 0.0 for size, weight, stays in facts]
         return people, [to_epsilon(weight * up // down) for weight in self.weights]
-
-
-@dataclass(frozen=True, eq=False)
-class Weightings:
-    """Several weightings at once, in floats: rows of expected weights by level, and what weight one costs in each."""
-
-    fractions: Floats
-    rate: Floats
-    one: int
-    rest: Rest
-    sampled: bool = False
-    effects: dict[Question, Any] = field(default_factory=dict, repr=False)
 
 
 def proportional(levels: Levels, top: int | Fraction, rest: Rest) -> Weighting:

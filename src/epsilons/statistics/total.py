@@ -227,13 +227,8 @@ class Mean(Average, Bounded):
         if self.scope is None:
             return super().moments(spread, density, location)
         deviation = float(self.half) / 2 if spread is None else spread
-        return self.counting(self.off, deviation**2, max(self.scope.expected, 1e-9))
-
-    def counting(self, off: float, variance: float, rows: float) -> Moments:
-        """The same if the mean lies so far off the centre, and so many rows of a person count on average."""
-        assert self.scope is not None
-        fraction = min(2 * rows / (1 + self.scope.rows), 1.0)
-        return Moments(self.centre, variance / fraction, off=off, rows=rows)
+        rows = max(self.scope.expected, 1e-9)
+        return Moments(self.centre, deviation**2 / min(rows / self.scope.average, 1.0), off=self.off, rows=rows)
 
     @cached_property
     def max_error(self) -> float:  # type: ignore[override]

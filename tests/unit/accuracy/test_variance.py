@@ -132,3 +132,19 @@ def test_squares_vary_as_those_of_a_beta_law_do(p: float, size: float) -> None:
     assert found.variance == pytest.approx(1e8 * (fourth - square**2), rel=1e-6)
     assert found.most is not None
     assert found.variance <= found.most
+
+
+@pytest.mark.parametrize("share", [None, 0.5])
+def test_intervals_hold_where_levels_differ_as_much_as_was_assumed(share: float | None) -> None:
+    """The strict vary more than the open, who weigh ten times as much, so that mostly their spread is seen."""
+    random, entropy, people = np.random.default_rng(6), seeded(2), 4000
+    strict, roster = np.arange(people) < 2000, roster_of([0.1] * 2000 + [1.0] * 2000)
+    statistic = Variance(BOUNDS, None if share is None else Scope())
+    question, mechanism, held = Question(statistic, assume=0.3), create("stretching", statistic), 0
+    for _ in range(20):
+        values = np.clip(50 + random.normal(size=people) * 15 * np.sqrt(np.where(strict, 1.42, 0.58)), 0, 100)
+        if share is not None:
+            values[random.random(people) > share] = math.nan
+        low, high = make_release(mechanism, question, ArrayPeople.of(values, roster), entropy, "").interval()
+        held += low <= float(np.nanvar(values)) <= high
+    assert held >= 18
