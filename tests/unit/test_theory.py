@@ -370,7 +370,7 @@ def test_the_worst_error_of_robust_is_reached_at_a_bound_and_is_convex_in_b(seed
     epsilons = some_epsilons(rng, 5, int(rng.integers(0, 3)))
     roster, question, robust = roster_of(epsilons), Question(statistic), create("robust", statistic)
     assert isinstance(robust, Weighing)
-    low, high = statistic.extremes()
+    low, high = statistic.extremes
     gap, reach = (high - low) / 2, statistic.parts[0].reach["absent"] * statistic.units[0]
 
     def objective(b: float) -> float:

@@ -6,19 +6,18 @@ place of the rest, and what is publicly known of a contribution (`Facts`).
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar
-from epsilons.accuracy.relation import uneven
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Counting, Moments
-from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, Weightings, equivalent_scale
+from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, equivalent_scale
 
 Bars = tuple[ErrorBar, ...] | None
 #: The error of a number, or a dict with that of each; None where nothing honest can be said.
@@ -30,6 +29,19 @@ def laplace_quantile(chance: Floats) -> Floats:
     return np.where(chance < 0.5, np.log(2 * chance), -np.log(2 - 2 * chance))
 
 
+def uneven(weights: Floats, sizes: Floats, left_out: int = 0) -> Any:
+    """sum_i |w_i - median(w)| over everyone on the roster: of a weight for each level, or of rows of them.
+
+    The largest sum of w_i d_i over distances d of the levels, each at most 1, that average to zero over the roster.
+    """
+    people = np.append(float(left_out), sizes)
+    held = np.concatenate([np.zeros((*weights.shape[:-1], 1)), weights], axis=-1)
+    order = np.argsort(held, axis=-1)
+    place = (np.cumsum(people[order], axis=-1) >= people.sum() / 2).argmax(axis=-1)[..., None]
+    median = np.take_along_axis(held, np.take_along_axis(order, place, -1), -1)
+    return np.abs(held - median) @ people
+
+
 class Facts:
     """What is publicly known before an answer, at the question's guesses and for so many people.
 
@@ -39,11 +51,11 @@ class Facts:
 
     def __init__(self, question: Question, people: int) -> None:
         statistic = cast(Additive, question.statistic)
-        self.moments, (self.low, self.high) = statistic.guess(question), statistic.extremes()
-        self.centre, self.origin, self.coin_origin = statistic.centre, statistic.origin, statistic.coin_origin
-        self.max_error, self.statistic = statistic.max_error, statistic
-        self.spread_within = statistic.spread_within
-        self.expected_rows = 1.0 if statistic.scope is None else max(statistic.scope.expected, 1e-9)
+        self.statistic, self.moments, (self.low, self.high) = statistic, statistic.guess(question), statistic.extremes
+        self.centre, self.max_error = statistic.centre, statistic.max_error
+        self.origin, self.coin_origin = statistic.origin, statistic.coin_origin
+        #: Whether everyone is counted once or not at all.
+        self.ones = isinstance(statistic, Counting) and statistic.one_each
         self.divisor, self.limits = statistic.divisor(people), statistic.limits(people)
         self.made_up = list(filter(statistic.makes_up_for, Rest))
         parts = zip(statistic.parts, statistic.units, strict=True)
@@ -52,6 +64,18 @@ class Facts:
 
 #: Remembered, since every mechanism that is compared asks.
 facts_of = lru_cache(maxsize=256)(Facts)
+
+
+@dataclass(frozen=True, eq=False)
+class Weightings:
+    """Several weightings at once, in floats: rows of expected weights by level, and what weight one costs in each."""
+
+    fractions: Floats
+    rate: Floats
+    one: int
+    rest: Rest
+    sampled: bool = False
+    effects: dict[Question, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +100,14 @@ class Effect:
 
     @classmethod
     def of(cls, question: Question, levels: Levels, weighting: Weighting | Weightings) -> Self:
-        """Of a weighting, or of several at once."""
+        """Of a weighting, or of several at once; remembered, since an answer is looked at before and after."""
+        found = weighting.effects.get(question)
+        if found is None:
+            found = weighting.effects[question] = cls._of(question, levels, weighting)
+        return cast(Self, found)
+
+    @classmethod
+    def _of(cls, question: Question, levels: Levels, weighting: Weighting | Weightings) -> Self:
         people, sizes, one = levels.size, np.array(levels.sizes, float), weighting.one
         facts = facts_of(question, people)
         rate: Any = float(weighting.rate) if isinstance(weighting.rate, Fraction) else weighting.rate
@@ -112,7 +143,7 @@ class Effect:
     @cached_property
     def reached(self) -> float:
         """How much of everybody's contributions reaches the answer; `base` stands for the rest."""
-        reached = max(float(self.multipliers @ self.sizes) / self.people, 1e-300)
+        reached = max(float(self.multipliers @ self.sizes) / self.people, 1e-100)
         return 1.0 if abs(reached - 1) < 1e-9 else reached
 
     @cached_property
@@ -154,8 +185,21 @@ class Effect:
         return uneven(self.multipliers, self.sizes, self.left_out) / self.facts.divisor
 
 
+def _within(facts: Facts, moments: Moments, related: float) -> float:
+    """The variance of a contribution within a level, where levels' means lie up to `related` spreads off."""
+    if not facts.ones:
+        return moments.variance
+    # A level's own fraction of ones may be nearer to a half than everyone's.
+    variance = max(moments.variance, 0.0)
+    near = min(0.5, (1 - math.sqrt(max(1 - 4 * variance, 0.0))) / 2 + related * math.sqrt(variance))
+    return near * (1 - near)
+
+
 class Accuracy(ABC):
     """The errors of one family of statistics."""
+
+    #: Whether an answer says more of the worst that could be than public facts do, if nothing is assumed.
+    worst_after: ClassVar[bool] = False
 
     @abstractmethod
     def predict_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
@@ -202,9 +246,11 @@ class SumAccuracy(Accuracy):
         offset = math.hypot(moments.mean - effect.base, moments.location)
         bias = offset * np.abs(gaps @ effect.sizes - effect.left_out) / facts.divisor
         bias = bias + question.assume * math.sqrt(moments.variance) * effect.drift
-        luck = facts.spread_within(moments, question.assume) * (gaps**2 @ effect.sizes + effect.left_out)
+        luck = _within(facts, moments, question.assume) * (gaps**2 @ effect.sizes + effect.left_out)
         before = bias**2 + luck / facts.divisor**2 + effect.coins(moments)
-        square = np.minimum(before, self.worst_before(effect)) + self.noise(effect, moments)
+        if question.assume > 0:  # what is assumed may allow for more than values within bounds can do
+            before = np.minimum(before, self.worst_before(effect))
+        square = before + self.noise(effect, moments)
         return cast(Floats, np.minimum(np.sqrt(square), facts.max_error))
 
     def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
@@ -225,7 +271,17 @@ class SumAccuracy(Accuracy):
 
 
 class LinearAccuracy(SumAccuracy):
-    """Of answers that are linear in one noisy vector: counts, histograms, sums, means."""
+    """Of answers that are linear in one noisy vector, and cut to what is possible: counts, histograms, sums, means."""
+
+    def predict_errors(self, question: Question, levels: Levels, weightings: Weighting | Weightings) -> Floats:
+        """The mean of the values may well lie on either side of its guess, by as much as is doubted."""
+        error, effect = super().predict_errors(question, levels, weightings), Effect.of(question, levels, weightings)
+        moments, square = effect.facts.moments, error**2
+        if not math.isinf(question.assume):
+            means = {moments.mean - moments.location, moments.mean + moments.location}
+            square = np.maximum(square - sum(cut_off(effect, mean) for mean in means) / len(means), 0.0)
+        low, high = effect.facts.limits
+        return cast(Floats, np.minimum(np.sqrt(square), high - low))
 
     def stated_error(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
@@ -245,14 +301,28 @@ class LinearAccuracy(SumAccuracy):
 
     def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
         effect, statistic = Effect.of(question, levels, weighting), cast(Additive, question.statistic)
-        alike = isinstance(statistic, Counting) and statistic.one_each
-        related = statistic.related(question)[1]
+        related = statistic.related(question)[1] if question.assume else 0.0
         nothing = math.isinf(question.assume) or effect.rest is Rest.CENTRED
         if nothing or question.assume * related * effect.drift > effect.worst_bias:
             return tuple(_worst_bar(effect, _seen(question, effect, number)) for number in answer.numbers)
-        if alike:
+        if effect.facts.ones:
             return (_fraction_bar(question, effect),) * len(answer.numbers)
         return tuple(_error_model(question, effect, _seen(question, effect, n), related) for n in answer.numbers)
+
+
+def cut_off(effect: Effect, mean: float) -> Any:
+    """How much of the mean square error is cut off with answers beyond what is possible, at a mean contribution.
+
+    Of noise x of scale b, around an answer that is off by m before it and lies d above the least possible: the integral
+    of (x - m)^2 - (d - m)^2 over x > d, with density exp(-x/b)/2b, is b (b + d - m) exp(-d/b); mirrored above.
+    """
+    facts, (scale,) = effect.facts, effect.laplace
+    short = (effect.multipliers - 1) @ effect.sizes - effect.left_out
+    mean = min(max(mean, facts.low), facts.high)
+    off, b = (mean - effect.base) * short / facts.divisor, np.maximum(scale, 1e-300)
+    answer = mean * effect.people / facts.divisor + off
+    below, above = np.maximum(answer - facts.limits[0], 0.0), np.maximum(facts.limits[1] - answer, 0.0)
+    return b * ((b + below - off) * np.exp(-below / b) + (b + above + off) * np.exp(-above / b))
 
 
 def _seen(question: Question, effect: Effect, number: float) -> Moments:
@@ -268,6 +338,7 @@ def _seen(question: Question, effect: Effect, number: float) -> Moments:
     return replace(seen, mean=effect.base + math.copysign(math.sqrt(max(off**2 - luck, 0.0)), off))
 
 
+@lru_cache(maxsize=256)
 def learn(question: Question, number: float, doubt: float, people: int) -> Moments:
     """What a released number, give or take `doubt`, says about one person's contribution."""
     scale = facts_of(question, people).divisor / people

@@ -10,7 +10,7 @@ law with that mean and spread; intervals allow for whatever the bounds allow.
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -31,6 +31,8 @@ _SQUARE = float(SQUARE)
 
 class VarianceAccuracy(SumAccuracy):
     """Of variances, over everyone or over a private number of rows."""
+
+    worst_after: ClassVar[bool] = True
 
     def expected_errors(self, question: Question, effect: Effect, moments: Moments) -> Floats:
         square = effect.facts.max_error
@@ -102,6 +104,8 @@ class VarianceAccuracy(SumAccuracy):
             bound = float(_apart(effect)) * square
             if not nothing:
                 bound = min(question.assume * math.sqrt(seen.variance) * float(effect.drift) * slope, bound)
+            if rows < CERTAIN * noise:
+                bound = square
             population = math.sqrt(seen.bound / effect.people)
             sums = (mean * enough, (spread + mean**2) * enough, rows)
             one_row = float(effect.factor) / effect.people if effect.facts.statistic.scope is not None else 0.0

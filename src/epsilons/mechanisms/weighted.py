@@ -8,13 +8,14 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from epsilons.accuracy import FAMILIES
+from epsilons.accuracy.additive import Weightings
 from epsilons.arguments.checks import refuse
 from epsilons.errors import Argument
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Weighing, register, weighting_of
 from epsilons.mechanisms.exponential import fill_outcomes
 from epsilons.preferences import LARGEST_EPSILON, Levels, roster_of
-from epsilons.statistics.base import FINE, Floats, Question, Rest, Weighting, Weightings, proportional
+from epsilons.statistics.base import FINE, Floats, Question, Rest, Weighting, proportional
 from epsilons.statistics.order import Order, quantile
 from epsilons.summaries.arrays import ArrayPeople
 

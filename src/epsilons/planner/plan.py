@@ -11,7 +11,6 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from epsilons.accuracy.count import count_floor
-from epsilons.accuracy.relation import condition
 from epsilons.arguments.checks import LEAST_SHARE, check_error, check_real, check_share
 from epsilons.arguments.reading import Settings
 from epsilons.display import Sheet, Shown, show, show_count
@@ -201,7 +200,7 @@ class Plan(Shown):
     @property
     def assumption(self) -> str:
         """What the ranking takes for granted, as a clause."""
-        return condition(self.question)
+        return self.question.condition
 
     @property
     def _shown_share(self) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import epsilons as eps
-from epsilons.accuracy.relation import uneven
+from epsilons.accuracy.additive import uneven
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Weighing, weighting_of
 from epsilons.mechanisms.weighted import Weighted, saturation
