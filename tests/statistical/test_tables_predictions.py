@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from epsilons.accuracy.additive import LinearAccuracy
+from epsilons.accuracy.additive import SumAccuracy
 from epsilons.accuracy.intervals import RatioBar
 from epsilons.mechanisms.base import Weighing, weighting_of
 from epsilons.preferences import roster_of
@@ -108,7 +108,7 @@ def test_a_prediction_that_takes_the_number_of_rows_for_known_would_be_caught() 
     question, measured = measure("mean", "threshold", 1, 1, 0.02, 150)
     mechanism = at_max("threshold", question.statistic)
     assert isinstance(mechanism, Weighing)
-    wrong = LinearAccuracy().predict_error(question, ROSTER.levels, weighting_of(mechanism, question, ROSTER.levels))
+    wrong = SumAccuracy().predict_error(question, ROSTER.levels, weighting_of(mechanism, question, ROSTER.levels))
     assert wrong is not None
     assert measured == pytest.approx(mechanism.predict_error(question, ROSTER.levels), rel=0.25)
     assert measured < 0.75 * wrong

@@ -86,7 +86,7 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
         over, note = rows.asked(entry, options, declared)
         statistic = entry.build(own, over)
     looked_at = {column, *(where.columns if where else ()), *(kind.name for kind in (by.columns if by else ()))}
-    if facts.preference in looked_at:
+    if facts.preference is not None and facts.preference in looked_at:  # nor is a count of people about any column
         options, note = replace(options, assume=math.inf), f"{note} {ABOUT_PREFERENCES}"
     capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
     notes = (note, capped) if facts.rows > 1 else (note,)
