@@ -273,6 +273,10 @@ class SumAccuracy(Accuracy):
 class LinearAccuracy(SumAccuracy):
     """Of answers that are linear in one noisy vector, and cut to what is possible: counts, histograms, sums, means."""
 
+    def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
+        effect = Effect.of(question, levels, weighting)
+        return min(_most(effect), float(self.worst_errors(question, effect)))
+
     def predict_errors(self, question: Question, levels: Levels, weightings: Weighting | Weightings) -> Floats:
         """The mean of the values may well lie on either side of its guess, by as much as is doubted."""
         error, effect = super().predict_errors(question, levels, weightings), Effect.of(question, levels, weightings)
@@ -286,16 +290,11 @@ class LinearAccuracy(SumAccuracy):
     def stated_error(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
     ) -> Errors:
-        """At the contribution that each released number shows; if nothing is assumed, the worst there could be.
-
-        Both ends of what is possible are known, and answers are cut to them.
-        """
+        """At the contribution that each released number shows."""
         effect = Effect.of(question, levels, weighting)
-        most, nothing = float(effect.facts.limits[1] - effect.facts.limits[0]), math.isinf(question.assume)
 
         def expect(number: float) -> float:
-            seen = None if nothing else _seen(question, effect, number)
-            return min(most, float(predicted if seen is None else self.expected_errors(question, effect, seen)))
+            return min(_most(effect), float(self.expected_errors(question, effect, _seen(question, effect, number))))
 
         return answer.each(expect)
 
@@ -323,6 +322,12 @@ def cut_off(effect: Effect, mean: float) -> Any:
     answer = mean * effect.people / facts.divisor + off
     below, above = np.maximum(answer - facts.limits[0], 0.0), np.maximum(facts.limits[1] - answer, 0.0)
     return b * ((b + below - off) * np.exp(-below / b) + (b + above + off) * np.exp(-above / b))
+
+
+def _most(effect: Effect) -> float:
+    """How far an answer can be off at all: it is cut to what is possible."""
+    low, high = effect.facts.limits
+    return float(high - low)
 
 
 def _seen(question: Question, effect: Effect, number: float) -> Moments:

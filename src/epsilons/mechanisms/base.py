@@ -187,7 +187,8 @@ class Weighing(Mechanism):
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
         accuracy, predicted = FAMILIES[question.statistic.family], find_error(self, question, levels)
         if math.isinf(question.assume) and not accuracy.worst_after:
-            return predicted
+            # The coefficients of a model have one error together.
+            return predicted if question.statistic.family == "regression" else answer.each(lambda _: predicted)
         return accuracy.stated_error(question, levels, weighting_of(self, question, levels), answer, predicted)
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> Bars:
