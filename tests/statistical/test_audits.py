@@ -230,8 +230,8 @@ def listed() -> list[tuple[str, str]]:
 def test_releases_follow_the_exact_distribution_that_the_enumeration_audits(name: str, kind: str, size: int) -> None:
     """Chi-square of real draws against the listed law: what is enumerated elsewhere is what is released.
 
-    Of a count the law of its noisy sum is listed, which is then cut to what is possible. And a law that is off by a
-    fifth from outcome to outcome is rejected by the same test.
+    Of a count the law of its noisy sum is listed, which is then cut to what is possible. A law that is off by
+    a fifth from outcome to outcome is rejected by the same test.
     """
     statistic = {"count": COUNT, "median": order.median((0.0, 4.0), 1), "min": order.minimum((0.0, 4.0), 1)}[kind]
     values = (1.0, 0.0, 1.0, ABSENT) if kind == "count" else (0.0, 3.0, 4.0, ABSENT)
