@@ -209,6 +209,10 @@ class Accuracy(ABC):
     def predict_errors(self, question: Question, levels: Levels, weightings: Weightings) -> Floats:
         """The expected RMSE of several weightings at once, in rows; infinite where it cannot be said."""
 
+    def objective(self, question: Question, levels: Levels, weightings: Weightings) -> Floats:
+        """What the best weights make least: their errors, before answers are cut to what is possible."""
+        return self.predict_errors(question, levels, weightings)
+
     def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         """The RMSE for the worst values people could have, however these relate to their preferences."""
         return None
@@ -276,6 +280,9 @@ class LinearAccuracy(SumAccuracy):
     def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         effect = Effect.of(question, levels, weighting)
         return min(_most(effect), float(self.worst_errors(question, effect)))
+
+    def objective(self, question: Question, levels: Levels, weightings: Weighting | Weightings) -> Floats:
+        return super().predict_errors(question, levels, weightings)
 
     def predict_errors(self, question: Question, levels: Levels, weightings: Weighting | Weightings) -> Floats:
         """The mean of the values may well lie on either side of its guess, by as much as is doubted."""

@@ -90,7 +90,7 @@ def best_cap(question: Question, levels: Levels, unrelated: int) -> int:
     accuracy = FAMILIES[question.statistic.family]
     for _ in range(3):
         tried = Weightings(np.minimum(1.0, granted / caps[:, None]), caps, FINE, Rest.RESCALED)
-        best = int(accuracy.predict_errors(question, levels, tried).argmin())
+        best = int(accuracy.objective(question, levels, tried).argmin())
         found, ends = caps[best], (caps[max(best - 1, 0)], caps[min(best + 1, len(caps) - 1)])
         caps = np.unique([found, *np.geomspace(*ends, 9)])
     return min(max(int(found), low), high)
