@@ -19,7 +19,7 @@ from epsilons.arguments.checks import check_real
 from epsilons.engines.base import NUMBER, SOURCE, TEXT, Column, Engine, open_table
 from epsilons.engines.trees import bit, cast, column, literal, met, missing, present, table, whole
 from epsilons.errors import Argument, DataError, PreferenceError, Text
-from epsilons.ledger.checks import PUBLIC_CODE
+from epsilons.ledger.consent import PUBLIC_CODE
 from epsilons.preferences import Preferences, roster_of, to_nano
 
 #: A word with more blanks than this around it is not shown.

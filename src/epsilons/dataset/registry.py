@@ -82,7 +82,7 @@ class Registry:
     def sync(self) -> Enrolment:
         """The table's preferences as they stand now, in both directions."""
         asked, people = self._read()
-        return self.ledger.sync(people, asked.nano)
+        return self.ledger.enroll(people, asked.nano, loosen=True)
 
     def set_preferences(self, given: Any) -> Enrolment:
         """What people asked for themselves."""
