@@ -6,14 +6,15 @@ Order of a release: `reserve` (durable), `mark_read` (durable; from here on noth
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, func, insert, select
 
 from epsilons.errors import Argument, LedgerError
@@ -116,40 +117,38 @@ class Ledger:
 
         A person listed several times has the strictest of their preferences. Enrolling a list again changes nothing.
         """
-        return self._change(people, grants, by_source(None, {}, loosen))
+        return self._change(people, *_as_words(grants, len(people)), by_source(None, {}, loosen))
 
-    def set_grants(self, people: People, grants: Grants, names: Mapping[int, str] | None = None) -> values.Enrolment:
-        """What people said themselves: stricter, looser, public, or back again after withdrawing.
+    def set_grants(self, people: People, grants: Grants) -> values.Enrolment:
+        """What people said themselves: stricter, looser, public, or back again after withdrawing."""
+        return self._change(people, *_as_words(grants, len(people)), by_person)
 
-        `names` are those of the levels, by grant, where people said a level's name.
-        """
-        return self._change(people, grants, by_person, names or {})
+    def say(self, people: People, asked: NDArray[Any], words: Sequence[Word]) -> values.Enrolment:
+        """The same in words, which may be names of levels: `people[i]` says `words[asked[i]]`."""
+        return self._change(people, asked, words, by_person)
 
     def withdraw(self, people: People) -> values.Enrolment:
         """These people are not used any more; their accounts stay.
 
         Those not on the roster are noted as withdrawn, should they join one day, and reported as `unknown`.
         """
-        return self._change(people, None, by_person)
+        return self._change(people, np.zeros(len(people), np.int64), [Word(WITHDRAW_CODE)], by_person)
 
-    def _change(
-        self, people: People, grants: Grants | None, decide: Decide, names: Mapping[int, str] | None = None
-    ) -> values.Enrolment:
-        listed = checks.check_digests(people)
-        withdrawn = np.full(len(listed), WITHDRAW_CODE, dtype=np.int64)
-        codes = withdrawn if grants is None else checks.check_grants(grants, len(listed))
-        distinct, asked = np.unique(codes, return_inverse=True)
-        words = [Word(code, (names or {}).get(code)) for code in distinct.tolist()]
+    def _change(self, people: People, asked: NDArray[Any], words: Sequence[Word], decide: Decide) -> values.Enrolment:
+        request = roster.Request(checks.check_digests(people), asked, words, decide)
         with self._writing("enrolling", "enrolled") as connection:
-            request = roster.Request(listed, asked, words, decide)
             done = roster.change(self._database, connection, write_time(self._clock), request)
-        _log.info("roster: %d of %d people joined or changed their grant", done.changed, len(listed))
+        _log.info("roster: %d of %d people joined or changed their grant", done.changed, len(people))
         return done
 
     @property
     def epoch(self) -> int:
-        """How often the roster changed: part of what makes a question the same."""
+        """How often the roster changed: part of what a charge is planned for."""
         return self._read(statements.read_epoch)
+
+    def newest(self, dataset: int) -> int:
+        """The number of the newest registration of a dataset."""
+        return self._read(partial(registration.find_newest, dataset=dataset))
 
     def cohorts(self, dataset: int | None = None) -> tuple[values.Cohort, ...]:
         """All cohorts, or those on the roster of a dataset, in the order they were made, empty ones included."""
@@ -319,9 +318,9 @@ class Ledger:
         """What is left: the least at every granted level, each cohort, and in questions like the last one."""
         return self._read(partial(statements.read_remaining, seeded=self._seeded, dataset=dataset))
 
-    def history(self) -> values.History:
-        """Every question that was ever charged, with the grants in force then."""
-        return self._read(partial(statements.read_history, seeded=self._seeded))
+    def history(self, dataset: int | None = None) -> values.History:
+        """Every question that was ever charged, with the grants in force then; or those about a dataset."""
+        return self._read(partial(statements.read_history, seeded=self._seeded, dataset=dataset))
 
     def statement(self, person: bytes) -> values.Statement:
         """One person's account."""
@@ -347,6 +346,12 @@ class Ledger:
             if self._anchor is not None:
                 self._anchor.check(connection, self.id)
             return recount.verify(connection)
+
+
+def _as_words(grants: Grants, people: int) -> tuple[NDArray[Any], list[Word]]:
+    """Grants in nano-epsilon as numbers that people said."""
+    distinct, asked = np.unique(checks.check_grants(grants, people), return_inverse=True)
+    return asked, [Word(code) for code in distinct.tolist()]
 
 
 def _was_lost() -> LedgerError:

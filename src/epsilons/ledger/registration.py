@@ -110,6 +110,13 @@ def find_registration(connection: Connection, name: str) -> Registration | None:
     return next((one for one in reversed(list_registrations(connection)) if one.name == name), None)
 
 
+def find_newest(connection: Connection, dataset: int) -> int:
+    """The number of the newest registration of a dataset."""
+    table = tables.registrations
+    query = select(func.max(table.c.number)).where(table.c.dataset == dataset)
+    return int(connection.execute(query).scalar_one())
+
+
 def register(
     database: Database, connection: Connection, at: str, given: Application, preview: bool = False
 ) -> tuple[Registration, Enrolment]:

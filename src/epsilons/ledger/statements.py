@@ -102,7 +102,7 @@ def _resume(connection: Connection, row: Any) -> Reservation:
     return Reservation(row.number, row.state, row.epoch, charges, row.description, row.answer, resumed=True)
 
 
-def read_history(connection: Connection, seeded: int | None) -> History:
+def read_history(connection: Connection, seeded: int | None, dataset: int | None = None) -> History:
     paid: dict[int, list[tuple[int, int, int]]] = {}
     query = select(_paid.c.number, _paid.c.cohort, _groups.c.granted, _paid.c.nano)
     joined = query.join(_groups, _groups.c.id == _paid.c.cohort).where(_paid.c.carried == 0)
@@ -121,6 +121,7 @@ def read_history(connection: Connection, seeded: int | None) -> History:
             grants={cohort: granted for cohort, granted, _ in paid.get(row.number, ())},
         )
         for row in connection.execute(select(_past).order_by(_past.c.number))
+        if dataset in (None, row.dataset)
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import epsilons.ledger
@@ -91,7 +92,7 @@ def test_a_level_that_means_more_needs_an_act_that_names_how_many(ledger: Ledger
     assert ledger.levels() == {"strict": nano("0.1")}
     assert ledger.statement(person("3")).granted == nano("0.1")
     stricter = dict.fromkeys(people, Word(nano("0.02"), "strict"))
-    ledger.set_grants([person("3")], [nano("0.1")], {nano("0.1"): "strict"})
+    ledger.say([person("3")], np.zeros(1, int), [Word(nano("0.1"), "strict")])
     _, done = ledger.register(application("wages", stricter, version="3"))
     assert done.tightened == 12
     assert ledger.statement(person("3")).granted == nano("0.02")
@@ -223,7 +224,7 @@ def test_cohorts_follow_the_rules_of_single_people(seed: int) -> None:
         act = luck.choice(["wages", "health", "wages", "say", "withdraw"])
         if act == "say":
             word = luck.choice(words[:5])
-            book.set_grants([person(who) for who in some], [word.code] * len(some), {word.code: word.level or ""})
+            book.say([person(who) for who in some], np.zeros(len(some), int), [word])
             for who in some:
                 here = model.setdefault(who, Plain(0, None))
                 here.code, here.own = word.code, True
