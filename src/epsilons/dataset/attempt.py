@@ -13,9 +13,10 @@ from functools import cached_property
 from epsilons.arguments.checks import LEAST_SHARE
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.levels import count_levels, counts_levels
-from epsilons.dataset.people import Preparation, TablePeople
+from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion, question_key
 from epsilons.dataset.registry import Registry
+from epsilons.dataset.rows import Preparation
 from epsilons.errors import BudgetExceeded, PlanError
 from epsilons.ledger.values import Cohort, allowance, list_active
 from epsilons.mechanisms.base import find_error

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.arguments.checks import check_real
-from epsilons.engines.base import NUMBER, SOURCE, TEXT, Column, Engine, open_table
+from epsilons.dataset.rows import STAGED, stage
+from epsilons.engines.base import NUMBER, TEXT, Column, Engine, open_table
 from epsilons.engines.trees import bit, cast, column, literal, met, missing, present, table, whole
 from epsilons.errors import Argument, DataError, PreferenceError, Text
 from epsilons.ledger.consent import PUBLIC_CODE
@@ -54,7 +55,7 @@ def read_preferences(engine: Engine, person: Column, preferences: Preferences) -
     given = preferences.column
     if given is not None and given.source is None:
         return _make_table(_read_column(engine, person, preferences), given.column)
-    ids = exp.select(exp.alias_(column(person.name), "id")).distinct().from_(table(SOURCE))
+    ids = exp.select(exp.alias_(column(person.name), "id")).distinct().from_(table(STAGED))
     in_data = _check_ids(engine.run(ids.where(met(present(person))))["id"], person)
     if given is not None:
         ids, epsilons = _read_other(given.source, given.person, preferences)
@@ -142,7 +143,9 @@ def _read_other(source: Any, person: Any, preferences: Preferences) -> _Asked:
     assert preferences.column is not None
     other = open_table(source, types=preferences.column.types)
     try:
-        return _read_column(other, check_id_column(other, person), preferences)
+        kind = check_id_column(other, person)
+        stage(other)
+        return _read_column(other, kind, preferences)
     finally:
         other.close()
 
@@ -193,7 +196,7 @@ def _read_levels(
 def _take_least(engine: Engine, person: Column, value: exp.Expr) -> tuple[pa.ChunkedArray, pa.Array]:
     """(ids, the least value of each person's rows)."""
     wanted = exp.alias_(column(person.name), "id"), exp.alias_(exp.Min(this=value), "asked")
-    query = exp.select(*wanted).from_(table(SOURCE)).where(met(present(person))).group_by(exp.Literal.number(1))
+    query = exp.select(*wanted).from_(table(STAGED)).where(met(present(person))).group_by(exp.Literal.number(1))
     found = engine.run(query)
     return found["id"], found["asked"].combine_chunks()
 
@@ -203,7 +206,7 @@ def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> Preference
     plain = exp.Lower(this=exp.Trim(this=column(kind.name), expression=exp.Literal.string(" \t\r\n")))
     alike = exp.In(this=plain, expressions=[literal(name.strip().lower(), kind) for name in known])
     listed = exp.In(this=column(kind.name), expressions=[literal(name, kind) for name in known])
-    query = exp.select(exp.alias_(exp.Min(this=column(kind.name)), "word")).from_(table(SOURCE))
+    query = exp.select(exp.alias_(exp.Min(this=column(kind.name)), "word")).from_(table(STAGED))
     (word,) = engine.run(query.where(met(bit(alike), bit(exp.Not(this=listed)))))["word"].to_pylist()
     # Engines may fold letters otherwise than Python: what is named is one of the levels by Python's own rules.
     meant = [name for name in known if word is not None and name.strip().casefold() == word.strip().casefold()]

@@ -10,8 +10,8 @@ import numpy as np
 from epsilons import ledger as ledgers
 from epsilons.arguments.checks import check_real
 from epsilons.dataset.facts import Description, Level, TableFacts
-from epsilons.dataset.people import Preparation, prepare
 from epsilons.dataset.preferences import PreferenceTable, as_ids, check_id_column, read_given, read_preferences
+from epsilons.dataset.rows import STAGED, Preparation, prepare, stage
 from epsilons.engines.base import Engine
 from epsilons.errors import Argument, LedgerError, PreferenceError
 from epsilons.guarantee import to_epsilon
@@ -28,6 +28,7 @@ class Registry:
     def __init__(self, engine: Engine, person: Any, preferences: Any, ledger: str | Ledger | None) -> None:
         self._engine = engine
         self._person = check_id_column(engine, person)
+        stage(engine)
         self._preferences = _as_preferences(preferences)
         #: What the steward calls the grants.
         self.names = self._preferences.names
@@ -80,8 +81,10 @@ class Registry:
             raise LedgerError("This ledger knows nobody of this table.", rule=rule, suggest=hint)
 
     def sync(self) -> Enrolment:
-        """The table's preferences as they stand now, in both directions."""
+        """The table's preferences as they stand now, by a new reading, in both directions."""
+        stage(self._engine)
         asked, people = self._read()
+        self._engine.drop(STAGED)
         return self.ledger.enroll(people, asked.nano, loosen=True)
 
     def set_preferences(self, given: Any) -> Enrolment:

@@ -26,9 +26,9 @@ from epsilons.dataset.batch import Batch
 from epsilons.dataset.facts import Description, TableFacts, label_version
 from epsilons.dataset.levels import counts_levels
 from epsilons.dataset.methods import Questions
-from epsilons.dataset.people import renew
 from epsilons.dataset.question import TableQuestion, parse_question
 from epsilons.dataset.registry import Registry
+from epsilons.dataset.rows import renew
 from epsilons.engines.base import NUMBER, TRUTH, open_table
 from epsilons.engines.conditions import parse
 from epsilons.errors import Argument, DataError, LedgerError, PlanError

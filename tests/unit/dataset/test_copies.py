@@ -6,8 +6,8 @@ import pytest
 from sqlglot import exp
 
 import epsilons as eps
-from epsilons.dataset import people as copies
 from epsilons.dataset import registry
+from epsilons.dataset import rows as copies
 from epsilons.engines.duckdb import DuckDB
 from epsilons.ledger.identity import digests
 from epsilons.ledger.values import Members

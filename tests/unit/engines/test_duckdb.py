@@ -78,7 +78,8 @@ def test_the_same_table_from_everywhere(tmp_path: Path, kind: str) -> None:
         ("name", "text"),
     ]
     assert read(engine) == pa.table(PEOPLE).to_pylist()
-    assert [c.name for c in engine.keep("copy", exp.select("id").from_(SOURCE)).values()] == ["id"]
+    assert list(engine.stage("staged")) == ["id", "wage", "name"]
+    assert [c.name for c in engine.keep("copy", exp.select("id").from_("staged")).values()] == ["id"]
     assert engine.run(exp.select("*").from_("copy")).num_rows == 3
     engine.drop("copy")
     with pytest.raises(DataError, match=FIXED):
