@@ -208,7 +208,7 @@ class Ledger:
             row = {**about, "key": question, "state": values.RESERVED, "seq": seq, "at": at}
             connection.execute(insert(tables.reservations), row)
         _log.info("release %d: charged to %d cohorts", number, len(paid))
-        return values.Reservation(number, values.RESERVED, epoch, paid, description)
+        return values.Reservation(number, values.RESERVED, epoch, paid, description, at=at)
 
     def check_seeded(self) -> None:
         """Refuse a draw from entropy of the caller's own, unless this ledger is gone with this process."""
@@ -286,6 +286,10 @@ class Ledger:
     def history(self) -> values.History:
         """Every question that was ever charged, with the grants in force then."""
         return self._read(partial(statements.read_history, seeded=self._seeded))
+
+    def answers(self, number: int | None = None) -> tuple[values.Stored, ...]:
+        """Every answer that was ever stored, newest last, whoever joined or left since; or the one of a number."""
+        return self._read(partial(statements.read_answers, number=number))
 
     def statement(self, person: bytes) -> values.Statement:
         """One person's account."""
