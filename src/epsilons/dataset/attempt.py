@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from epsilons.arguments.checks import LEAST_SHARE
-from epsilons.dataset.facts import TableFacts
+from epsilons.dataset.facts import LABEL, TableFacts
 from epsilons.dataset.levels import count_levels, counts_levels
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion, question_key
@@ -60,11 +60,14 @@ class Attempt:
     def release(self) -> Release:
         """The stored answer, or a new one. StalePlanError: plan again, nothing was charged."""
         asked, epoch, seeded = self.asked, self.preparation.epoch, self.seeded
+        label = self.version.removeprefix(LABEL) if self.version.startswith(LABEL) else ""
+        about = {"dataset": self.facts.name, "version": self.facts.version or label, **asked.about()}
         if asked.kind == "count" and counts_levels(asked, self.facts):
-            return count_levels(asked, self.facts, self.registry.ledger)
+            return replace(count_levels(asked, self.facts, self.registry.ledger), **about)
         key = question_key(self.facts, self.version, epoch, asked)
         individual = asked.options.privacy != "personalized"
-        request = Request(key, epoch, asked.kind, asked.describe(), individual, asked.options.analyst, seeded)
+        asker = asked.options.analyst
+        request = Request(key, epoch, asked.kind, asked.describe(), about, individual, asker, seeded)
         return pass_through(self.registry.ledger, request, self.plan, self.resume, self.read)
 
     def plan(self) -> Sketch:
@@ -88,11 +91,10 @@ class Attempt:
         places = sketch.spendable.places(self.preparation.cohorts)
         people = TablePeople(self.preparation, asked.column, asked.where, asked.by, levels, places)
         if sketch.mechanism is None:
-            return replace(exact_release(asked.question, people, asked.notes, sketch.account), where=asked.condition)
+            return exact_release(asked.question, people, asked.notes, sketch.account)
         facts = sketch.why, asked.notes, sketch.account
         entropy = system() if asked.options.entropy is None else asked.options.entropy
-        made = make_release(sketch.mechanism, asked.question, people, entropy, *facts)
-        return replace(made, where=asked.condition)
+        return make_release(sketch.mechanism, asked.question, people, entropy, *facts)
 
 
 def spendable_for(

@@ -14,6 +14,8 @@ from epsilons.noise.entropy import system
 #: More levels than this are counted, not listed.
 _MOST_SHOWN = 64
 _LEVELS, _COLUMNS = ("level", "epsilon", "people", "left"), ("column", "holds", "known")
+#: What a version in a question's digest begins with where the steward gave a label.
+LABEL = "label:"
 _AGAINST = {"absent": "absent", "replace": "replaced by anyone else"}
 
 
@@ -30,6 +32,9 @@ class TableFacts:
     #: The column of this table that holds people's preferences, and the epsilons of the names in it, if it has names.
     preference: str | None = None
     levels: Mapping[str, float] = field(default_factory=dict)
+    #: What answers are cited by.
+    name: str = ""
+    version: str = ""
 
     def describe(self, column: Column) -> str:
         """What is known of a column."""
@@ -49,7 +54,7 @@ def label_version(given: Any, files: Sequence[str]) -> tuple[str, str]:
     if given is not None:
         if not isinstance(given, str) or not given.strip() or len(given) > 200:
             raise DataError("A version is a short label.", suggest=Argument("version", "2026-11"))
-        return f"label:{given}", given
+        return f"{LABEL}{given}", given
     if files:
         facts = [[path, os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files]
         return f"files:{json.dumps(facts)}", "no label: path, size and time of the files stand in for it"

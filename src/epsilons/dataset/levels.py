@@ -4,11 +4,15 @@ from typing import Any
 
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.question import TableQuestion
+from epsilons.guarantee import PERSONALIZED, ROSTER_IS_PUBLIC, Guarantee
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import list_active
+from epsilons.mechanisms.base import Account
 from epsilons.preferences import to_nano
-from epsilons.release.answer import Release, roster_release
+from epsilons.release.answer import EXACT, Release, build_release
 from epsilons.statistics.count import Count
+
+FROM_THE_ROSTER = "It comes from the roster, which is public: exact, and nobody is charged."
 
 
 def counts_levels(asked: TableQuestion, facts: TableFacts) -> bool:
@@ -28,7 +32,21 @@ def count_levels(asked: TableQuestion, facts: TableFacts, ledger: Ledger) -> Rel
     assert scope is not None
     assert scope.groups is not None
     counted = {key: people.get(_granted(key, facts), 0) for key in scope.groups}
-    return roster_release(asked.question, counted, tuple(people))
+    account = Account(
+        tuple(
+            (grant, None if grant is None else 0) for grant in sorted(people, key=lambda grant: (grant is None, grant))
+        )
+    )
+    return build_release(
+        account,
+        Guarantee(asked.question.neighbors, account.losses, PERSONALIZED, (ROSTER_IS_PUBLIC,)),
+        statistic=asked.question.statistic.describe(),
+        value=counted,
+        error=0.0,
+        mechanism=EXACT,
+        why=FROM_THE_ROSTER,
+        no_interval="The answer is exact.",
+    )
 
 
 def _granted(key: Any, facts: TableFacts) -> int | None:

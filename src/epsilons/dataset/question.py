@@ -15,6 +15,7 @@ from epsilons.engines.conditions import parse
 from epsilons.engines.trees import MismatchError, Predicate, canonical
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.noise.entropy import system
+from epsilons.release.answer import tell_question
 from epsilons.statistics.base import Question, RowScope, Scope
 from epsilons.summaries.columns import Keys
 
@@ -44,13 +45,14 @@ class TableQuestion:
         """Which rows it is about, in normal form; empty for all."""
         return "" if self.where is None else self.where.text
 
+    def about(self) -> dict[str, Any]:
+        """Which column and rows of the dataset it is about, as a release says it."""
+        groups = () if self.by is None else tuple(kind.name for kind in self.by.columns)
+        return {"column": self.column or "", "where": self.condition, "by": groups}
+
     def describe(self) -> str:
         """The question in a line, for the ledger."""
-        condition, parts = self.condition, [self.question.statistic.describe()]
-        parts += [f"of {self.column}"] if self.column is not None else []
-        parts += [f"where {condition}"] if condition else []
-        parts += ["by " + ", ".join(kind.name for kind in self.by.columns)] if self.by is not None else []
-        return " ".join(parts)
+        return tell_question(self.question.statistic.describe(), **self.about())
 
     def identity(self) -> dict[str, Any]:
         """What is asked of which rows, whatever the options."""

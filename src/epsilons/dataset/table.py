@@ -24,7 +24,7 @@ from epsilons.dataset.applying import Applied, ApplyAttempt
 from epsilons.dataset.attempt import Attempt, NothingToPlanError, spendable_for
 from epsilons.dataset.batch import Batch
 from epsilons.dataset.facts import Description, TableFacts, label_version
-from epsilons.dataset.levels import counts_levels
+from epsilons.dataset.levels import FROM_THE_ROSTER, counts_levels
 from epsilons.dataset.methods import Questions
 from epsilons.dataset.question import TableQuestion, parse_question
 from epsilons.dataset.registry import Registry
@@ -39,8 +39,8 @@ from epsilons.planner.choose import PlanRow
 from epsilons.planner.plan import Plan
 from epsilons.preferences import Preferences
 from epsilons.release import Release
-from epsilons.release.answer import FROM_THE_ROSTER
 from epsilons.release.door import asked_of
+from epsilons.release.stored import StoredAnswers
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.summaries.sql import check_asked
@@ -222,6 +222,10 @@ class Dataset(Questions):
     def history(self) -> History:
         """Every question that was charged, with the grants in force then."""
         return History(replace(past, description=asked_of(past.description)) for past in self.ledger.history())
+
+    def answers(self) -> StoredAnswers:
+        """Every answer that the ledger stored, by its number: free, newest last, also after the roster changed."""
+        return StoredAnswers.of(self.ledger)
 
     def set_preferences(self, preferences: Any) -> Enrolment:
         """What people asked for themselves: {id: epsilon or name of a level}, or a table with ids and preferences."""

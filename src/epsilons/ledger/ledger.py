@@ -243,7 +243,7 @@ class Ledger:
             row = {**about, "key": question, "question": asked, "state": values.RESERVED, "seq": seq, "at": at}
             connection.execute(insert(tables.reservations), row)
         _log.info("release %d: charged to %d cohorts", number, len(paid))
-        return values.Reservation(number, values.RESERVED, epoch, paid, description)
+        return values.Reservation(number, values.RESERVED, epoch, paid, description, at=at)
 
     def check_seeded(self) -> None:
         """Refuse a draw from entropy of the caller's own, unless this ledger is gone with this process."""
@@ -321,6 +321,10 @@ class Ledger:
     def history(self, dataset: int | None = None) -> values.History:
         """Every question that was ever charged, with the grants in force then; or those about a dataset."""
         return self._read(partial(statements.read_history, seeded=self._seeded, dataset=dataset))
+
+    def answers(self, number: int | None = None) -> tuple[values.Stored, ...]:
+        """Every answer that was ever stored, newest last, whoever joined or left since; or the one of a number."""
+        return self._read(partial(statements.read_answers, number=number))
 
     def statement(self, person: bytes) -> values.Statement:
         """One person's account."""

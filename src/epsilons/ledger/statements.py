@@ -17,7 +17,19 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import checks, tables, values
-from epsilons.ledger.values import LOST, REFUNDED, STORED, TOUCHED, Cohort, History, Past, Quota, Reservation, Statement
+from epsilons.ledger.values import (
+    LOST,
+    REFUNDED,
+    STORED,
+    TOUCHED,
+    Cohort,
+    History,
+    Past,
+    Quota,
+    Reservation,
+    Statement,
+    Stored,
+)
 
 _past, _paid, _groups, _quotas = tables.reservations, tables.charges, tables.cohorts, tables.quotas
 #: Data may have been read for these.
@@ -99,7 +111,15 @@ def get_reservation(connection: Connection, number: int) -> Reservation:
 def _resume(connection: Connection, row: Any) -> Reservation:
     """A reservation with what was charged when it was asked, without what people took along later."""
     charges = {paid.cohort: paid.nano for paid in connection.execute(_OWN_CHARGES, {"which": row.number})}
-    return Reservation(row.number, row.state, row.epoch, charges, row.description, row.answer, resumed=True)
+    return Reservation(row.number, row.state, row.epoch, charges, row.description, row.answer, resumed=True, at=row.at)
+
+
+def read_answers(connection: Connection, number: int | None = None) -> tuple[Stored, ...]:
+    """Every answer that was stored, newest last; or the one of a number."""
+    query = select(*(_past.c[each.name] for each in fields(Stored))).where(_past.c.state == STORED)
+    if number is not None:
+        query = query.where(_past.c.number == get_reservation(connection, number).number)
+    return tuple(Stored(*row) for row in connection.execute(query.order_by(_past.c.number)))
 
 
 def read_history(connection: Connection, seeded: int | None, dataset: int | None = None) -> History:

@@ -173,6 +173,7 @@ class Enrolment(Shown):
 class Reservation:
     """A question that was charged, with the charges it was planned for; `answer` holds the stored bytes.
 
+    `at` is the date and time of the charge, in UTC.
     `not_dp_since` is the first release, once this one may read data, that was not DP.
     """
 
@@ -184,6 +185,18 @@ class Reservation:
     answer: bytes | None = None
     resumed: bool = False
     not_dp_since: int | None = None
+    at: str = ""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An answer as it was stored: its bytes, with the number, the time and the text of its question."""
+
+    number: int
+    at: str
+    kind: str
+    description: str
+    answer: bytes
 
 
 class _Marked:

@@ -186,12 +186,16 @@ def cannot_resume() -> LedgerError:
 
 @dataclass(frozen=True)
 class Request:
-    """A question at the door: its digest, the roster's epoch, and a line for the journal."""
+    """A question at the door: its digest, the roster's epoch, a line for the journal, and what its answer is about.
+
+    `about` has dataset, version, column, condition and the groups' columns, by their names in a release.
+    """
 
     key: bytes
     epoch: int
     kind: str
     asked: str
+    about: Mapping[str, Any]
     individual: bool = False
     analyst: str | None = None
     #: Whether the randomness is the caller's own, so that the noise can be removed.
@@ -230,7 +234,7 @@ def pass_through(
     if sketch.spendable.paid(sketch.charges) != held.charges:  # its mechanism is not what it was
         raise cannot_resume()
     since = ledger.mark_read(held.number, request.seeded).not_dp_since
-    release = read(sketch)
+    release = replace(read(sketch), **request.about, at=held.at, number=held.number)
     if since is not None:  # all releases together are not DP since that one
         caveats = (mark_text(since), *release.guarantee.caveats)
         release = replace(release, guarantee=replace(release.guarantee, caveats=caveats))

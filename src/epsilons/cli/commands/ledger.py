@@ -17,7 +17,16 @@ import click
 
 from epsilons.cli.errors import Group
 from epsilons.cli.options import apply_all
-from epsilons.cli.output import as_json, note, print_json, width, write
+from epsilons.cli.output import (
+    as_json,
+    describe_answer,
+    note,
+    print_answers,
+    print_json,
+    show_answers,
+    width,
+    write,
+)
 from epsilons.display import show_count, show_key, text_table
 from epsilons.errors import LedgerError
 from epsilons.guarantee import to_epsilon
@@ -95,6 +104,32 @@ def history(as_json: bool, **where: Any) -> None:
     with closing(_open(**where)) as ledger:
         document = [_release(past) for past in ledger.history()]
     print_json(document) if as_json else _show_history(document)
+
+
+@command.command()
+@click.argument("number", metavar="[NUMBER]", required=False)
+@_on_a_ledger("answers try.ledger")
+def answers(number: str | None, place: str | None, as_json: bool, **where: Any) -> None:
+    """Every stored answer again, newest last; with a NUMBER that one in full. Free: nothing is charged."""
+    from epsilons.dataset.answers import as_table
+    from epsilons.release.stored import StoredAnswers
+
+    if number is not None and not number.isdecimal():  # answers people.toml
+        if place is not None:
+            raise click.UsageError(f"{number!r} is not the number of a release.")
+        number, place = None, number
+    with closing(_open(place, **where)) as ledger:
+        stored, left = StoredAnswers.of(ledger, None if number is None else int(number)), ledger.remaining()
+    if number is not None:
+        (release,) = stored.values()
+        if as_json:
+            print_answers(left, release, True, release.where or None)
+        else:
+            show_answers(left, as_table(release), True, True)
+    elif as_json:
+        print_json([{"question": stored.questions[one], **describe_answer(stored[one])} for one in stored])
+    else:
+        write("\n\n".join(text_table(one.head, one.rows, width()) for one in stored.sheets()))
 
 
 @command.command()
