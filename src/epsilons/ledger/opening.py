@@ -145,11 +145,16 @@ def _create(database: Database, at: str, anchor: Place) -> None:
 
 
 def _find_head(database: Database, anchor: Place, name: str) -> Anchor | None:
-    """Usually in the user's state directory: it outlives a restart and is no document (freedesktop.org)."""
+    """Where the head is kept: usually in the user's state directory."""
     if anchor is False or (anchor is None and not database.lasting):
         return None
     if anchor is not None:
         return Anchor(anchor)
+    return Anchor(state_folder() / "ledgers" / f"{name}.json")
+
+
+def state_folder() -> Path:
+    """Where this user's programs keep what outlives them and is no document (freedesktop.org)."""
     state = Path(os.environ.get("XDG_STATE_HOME", ""))
     if not state.is_absolute():
         try:
@@ -158,7 +163,7 @@ def _find_head(database: Database, anchor: Place, name: str) -> Anchor | None:
             missing = "This user has no home directory to keep the ledger's head in."
             raise LedgerError(missing, suggest=Argument("anchor")) from None
         state = home / ("Library/Application Support" if sys.platform == "darwin" else ".local/state")
-    return Anchor(state / "epsilons" / "ledgers" / f"{name}.json")
+    return state / "epsilons"
 
 
 def _accept_loss(database: Database, at: str, head: Anchor | None, name: str) -> None:
