@@ -82,17 +82,22 @@ def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     return arguments
 
 
-def open_declared(path: str | os.PathLike[str], opener: Callable[..., _D], maker: Callable[..., _D]) -> _D:
-    """What `opener` opens of a dataset that the file names; with a ledger in memory `maker` registers it on the way."""
+def lasting_arguments(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The same, of a file that has to name a ledger."""
     arguments = arguments_of(path)
     if arguments["ledger"] is None:
         rule = "A dataset is registered in a ledger, and asked by it."
         hint = 'ledger = "sqlite:///people.ledger" in the file, then `epsilons register`'
         raise LedgerError(f"{Path(path).name} names no ledger.", rule=rule, suggest=hint)
+    return arguments
+
+
+def open_declared(path: str | os.PathLike[str], opener: Callable[..., _D], maker: Callable[..., _D]) -> _D:
+    """What `opener` opens of a dataset that the file names; with a ledger in memory `maker` registers it on the way."""
+    arguments = lasting_arguments(path)
     if arguments["ledger"] == "memory":
         return maker(**{name: value for name, value in arguments.items() if name not in _LASTING})
-    found = opener(arguments["name"], **{name: arguments.get(name) for name in ("ledger", "threads", "memory")})
-    return found
+    return opener(arguments["name"], **{name: arguments.get(name) for name in ("ledger", "threads", "memory")})
 
 
 def check_as_registered(path: str | os.PathLike[str], about: Mapping[str, Any], version: str) -> None:

@@ -134,7 +134,6 @@ class Registered:
         self._preparation, self._seconds = opened.preparation, opened.seconds
         #: What registering did to people; None where a dataset was only opened.
         self.enrolment = opened.enrolment
-        self._person = self._facts.schema.find(self._facts.person)
 
     @classmethod
     def from_toml(cls, path: str | os.PathLike[str]) -> Self:
@@ -174,15 +173,15 @@ class Registered:
 
     def set_level(self, levels: Mapping[Any, Any]) -> Enrolment:
         """What people say themselves, {id: name of a level, or epsilon}: it stands until they say otherwise."""
-        return self._change(lambda: self._registry.set_level(levels, self._person))
+        return self._change(lambda: self._registry.set_level(levels))
 
     def withdraw(self, people: Any) -> Enrolment:
         """These people (a list of ids) are not used any more; their accounts stay. `unknown` were not on the roster."""
-        return self._change(lambda: self._registry.withdraw(people, self._person))
+        return self._change(lambda: self._registry.withdraw(people))
 
     def statement(self, person: Any) -> Statement:
         """One person's account, by id: what their data was used for, at most how much that cost, and what is left."""
-        return self._registry.statement(person, self._person)
+        return self._registry.statement(person)
 
     def set_preferences(self, preferences: Any) -> Enrolment:
         """The former name of `set_level`."""

@@ -210,7 +210,7 @@ class Candidate:
         words, places = _distinct_words(asked)
         return Application(
             name=declared.name,
-            version=self._version(),
+            version=self.version,
             about={**self.about, "rounding_loss": asked.rounding_loss},
             stamp=stamp,
             terms=self.terms,
@@ -224,7 +224,8 @@ class Candidate:
             loosen=loosen,
         )
 
-    def _version(self) -> str:
+    @property
+    def version(self) -> str:
         """The steward's label; without one, a number that grows with the states of the source."""
         if self.declared.version is not None:
             return self.declared.version
@@ -280,6 +281,17 @@ def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Le
             engine.close()
 
 
+def find_registered(name: str, ledger: Ledger, address: str | None) -> Registry:
+    """A dataset's people and terms, without its rows. A ledger with an address is closed with it."""
+    found = ledger.find_registration(name)
+    if found is None:
+        known = ", ".join(dict.fromkeys(one.name for one in ledger.registrations())) or "none so far"
+        rule = f"Registered in this ledger: {known}."
+        hint = "Dataset.register(...) or `epsilons register people.toml`, by the steward"
+        raise LedgerError(f"No dataset is registered as {name!r}.", rule=rule, suggest=hint)
+    return Registry(ledger, found, "open" if address is None else show_address(address), address is not None)
+
+
 def open_registered(
     name: str, ledger: Ledger, address: str | None, enrolment: Enrolment | None = None, **options: Any
 ) -> Opened:
@@ -288,16 +300,10 @@ def open_registered(
     A ledger with an address was opened for this dataset, and is closed with it.
     """
     started = time.perf_counter()
-    found = ledger.find_registration(name)
-    if found is None:
-        known = ", ".join(dict.fromkeys(one.name for one in ledger.registrations())) or "none so far"
-        rule = f"Registered in this ledger: {known}."
-        hint = "Dataset.register(...) or `epsilons register people.toml`, by the steward"
-        raise LedgerError(f"No dataset is registered as {name!r}.", rule=rule, suggest=hint)
-    registry = Registry(ledger, found, "open" if address is None else show_address(address), address is not None)
-    stamp: Any = found.stamp
+    registry = find_registered(name, ledger, address)
+    stamp: Any = registry.registration.stamp
     engine, people = open_snapshot(stamp, **options)
-    prepared = label(engine, people, registry.members(), found.about["rows_per_person"])
+    prepared = label(engine, people, registry.members(), registry.registration.about["rows_per_person"])
     return _opened(engine, registry, prepared, enrolment, started)
 
 
@@ -341,4 +347,4 @@ def place_of_snapshots(ledger: Ledger, address: str | None, given: Any) -> str:
     if given is not None:
         return os.path.abspath(os.fspath(given))
     path = sqlite_path(address)
-    return f"{os.path.abspath(path)}.snapshots" if path is not None else str(state_folder() / "snapshots" / ledger.id)
+    return str(state_folder() / "snapshots" / ledger.id) if path is None else f"{os.path.abspath(path)}.snapshots"

@@ -12,7 +12,7 @@ import numpy as np
 from epsilons.arguments.checks import check_real
 from epsilons.dataset.facts import Description, Level, TableFacts
 from epsilons.dataset.preferences import as_ids
-from epsilons.engines.base import Column
+from epsilons.engines.base import NUMBER, TEXT, Column
 from epsilons.errors import Argument, DataError, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.consent import PUBLIC_CODE, Word
@@ -72,27 +72,34 @@ class Registry:
         if self._own:
             self.ledger.close()
 
-    def set_level(self, given: Mapping[Any, Any], person: Column) -> Enrolment:
+    @cached_property
+    def person(self) -> Column:
+        """The column of people's ids, whose kind is the ledger's."""
+        terms = self.ledger.terms()
+        assert terms is not None
+        return Column(self.registration.about["person"], TEXT if terms.ids == "text" else NUMBER)
+
+    def set_level(self, given: Mapping[Any, Any]) -> Enrolment:
         """What people say themselves: {id: name of a level, or epsilon}."""
         if not isinstance(given, Mapping):
             rule, hint = "People's own words are given by id.", "{'ann': 'strict'}"
             raise PreferenceError("Levels are given as {id: level}.", rule=rule, suggest=hint)
         words = [read_word(one, self.ledger.levels(), self.registration.about["ceiling"]) for one in given.values()]
-        return self.ledger.say(self.find_people(list(given), person), np.arange(len(words)), words)
+        return self.ledger.say(self.find_people(list(given)), np.arange(len(words)), words)
 
-    def withdraw(self, people: Any, person: Column) -> Enrolment:
+    def withdraw(self, people: Any) -> Enrolment:
         """None of these is used any more, also if they join only later."""
-        return self.ledger.withdraw(self.find_people(people, person))
+        return self.ledger.withdraw(self.find_people(people))
 
-    def statement(self, who: Any, person: Column) -> Statement:
+    def statement(self, who: Any) -> Statement:
         """One person's account, by id."""
-        return self.ledger.statement(self.find_people([who], person)[0].tobytes())
+        return self.ledger.statement(self.find_people([who])[0].tobytes())
 
-    def find_people(self, people: Any, person: Column) -> Digests:
+    def find_people(self, people: Any) -> Digests:
         """Digests of people by their ids, however those are written."""
         terms = self.ledger.terms()
         assert terms is not None
-        return digests(as_ids(people, person, normal=terms.spelling == "normal"), self.ledger.salt)
+        return digests(as_ids(people, self.person, normal=terms.spelling == "normal"), self.ledger.salt)
 
     def describe(self, facts: TableFacts, pending: int, seconds: float) -> Description:
         """Public facts about people and the ledger."""
