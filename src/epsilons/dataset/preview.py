@@ -1,4 +1,4 @@
-"""What registering a dataset would change: looked over without writing anything, charging anybody or enrolling anyone."""
+"""What registering a dataset would change, without writing anything, charging anybody or enrolling anyone."""
 
 from __future__ import annotations
 

@@ -345,6 +345,6 @@ def as_preferences(given: Any) -> Preferences:
 def place_of_snapshots(ledger: Ledger, address: str | None, given: Any) -> str:
     """Where snapshots are: beside a ledger that is a file, else in the user's state directory."""
     if given is not None:
-        return os.path.abspath(os.fspath(given))
+        return os.path.abspath(str(given))
     path = sqlite_path(address)
     return str(state_folder() / "snapshots" / ledger.id) if path is None else f"{os.path.abspath(path)}.snapshots"

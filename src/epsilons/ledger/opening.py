@@ -77,7 +77,9 @@ OWNER = Owner(
         suggest=("the address that the ledger was created with, or a new file: ", _FILE),
     ),
 )
-_no_ledger = _refusal("There is no ledger here.", suggest="the address it was created with")
+_no_ledger = _refusal(
+    "There is no ledger here.", suggest="the address it was created with; a steward makes one by `epsilons register`"
+)
 
 
 def find_database(url: str | None, *, create: bool) -> Database:
