@@ -41,7 +41,6 @@ class Attempt:
 
     asked: TableQuestion
     facts: TableFacts
-    version: str
     registry: Registry
     preparation: Preparation
     #: What the caller saw before and wants to get.
@@ -50,7 +49,7 @@ class Attempt:
     @cached_property
     def cohorts(self) -> Sequence[Cohort]:
         """Who stands where; read once, since a charge is refused when that has changed."""
-        return self.registry.ledger.cohorts()
+        return self.registry.cohorts()
 
     @property
     def seeded(self) -> bool:
@@ -60,11 +59,13 @@ class Attempt:
     def release(self) -> Release:
         """The stored answer, or a new one. StalePlanError: plan again, nothing was charged."""
         asked, epoch, seeded = self.asked, self.preparation.epoch, self.seeded
+        about = {"dataset": self.facts.name, "version": self.facts.version, **asked.about()}
         if asked.kind == "count" and counts_levels(asked, self.facts):
-            return count_levels(asked, self.facts, self.registry.ledger)
-        key = question_key(self.facts, self.version, epoch, asked)
+            return replace(count_levels(asked, self.facts, self.cohorts), **about)
+        key, dataset = question_key(self.facts, asked), self.registry.registration.dataset
         individual = asked.options.privacy != "personalized"
-        request = Request(key, epoch, asked.kind, asked.describe(), individual, asked.options.analyst, seeded)
+        asker = asked.options.analyst
+        request = Request(key, dataset, epoch, asked.kind, asked.describe(), about, individual, asker, seeded)
         return pass_through(self.registry.ledger, request, self.plan, self.resume, self.read)
 
     def plan(self) -> Sketch:
@@ -88,11 +89,10 @@ class Attempt:
         places = sketch.spendable.places(self.preparation.cohorts)
         people = TablePeople(self.preparation, asked.column, asked.where, asked.by, levels, places)
         if sketch.mechanism is None:
-            return replace(exact_release(asked.question, people, asked.notes, sketch.account), where=asked.condition)
+            return exact_release(asked.question, people, asked.notes, sketch.account)
         facts = sketch.why, asked.notes, sketch.account
         entropy = system() if asked.options.entropy is None else asked.options.entropy
-        made = make_release(sketch.mechanism, asked.question, people, entropy, *facts)
-        return replace(made, where=asked.condition)
+        return make_release(sketch.mechanism, asked.question, people, entropy, *facts)
 
 
 def spendable_for(

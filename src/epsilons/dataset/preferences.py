@@ -20,7 +20,7 @@ from epsilons.dataset.rows import STAGED, stage
 from epsilons.engines.base import NUMBER, TEXT, Column, Engine, open_table
 from epsilons.engines.trees import bit, cast, column, literal, met, missing, present, table, whole
 from epsilons.errors import Argument, DataError, PreferenceError, Text
-from epsilons.ledger.checks import PUBLIC_CODE
+from epsilons.ledger.consent import PUBLIC_CODE
 from epsilons.preferences import Preferences, roster_of, to_nano
 
 #: A word with more blanks than this around it is not shown.
@@ -38,6 +38,17 @@ class PreferenceTable:
     ids: pa.Array
     nano: NDArray[np.int64]
     rounding_loss: float
+    names: tuple[str, ...] = ()
+    defaulted: int = 0
+    unmatched: int = 0
+
+    @property
+    def words(self) -> NDArray[np.int64]:
+        return np.full(len(self.nano), -1, np.int64)
+
+    @property
+    def normal(self) -> pa.Array:
+        return self.ids
 
 
 def check_id_column(engine: Engine, name: Any) -> Column:
@@ -50,7 +61,9 @@ def check_id_column(engine: Engine, name: Any) -> Column:
     return found
 
 
-def read_preferences(engine: Engine, person: Column, preferences: Preferences) -> PreferenceTable:
+def read_preferences(
+    engine: Engine, person: Column, preferences: Preferences, normal: bool = True, ceiling: float | None = None
+) -> PreferenceTable:
     """What everyone asked for: who is in the data, and who is listed by a second table or a mapping."""
     given = preferences.column
     if given is not None and given.source is None:
@@ -105,7 +118,7 @@ def read_mapping(given: Mapping[Any, Any], person: Column, levels: Mapping[str, 
     return as_ids(list(given), person), epsilons
 
 
-def as_ids(ids: Any, person: Column) -> pa.Array:
+def as_ids(ids: Any, person: Column, normal: bool = True) -> pa.Array:
     """People's ids as a column of the data's kind."""
     try:
         if hasattr(ids, "to_arrow"):  # polars
