@@ -105,17 +105,17 @@ class Attempt:
         of its own at the door, reserved before data is read, and stored: a repeat finds it. What is decided here is
         decided from what was released.
         """
-        scope, ledger, names = self.asked.question.statistic.scope, self.registry.ledger, self.registry.names
+        scope, registry, names = self.asked.question.statistic.scope, self.registry, self.registry.names
         assert scope is not None
         share, paid = (
-            _ROUGH * _reach_error(_sized(self.asked, 1 / scope.cells), ledger.cohorts(), names),
+            _ROUGH * _reach_error(_sized(self.asked, 1 / scope.cells), registry.cohorts(), names),
             Counter[int | None](),
         )
         while True:
             share = min(max(share, LEAST_SHARE), _ROUGH)
             answer = replace(self, asked=rough_count(self.asked, self.facts, share), planned=None).release()
             paid.update({grant: loss or 0 for grant, loss in answer.guarantee.losses})
-            cohorts, sure = ledger.cohorts(), max(answer.value - answer.error, 1.0)
+            cohorts, sure = registry.cohorts(), max(answer.value - answer.error, 1.0)
             rows = sum(cohort.people for cohort in list_active(cohorts)) * scope.average
             fraction = min(sure / rows, 1.0) / scope.cells
             sized, good = _sized(self.asked, fraction), share == _ROUGH or 2 * answer.error <= sure
