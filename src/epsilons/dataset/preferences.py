@@ -286,10 +286,6 @@ def _to_grants(
     """(grants, rounding loss); `source` is the column that the epsilons were read from; None if a caller gave them."""
     if len(epsilons) == 0:
         raise DataError("There are no people.", rule="A roster has at least one person.", suggest="a table with rows")
-    if ceiling is not None and (np.isfinite(epsilons) & (epsilons > ceiling)).any():
-        rule = "A finite epsilon is at most the ceiling; public people have an infinite one."
-        other = ("epsilons from another ", _COLUMN, ", or a larger ", Argument("ceiling"))
-        raise PreferenceError(f"An epsilon is above the ceiling of {ceiling:g}.", rule=rule, suggest=other)
     roster, rule = None, ""
     hint: Text = ""
     try:
@@ -305,5 +301,9 @@ def _to_grants(
             hint = (Argument("levels", named), " if it holds names, or ", Argument("default", 0.05))
         parts = hint if isinstance(hint, tuple) else (hint,)
         raise PreferenceError(what, rule=rule, suggest=(*parts, "; or another ", _COLUMN))
+    if ceiling is not None and (np.isfinite(epsilons) & (epsilons > ceiling)).any():
+        rule = "A finite epsilon is at most the ceiling; public people have an infinite one."
+        other = ("epsilons from another ", _COLUMN, ", or a larger ", Argument("ceiling"))
+        raise PreferenceError(f"An epsilon is above the ceiling of {ceiling:g}.", rule=rule, suggest=other)
     grants = np.array([PUBLIC_CODE if grant is None else grant for grant in roster.levels.grants], np.int64)
     return grants[roster.codes], roster.levels.rounding_loss

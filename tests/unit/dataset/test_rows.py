@@ -92,7 +92,7 @@ def test_what_is_answered_comes_from_one_reading(kind: str, tmp_path: Path) -> N
 
         base.watchers.append(change)
         try:
-            people = eps.Dataset(opened, person="id", preferences=1e6, rows_per_person=2, **OPTIONS.get(kind, {}))
+            people = dataset(opened, preferences=1e6, rows_per_person=2, **OPTIONS.get(kind, {}))
         finally:
             base.watchers.remove(change)
         assert people.describe().people == len(set(first["id"].to_pylist()))
@@ -139,7 +139,7 @@ def test_queries_read_the_staged_copy_only(kind: str, monkeypatch: pytest.Monkey
     )
     people = dataset(SOURCES[kind](wages()))
     people.mean("wage", bounds=(0, 100))
-    people.set_preferences({"person 1": 0.1})
+    people.set_level({"person 1": 0.1})
     people.median("wage", bounds=(0, 100), where="wage > 3", mechanism="sample")
     assert sum(name in (SOURCE, "raw") for name in read) == 1
     assert STAGED in read
@@ -153,27 +153,25 @@ def test_queries_read_the_staged_copy_only(kind: str, monkeypatch: pytest.Monkey
     "name", ["epsilons place", "Epsilons Person", "EPSILONS anything", "ep\u017filons id", UNREAD + "x"]
 )
 def test_names_that_begin_like_ours_are_refused_before_anything_is_read(name: str, tmp_path: Path) -> None:
-    ledger = tmp_path / "a.ledger"
     places: list[str] = []
     base.watchers.append(places.append)
     try:
         for kind in (pa.array([0] * 60), pa.array([[0]] * 60)):
             with pytest.raises(DataError, match="column has a reserved name"):
-                dataset(wages().append_column(name, kind), ledger=f"sqlite:///{ledger}")
+                dataset(wages().append_column(name, kind), ledger=f"sqlite:///{tmp_path / 'a.ledger'}")
         other = wages().append_column(name, pa.array([0] * 60))
         wished = eps.Preferences.from_file(other, person="id", column="epsilon")
         with pytest.raises(DataError, match="column has a reserved name"):
             dataset(wages(), preferences=wished)
     finally:
         base.watchers.remove(places.append)
-    assert not ledger.exists()
-    assert places.count("source read") == 1  # the other table's data, whose own names are good
+    assert places.count("source read") == 1  # the data beside the other table, whose own names are good
 
 
 #: Every name that a query of ours gives to anything.
 OURS = [
-    "id", "asked", "said", "word", "crowd", "ranked", "source", "staged", "people", "rows", "raw", "attached", "copies",
-    "file", "handed over", "key", "key0", "key1", "level", "cell", "count", "sum0", "sum1", "piece", "steps", "z1",
+    "id", "asked", "unsaid", "word", "crowd", "ranked", "source", "staged", "people", "rows", "raw", "attached",
+    "copies", "file", "handed over", "key", "key0", "key1", "level", "cell", "count", "sum0", "sum1", "piece", "steps", "z1",
     "z2", "z3", "person", "cohort", "epsilons", "kept", "chosen", "category",
 ]  # fmt: skip
 
