@@ -112,9 +112,10 @@ class Registry:
         for cohort in (cohort for cohort in cohorts if cohort.state == ACTIVE and cohort.people):
             people[cohort.granted] += cohort.people
         shown = [(name_grant(grant, self.names), to_epsilon(grant), number) for grant, number in people.items()]
+        kept = {to_epsilon(one.granted): (one.average, to_epsilon(one.least), one.nothing_left) for one in left.levels}
         return Description(
             columns=tuple((kind.name, kind.family, facts.describe(kind)) for kind in facts.schema.values()),
-            levels=tuple(Level(*one, left.epsilons.get(one[1])) for one in sorted(shown, key=itemgetter(1))),
+            levels=tuple(Level(*one, *kept.get(one[1], (None,))) for one in sorted(shown, key=itemgetter(1))),
             withdrawn=sum(cohort.people for cohort in cohorts if cohort.state == WITHDRAWN),
             pending=pending,
             person=self._person.name,

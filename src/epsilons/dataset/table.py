@@ -32,8 +32,9 @@ from epsilons.dataset.registry import Registry
 from epsilons.engines.base import NUMBER, TRUTH, open_table
 from epsilons.engines.conditions import parse
 from epsilons.errors import Argument, DataError, LedgerError, PlanError
+from epsilons.ledger.balances import Remaining
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import Enrolment, History, Remaining, StalePlanError
+from epsilons.ledger.values import Enrolment, History, StalePlanError
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.choose import PlanRow
 from epsilons.planner.plan import Plan
@@ -216,7 +217,7 @@ class Dataset(Questions):
         return self._registry.ledger
 
     def remaining(self) -> Remaining:
-        """What everybody has left: `.epsilons`, `.cohorts`, `.questions`."""
+        """What everybody has left: `.levels`, of each the least as `.epsilons`; `.cohorts` and `.questions`."""
         return self.ledger.remaining()
 
     def history(self) -> History:

@@ -18,6 +18,7 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import checks, journal, recount, roster, statements, tables, values
+from epsilons.ledger.balances import Remaining
 from epsilons.ledger.checks import Grants, People
 from epsilons.ledger.journal import Anchor, Clock, write_time
 from epsilons.storage.base import Database, reach
@@ -279,8 +280,8 @@ class Ledger:
         """What every analyst may use and has used, by name. For fairness only."""
         return self._read(statements.list_quotas)
 
-    def remaining(self) -> values.Remaining:
-        """What is left: the least at every granted level, each cohort, and in questions like the last one."""
+    def remaining(self) -> Remaining:
+        """What is left at every granted level, in each cohort, and in questions like the last one."""
         return self._read(partial(statements.read_remaining, seeded=self._seeded))
 
     def history(self) -> values.History:

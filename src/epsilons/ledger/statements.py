@@ -17,6 +17,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import checks, tables, values
+from epsilons.ledger.balances import Remaining, questions_left
 from epsilons.ledger.values import (
     LOST,
     REFUNDED,
@@ -138,15 +139,14 @@ def read_history(connection: Connection, seeded: int | None) -> History:
     )
 
 
-def read_remaining(connection: Connection, seeded: int | None) -> values.Remaining:
+def read_remaining(connection: Connection, seeded: int | None) -> Remaining:
     here = read_cohorts(connection)
-    least = values.least_left(here)
     charged = select(func.max(_past.c.number)).join(_paid, _paid.c.number == _past.c.number)
     last = connection.execute(charged.where(_past.c.state != REFUNDED)).scalar_one()
     query = select(_groups.c.granted, func.max(_paid.c.nano)).join(_paid, _paid.c.cohort == _groups.c.id)
     by_grant = query.where(_paid.c.number == last, _paid.c.carried == 0).group_by(_groups.c.granted)
     price = {granted: int(nano) for granted, nano in connection.execute(by_grant)} if last is not None else {}
-    return values.Remaining(least, here, values.questions_left(least, price), find_mark(connection, seeded))
+    return Remaining(here, questions_left(here, price), find_mark(connection, seeded))
 
 
 def read_statement(connection: Connection, digest: bytes, seeded: int | None) -> Statement:
