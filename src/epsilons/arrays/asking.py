@@ -58,9 +58,8 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
     roster = roster_of(granted, people=people)
     if people is not None and people != len(roster):
         hint = ("leave ", Argument("people"), " out, or one epsilon for all")
-        raise PlanError(
-            f"{show_count(people, 'person', 'people')} and {show_count(len(roster), 'epsilon')}.", suggest=hint
-        )
+        what = f"{show_count(people, 'person', 'people')} and {show_count(len(roster), 'epsilon')}."
+        raise PlanError(what, suggest=hint)
     if roster.levels.all_public:
         raise PlanError("There is nothing to plan.", rule="Everyone is public (or nobody is there): answers are exact.")
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from epsilons.arguments.checks import check_entropy, check_name, check_share, check_truth, check_whole, refuse
 from epsilons.arrays.algorithms import Algorithm, read_algorithm, run_algorithm
-from epsilons.display import show_count
 from epsilons.errors import Argument, DataError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
 from epsilons.mechanisms.base import Account
@@ -159,15 +158,12 @@ def _people(data: Any, epsilons: Any, person: Any) -> tuple[NDArray[np.int64] | 
     if person is None:
         roster = aligned_roster(epsilons, range(length))
         if len(roster) != length:
-            raise DataError(
-                f"{show_count(length, 'entry', 'entries')} and {show_count(len(roster), 'epsilon')}.",
-                rule="One epsilon per person.",
-            )
+            raise DataError(f"{length} entries and {len(roster)} epsilons.", rule="One epsilon per person.")
         owners = None
     else:
         ids = read_ids(person)
         if len(ids) != length:
-            raise DataError(f"{show_count(length, 'row')} and {show_count(len(ids), 'id')}.", rule="One id per row.")
+            raise DataError(f"{length} rows and {len(ids)} ids.", rule="One id per row.")
         roster = _named_roster(epsilons)
         if roster.people is None:  # one epsilon for whoever has rows
             everyone = dict.fromkeys(ids)

@@ -215,10 +215,7 @@ class Roster(Shown):
             by_id = hasattr(epsilons, "by_person")
             made = epsilons.assign(people) if by_id else roster_of(epsilons, default, len(people))
         if len(made) != len(people):
-            raise PreferenceError(
-                f"{show_count(len(people), 'id')} and {show_count(len(made), 'epsilon')}.",
-                rule="One epsilon per person.",
-            )
+            raise PreferenceError(f"{len(people)} ids and {len(made)} epsilons.", rule="One epsilon per person.")
         self._fill(made.levels, made.codes, people)
 
     @classmethod

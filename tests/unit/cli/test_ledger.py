@@ -77,7 +77,7 @@ def test_show_says_what_is_left(book: Ledger, url: str, capsys: pytest.CaptureFi
         {"analyst": "office", "epsilon": None, "questions": 3, "used_epsilon": 0.1, "used_questions": 1}
     ]
     words = run(capsys, "show", "--ledger", url)
-    assert re.search(r"0\.1 .* 1 .* 0\.09 .* 90% .* 9\n", words)
+    assert re.search(r"\n2 levels +3 +0\.09…0\.9 +0\.09 +0 +9\n", words)
     assert "Public: 1. Withdrawn: 1." in words
     assert "for fairness only, no privacy budget" in words
     assert "Not DP" not in words
