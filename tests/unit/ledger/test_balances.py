@@ -30,7 +30,10 @@ def test_everyone_at_a_level_counts_and_not_only_who_has_the_least() -> None:
     assert left.questions == {TENTH: 9}  # 96 people 10 times, one of them twice, three not at all
     assert left.epsilons == {0.1: 0.0, 1.0: 0.5}
     assert left.levels[0].to_dict() == {
-        **{"epsilon": 0.1, "people": 100, "left": 0.09625, "least": 0.0},
+        "epsilon": 0.1,
+        "people": 100,
+        "left": 0.09625,
+        "least": 0.0,
         "nothing_left": 3,
     }
 
