@@ -18,8 +18,9 @@ from epsilons.arrays.algorithms import Algorithm, run_algorithm
 from epsilons.arrays.personalize import Sampling
 from epsilons.dataset.attempt import Attempt, spendable_for
 from epsilons.dataset.facts import TableFacts
-from epsilons.dataset.people import PERSON, TablePeople
+from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion
+from epsilons.dataset.rows import PERSON
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.trees import Predicate, column
 from epsilons.errors import DataError, PlanError

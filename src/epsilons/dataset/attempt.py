@@ -11,11 +11,12 @@ from fractions import Fraction
 from functools import cached_property
 
 from epsilons.arguments.checks import LEAST_SHARE
-from epsilons.dataset.facts import LABEL, TableFacts
+from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.levels import count_levels, counts_levels
-from epsilons.dataset.people import Preparation, TablePeople
+from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion, question_key
 from epsilons.dataset.registry import Registry
+from epsilons.dataset.rows import Preparation
 from epsilons.errors import BudgetExceeded, PlanError
 from epsilons.ledger.values import Cohort, allowance, list_active
 from epsilons.mechanisms.base import find_error
@@ -40,7 +41,6 @@ class Attempt:
 
     asked: TableQuestion
     facts: TableFacts
-    version: str
     registry: Registry
     preparation: Preparation
     #: What the caller saw before and wants to get.
@@ -49,7 +49,7 @@ class Attempt:
     @cached_property
     def cohorts(self) -> Sequence[Cohort]:
         """Who stands where; read once, since a charge is refused when that has changed."""
-        return self.registry.ledger.cohorts()
+        return self.registry.cohorts()
 
     @property
     def seeded(self) -> bool:
@@ -59,14 +59,13 @@ class Attempt:
     def release(self) -> Release:
         """The stored answer, or a new one. StalePlanError: plan again, nothing was charged."""
         asked, epoch, seeded = self.asked, self.preparation.epoch, self.seeded
-        label = self.version.removeprefix(LABEL) if self.version.startswith(LABEL) else ""
-        about = {"dataset": self.facts.name, "version": self.facts.version or label, **asked.about()}
+        about = {"dataset": self.facts.name, "version": self.facts.version, **asked.about()}
         if asked.kind == "count" and counts_levels(asked, self.facts):
-            return replace(count_levels(asked, self.facts, self.registry.ledger), **about)
-        key = question_key(self.facts, self.version, epoch, asked)
+            return replace(count_levels(asked, self.facts, self.cohorts), **about)
+        key, dataset = question_key(self.facts, asked), self.registry.registration.dataset
         individual = asked.options.privacy != "personalized"
         asker = asked.options.analyst
-        request = Request(key, epoch, asked.kind, asked.describe(), about, individual, asker, seeded)
+        request = Request(key, dataset, epoch, asked.kind, asked.describe(), about, individual, asker, seeded)
         return pass_through(self.registry.ledger, request, self.plan, self.resume, self.read)
 
     def plan(self) -> Sketch:

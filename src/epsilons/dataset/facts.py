@@ -1,22 +1,16 @@
-"""What is publicly known of a dataset: what it fixes for all questions, its version, and its description."""
+"""What is publicly known of a dataset: what it fixes for all questions, and its description."""
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_span
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
-from epsilons.errors import Argument, DataError
-from epsilons.noise.entropy import system
 
 #: More levels than this are counted, not listed.
 _MOST_SHOWN = 64
 _LEVELS = ("level", "epsilon", "people", "left on average", "least left", "nothing left")
 _COLUMNS = ("column", "holds", "known")
-#: What a version in a question's digest begins with where the steward gave a label.
-LABEL = "label:"
 _AGAINST = {"absent": "absent", "replace": "replaced by anyone else"}
 
 
@@ -36,6 +30,10 @@ class TableFacts:
     #: What answers are cited by.
     name: str = ""
     version: str = ""
+    #: Public keys of columns, for groups that name none.
+    keys: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    #: Whether charges outlive this process.
+    lasting: bool = True
 
     def describe(self, column: Column) -> str:
         """What is known of a column."""
@@ -43,23 +41,6 @@ class TableFacts:
         facts += ["complete"] if column.name in self.complete else []
         facts += ["cannot be asked about"] if column.family == OTHER else []
         return ", ".join(facts) or "–"
-
-
-def label_version(given: Any, files: Sequence[str]) -> tuple[str, str]:
-    """Which data a question was asked of: (what goes into every question's digest, what people are shown).
-
-    It is the steward's label, never anything read from the contents. Without one, the version of files is where they
-    lie, how long they are and when they were written; of anything else it is this one object, so that nothing asked of
-    one frame is ever answered from another.
-    """
-    if given is not None:
-        if not isinstance(given, str) or not given.strip() or len(given) > 200:
-            raise DataError("A version is a short label.", suggest=Argument("version", "2026-11"))
-        return f"{LABEL}{given}", given
-    if files:
-        facts = [[path, os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files]
-        return f"files:{json.dumps(facts)}", "no label: path, size and time of the files stand in for it"
-    return f"object:{system().bytes(16).hex()}", "no label: answers are kept for this object only"
 
 
 @dataclass(frozen=True)
@@ -82,10 +63,12 @@ class Description(Shown):
     levels: tuple[Level, ...]
     withdrawn: int
     pending: int
+    name: str
     person: str
     rows_per_person: int
     neighbors: str
     version: str
+    registered: str
     ledger: str
     epoch: int
     releases: int
@@ -112,10 +95,8 @@ class Description(Shown):
         unbounded = [name for name, facts in numbers if "in [" not in facts]
         if unbounded:
             hints.append(f"No bounds: {', '.join(unbounded)}. Questions about them must give their own.")
-        if self.version.startswith("no label"):
-            hints.append("No version label: give one, so that the same question is known again.")
         if "in memory" in self.ledger:
-            hints.append("No ledger: budgets are forgotten with this process.")
+            hints.append("The ledger is in memory: budgets are forgotten with this process.")
         if not any("complete" in facts for _, _, facts in self.columns):
             hints.append("No column is declared complete: means pay for the number of values as well.")
         return hints
@@ -146,7 +127,7 @@ class Description(Shown):
         notes = [
             f"A person is a value of {self.person!r}, has at most {show_count(self.rows_per_person, 'row')}, "
             f"and is protected against being {_AGAINST[self.neighbors]}.",
-            f"Version: {self.version}.",
+            f"{self.name}, version {self.version}, registered on {self.registered[:10]}.",
             f"Ledger: {self.ledger}; {show_count(self.releases, 'release')} so far, roster of epoch {self.epoch}.",
             "The roster (who is there, with which preference) is public and is not protected.",
             f"Preparation took {self.preparation_seconds:.2g} s.",
@@ -155,7 +136,7 @@ class Description(Shown):
             notes.insert(2, f"Withdrawn: {show_count(self.withdrawn, 'person', 'people')}, not used any more.")
         if self.pending:
             many = f"{show_count(self.pending, 'person prefers', 'people prefer')} a larger epsilon"
-            notes.insert(2, f"{many}: sync_preferences() or `epsilons sync` grants it.")
+            notes.insert(2, f"{many}: registering with loosen={self.pending} grants it.")
         if self.rounding_loss:
             notes.insert(2, f"Preferences were rounded down to a fixed ladder, by {self.rounding_loss:.1%} on average.")
         return notes + ([self.caveat] if self.caveat else [])

@@ -1,12 +1,12 @@
 """Questions about preferences themselves: how many people chose what is known of the roster, exactly and for free."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.question import TableQuestion
 from epsilons.guarantee import PERSONALIZED, ROSTER_IS_PUBLIC, Guarantee
-from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import list_active
+from epsilons.ledger.values import Cohort, list_active
 from epsilons.mechanisms.base import Account
 from epsilons.preferences import to_nano
 from epsilons.release.answer import EXACT, Release, build_release
@@ -23,10 +23,10 @@ def counts_levels(asked: TableQuestion, facts: TableFacts) -> bool:
     return people and asked.where is None and [group.name for group in groups] == [facts.preference]
 
 
-def count_levels(asked: TableQuestion, facts: TableFacts, ledger: Ledger) -> Release:
+def count_levels(asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Cohort]) -> Release:
     """People on the roster by what they granted, under the names that the column has for it."""
     people: dict[int | None, int] = {}
-    for cohort in list_active(ledger.cohorts()):
+    for cohort in list_active(cohorts):
         people[cohort.granted] = people.get(cohort.granted, 0) + cohort.people
     scope = asked.question.statistic.scope
     assert scope is not None

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from epsilons.arguments.checks import check_real
-from epsilons.engines.base import NUMBER, SOURCE, TEXT, Column, Engine, open_table
+from epsilons.dataset.rows import STAGED, stage
+from epsilons.engines.base import NUMBER, TEXT, Column, Engine, open_table
 from epsilons.engines.trees import bit, cast, column, literal, met, missing, present, table, whole
 from epsilons.errors import Argument, DataError, PreferenceError, Text
-from epsilons.ledger.checks import PUBLIC_CODE
+from epsilons.ledger.consent import PUBLIC_CODE
 from epsilons.preferences import Preferences, roster_of, to_nano
 
 #: A word with more blanks than this around it is not shown.
@@ -37,6 +38,17 @@ class PreferenceTable:
     ids: pa.Array
     nano: NDArray[np.int64]
     rounding_loss: float
+    names: tuple[str, ...] = ()
+    defaulted: int = 0
+    unmatched: int = 0
+
+    @property
+    def words(self) -> NDArray[np.int64]:
+        return np.full(len(self.nano), -1, np.int64)
+
+    @property
+    def normal(self) -> pa.Array:
+        return self.ids
 
 
 def check_id_column(engine: Engine, name: Any) -> Column:
@@ -49,12 +61,14 @@ def check_id_column(engine: Engine, name: Any) -> Column:
     return found
 
 
-def read_preferences(engine: Engine, person: Column, preferences: Preferences) -> PreferenceTable:
+def read_preferences(
+    engine: Engine, person: Column, preferences: Preferences, normal: bool = True, ceiling: float | None = None
+) -> PreferenceTable:
     """What everyone asked for: who is in the data, and who is listed by a second table or a mapping."""
     given = preferences.column
     if given is not None and given.source is None:
         return _make_table(_read_column(engine, person, preferences), given.column)
-    ids = exp.select(exp.alias_(column(person.name), "id")).distinct().from_(table(SOURCE))
+    ids = exp.select(exp.alias_(column(person.name), "id")).distinct().from_(table(STAGED))
     in_data = _check_ids(engine.run(ids.where(met(present(person))))["id"], person)
     if given is not None:
         ids, epsilons = _read_other(given.source, given.person, preferences)
@@ -104,7 +118,7 @@ def read_mapping(given: Mapping[Any, Any], person: Column, levels: Mapping[str, 
     return as_ids(list(given), person), epsilons
 
 
-def as_ids(ids: Any, person: Column) -> pa.Array:
+def as_ids(ids: Any, person: Column, normal: bool = True) -> pa.Array:
     """People's ids as a column of the data's kind."""
     try:
         if hasattr(ids, "to_arrow"):  # polars
@@ -142,7 +156,9 @@ def _read_other(source: Any, person: Any, preferences: Preferences) -> _Asked:
     assert preferences.column is not None
     other = open_table(source, types=preferences.column.types)
     try:
-        return _read_column(other, check_id_column(other, person), preferences)
+        kind = check_id_column(other, person)
+        stage(other)
+        return _read_column(other, kind, preferences)
     finally:
         other.close()
 
@@ -193,7 +209,7 @@ def _read_levels(
 def _take_least(engine: Engine, person: Column, value: exp.Expr) -> tuple[pa.ChunkedArray, pa.Array]:
     """(ids, the least value of each person's rows)."""
     wanted = exp.alias_(column(person.name), "id"), exp.alias_(exp.Min(this=value), "asked")
-    query = exp.select(*wanted).from_(table(SOURCE)).where(met(present(person))).group_by(exp.Literal.number(1))
+    query = exp.select(*wanted).from_(table(STAGED)).where(met(present(person))).group_by(exp.Literal.number(1))
     found = engine.run(query)
     return found["id"], found["asked"].combine_chunks()
 
@@ -203,7 +219,7 @@ def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> Preference
     plain = exp.Lower(this=exp.Trim(this=column(kind.name), expression=exp.Literal.string(" \t\r\n")))
     alike = exp.In(this=plain, expressions=[literal(name.strip().lower(), kind) for name in known])
     listed = exp.In(this=column(kind.name), expressions=[literal(name, kind) for name in known])
-    query = exp.select(exp.alias_(exp.Min(this=column(kind.name)), "word")).from_(table(SOURCE))
+    query = exp.select(exp.alias_(exp.Min(this=column(kind.name)), "word")).from_(table(STAGED))
     (word,) = engine.run(query.where(met(bit(alike), bit(exp.Not(this=listed)))))["word"].to_pylist()
     # Engines may fold letters otherwise than Python: what is named is one of the levels by Python's own rules.
     meant = [name for name in known if word is not None and name.strip().casefold() == word.strip().casefold()]

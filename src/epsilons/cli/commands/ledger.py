@@ -68,15 +68,9 @@ def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) 
 
     given = place or named
     if given and given.endswith(".toml"):
-        from epsilons.dataset.declared import arguments_of
+        from epsilons.dataset.declared import lasting_arguments
 
-        file, given = given, arguments_of(given)["ledger"]
-        if not given:
-            what, rule = (
-                f"{file} names no ledger.",
-                "Without one, accounts last as long as a command does.",
-            )
-            raise LedgerError(what, rule=rule, suggest='ledger = "sqlite:///people.ledger" in the file')
+        given = lasting_arguments(given)["ledger"]
     if not given:
         raise click.UsageError("Which ledger? Name it: epsilons ledger show sqlite:///people.ledger")
     address = given if "://" in given else f"sqlite:///{os.path.abspath(given)}"
@@ -291,20 +285,9 @@ def _accounts(ledger: Ledger, person: str) -> list[dict[str, Any]]:
 
 
 def _account(kind: str, statement: Statement) -> dict[str, Any]:
-    public = statement.granted is None and statement.state == "active"
-    return {
-        "id_read_as": kind,
-        "state": "public" if public else statement.state,
-        **{name: _finite(getattr(statement, name)) for name in ("granted", "spent", "reserved", "written_off", "left")},
-        "uses": [
-            {"release": use.number, "kind": use.kind, "at": use.at}
-            | {"charged": to_epsilon(use.charge), "granted": to_epsilon(use.granted)}
-            for use in statement.uses
-        ],
-        "while_public": list(statement.when_public),
-        "not_dp_since": statement.not_dp_since,
-        "sentences": list(statement.sentences),
-    }
+    from epsilons.cli.commands.person import document
+
+    return {"id_read_as": kind, **document(statement)}
 
 
 def _show_mark(number: int | None) -> None:
