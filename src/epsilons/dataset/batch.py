@@ -71,7 +71,8 @@ class Pending:
         """What to expect at a share of the batch's whole: of what is left, or as if nothing had been spent."""
         call = self._at(share, share / whole, unspent)
         try:
-            best = self._people._plan(call)[call.options.mechanism]
+            # A batch is split and asked by what its caller knows, whatever was answered since.
+            best = self._people._plan(call, informed=False)[call.options.mechanism]
         except NothingToPlanError:
             return BatchRow(self.name, float(share), 0.0, "exact", {})
         error = best.expected

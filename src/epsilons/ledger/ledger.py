@@ -323,9 +323,9 @@ class Ledger:
         """Every question that was ever charged, with the grants in force then; or those about a dataset."""
         return self._read(partial(statements.read_history, seeded=self._seeded, dataset=dataset))
 
-    def answers(self, number: int | None = None) -> tuple[values.Stored, ...]:
-        """Every answer that was ever stored, newest last, whoever joined or left since; or the one of a number."""
-        return self._read(partial(statements.read_answers, number=number))
+    def answers(self, number: int | None = None, dataset: int | None = None) -> tuple[values.Stored, ...]:
+        """Every answer that was ever stored, newest last, whoever joined or left since; of a number, or of a dataset."""
+        return self._read(partial(statements.read_answers, number=number, dataset=dataset))
 
     def statement(self, person: bytes) -> values.Statement:
         """One person's account."""

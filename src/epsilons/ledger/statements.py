@@ -115,11 +115,13 @@ def _resume(connection: Connection, row: Any) -> Reservation:
     return Reservation(row.number, row.state, row.epoch, charges, row.description, row.answer, resumed=True, at=row.at)
 
 
-def read_answers(connection: Connection, number: int | None = None) -> tuple[Stored, ...]:
-    """Every answer that was stored, newest last; or the one of a number."""
+def read_answers(connection: Connection, number: int | None, dataset: int | None) -> tuple[Stored, ...]:
+    """Every answer that was stored, newest last; of a number, or of a dataset."""
     query = select(*(_past.c[each.name] for each in fields(Stored))).where(_past.c.state == STORED)
     if number is not None:
         query = query.where(_past.c.number == get_reservation(connection, number).number)
+    if dataset is not None:
+        query = query.where(_past.c.dataset == dataset)
     return tuple(Stored(*row) for row in connection.execute(query.order_by(_past.c.number)))
 
 
