@@ -40,14 +40,10 @@ def _density(asked: TableQuestion, facts: TableFacts, past: list[Release], peopl
     scope, told = asked.question.statistic.scope, asked.about()
     if scope is None or scope.only_missing:
         return
-    of_ones = asked.kind == "count" and asked.column is not None
+    column = asked.column if asked.kind == "count" else None
     alike = {told["where"], rough_count(asked, facts, Fraction(1, 10)).condition}
     for one in past:
-        if (
-            not one.statistic.startswith("count of ")
-            or one.where not in alike
-            or one.column != told["column"] * of_ones
-        ):
+        if not one.statistic.startswith("count of ") or one.where not in alike or one.column != (column or ""):
             continue
         counted, error = one.value, one.error
         if one.by and one.by == told["by"] and isinstance(counted, dict) and isinstance(error, dict):
@@ -65,7 +61,7 @@ def _spread(asked: TableQuestion, facts: TableFacts, past: list[Release], people
     """From variances of the column."""
     for one in _of_column(asked, past, "variance"):
         if _says_much(one.value, one.error):
-            yield math.sqrt(one.value), one.error / 2 / math.sqrt(one.value), one.number or 0  # type: ignore[operator]
+            yield math.sqrt(one.value), one.error / 2 / math.sqrt(one.value), one.number or 0
 
 
 def _location(asked: TableQuestion, facts: TableFacts, past: list[Release], people: int) -> Iterator[_Found]:

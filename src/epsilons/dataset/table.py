@@ -31,7 +31,7 @@ from epsilons.errors import Argument, LedgerError, PlanError
 from epsilons.ledger.values import StalePlanError, list_active
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.choose import PlanRow
-from epsilons.planner.guesses import guessing_all
+from epsilons.planner.guesses import Known, guessing_all
 from epsilons.planner.plan import Plan
 from epsilons.release import Release
 from epsilons.statistics.base import Question
@@ -197,7 +197,8 @@ class Dataset(Registered, Questions):
             raise NothingToPlanError("There is nothing to plan.", rule=FROM_THE_ROSTER)
         with self._lock:
             self._refresh()
-            cohorts, known = self._registry.cohorts(), ()
+            cohorts = self._registry.cohorts()
+            known: tuple[Known, ...] = ()
             if informed:
                 past = self.ledger.answers(dataset=self._registry.registration.dataset)
                 known = find_known(asked, self._facts, past, sum(one.people for one in list_active(cohorts)))

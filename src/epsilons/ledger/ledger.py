@@ -324,7 +324,7 @@ class Ledger:
         return self._read(partial(statements.read_history, seeded=self._seeded, dataset=dataset))
 
     def answers(self, number: int | None = None, dataset: int | None = None) -> tuple[values.Stored, ...]:
-        """Every answer that was ever stored, newest last, whoever joined or left since; of a number, or of a dataset."""
+        """Every answer that was ever stored, newest last, whoever joined or left since; or a number's, a dataset's."""
         return self._read(partial(statements.read_answers, number=number, dataset=dataset))
 
     def statement(self, person: bytes) -> values.Statement:
