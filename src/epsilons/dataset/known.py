@@ -30,7 +30,7 @@ def find_known(asked: TableQuestion, facts: TableFacts, stored: Iterable[Stored]
     for name in wanted:
         found = list(_LOOK[name](asked, facts, past, people))
         if found:
-            value, _, number = min(found, key=lambda one: one[1])
+            value, _, number = min(found, key=lambda one: (one[1], -one[2]))  # the most exact, of those the newest
             known.append(Known(name, value, number))
     return tuple(known)
 
