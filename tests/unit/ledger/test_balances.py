@@ -41,12 +41,12 @@ def test_everyone_at_a_level_counts_and_not_only_who_has_the_least() -> None:
 def test_one_person_who_moved_leaves_the_others_what_they_have() -> None:
     people = dataset()
     people.count(share=1, where="age >= 40", mechanism="minimum")  # everyone is charged 0.5
-    people.set_preferences({"person 59": 0.5})
-    people.set_preferences({f"person {place}": 1.0 for place in range(19)})
+    people.set_level({"person 59": 0.5})
+    people.set_level({f"person {place}": 1.0 for place in range(19)})
     levels = {level.name: level for level in people.describe().levels}
     assert (levels["0.5"].people, levels["0.5"].left, levels["0.5"].nothing_left) == (2, 0.0, 2)
     assert (levels["1"].people, levels["1"].left, levels["1"].least) == (39, 0.5, 0.5)
-    people.set_preferences({"person 58": 1.0})
+    people.set_level({"person 58": 1.0})
     told = people.describe().to_dict()["levels"]
     assert [level["people"] for level in told] == [2, 40, 18]
     printed = str(people.describe())
