@@ -404,6 +404,7 @@ def test_every_method_that_answers_goes_through_the_door(method: str, spy: Spy) 
         "describe": (),
         "remaining": (),
         "history": (),
+        "answers": (),
         "close": (),
         "batch": (),
         "answers": (),
