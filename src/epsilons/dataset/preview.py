@@ -38,7 +38,9 @@ class Preview(Shown):
         columns = [dict(zip(("name", "holds", "known"), column, strict=True)) for column in self.columns]
         levels = [{"name": n, "epsilon": None if math.isinf(e) else e, "people": p} for n, e, p in self.levels]
         listed = {} if len(levels) > _MOST_SHOWN else {"levels": levels}
-        return {**vars(self), "columns": columns, "levels": None, **listed, "enrolment": dict(vars(self.enrolment))}
+        people = sum(people for *_, people in self.levels)
+        enrolment = {"people": people, "enrolment": dict(vars(self.enrolment))}
+        return {**vars(self), "columns": columns, "levels": None, **listed, **enrolment}
 
     def sheets(self) -> list[Sheet]:
         rows = [(name, show(epsilon), f"{people:,}") for name, epsilon, people in self.levels]
