@@ -90,10 +90,8 @@ class Attempt:
         made = _sketch(asked, spendable)
         if rough is None:
             return made
-        told = (
-            f"Sized for {rough.fraction:.3g} of the people, by a rough count that came first and is part of the price."
-        )
-        return replace(made, why=f"{made.why} {told}", rough=rough)
+        told = "by a rough count that came first and is part of the price"
+        return replace(made, why=f"{made.why} Sized for {rough.fraction:.3g} of the people, {told}.", rough=rough)
 
     def _count_roughly(self) -> tuple[TableQuestion, RoughCount]:
         """Buy a count of whom the question concerns, and size it by that: by one error of the count fewer people.
@@ -105,10 +103,8 @@ class Attempt:
         """
         scope, ledger, names = self.asked.question.statistic.scope, self.registry.ledger, self.registry.names
         assert scope is not None
-        share, paid = (
-            _ROUGH * _reach_error(_sized(self.asked, 1 / scope.cells), ledger.cohorts(), names),
-            Counter[int | None](),
-        )
+        paid = Counter[int | None]()
+        share = _ROUGH * _reach_error(_sized(self.asked, 1 / scope.cells), ledger.cohorts(), names)
         while True:
             share = min(max(share, LEAST_SHARE), _ROUGH)
             answer = replace(self, asked=rough_count(self.asked, self.facts, share), planned=None).release()
@@ -125,7 +121,8 @@ class Attempt:
                     raise PlanError(error.parts[0], rule=f"{first} {error.rule}", suggest=error.parts[2]) from None
             else:
                 if good and share * _MORE >= taken * _ROUGH:
-                    return sized, RoughCount(fraction, tuple(paid.items()))
+                    found = replace(sized, options=replace(sized.options, share=taken, error=None))
+                    return found, RoughCount(fraction, tuple(paid.items()))
             share *= _MORE
 
     def resume(self, text: str) -> Sketch:
