@@ -28,6 +28,7 @@ from recorded.outcomes import (
     short,
 )
 from recorded.world import World
+from support.registered import open_people
 
 LEVELS = {"strict": 200, "standard": 750, "open": 3000, "public": eps.PUBLIC}
 #: Of so little everyone has a thousand questions, each at an epsilon from 0.2 to 3: none hangs on those before it.
@@ -64,7 +65,7 @@ def _levels() -> eps.Preferences:
 
 def _open(ledger: str, table: pa.Table | None = None, **options: Any) -> Any:
     given = {"person": "id", "preferences": _levels(), "version": "1", "threads": 1, "complete": ["age"], **options}
-    return eps.Dataset(rows() if table is None else table, ledger=ledger, **given)
+    return open_people(rows() if table is None else table, ledger, **given)
 
 
 #: Tables that many questions share; those of a story have one each.
@@ -627,14 +628,13 @@ def stories() -> Iterator[Case]:
                 ("withdraw", _enrolled(lambda d: d.withdraw(["p1", "p2", "nobody"]))),
                 ("after", mean),
                 ("again", mean),
-                ("tighter", _enrolled(lambda d: d.set_preferences({"p3": 0.1, "p4": 0.1, "p5": 0.5}))),
+                ("tighter", _enrolled(lambda d: d.set_level({"p3": 0.1, "p4": 0.1, "p5": 0.5}))),
                 ("after tighter", question("sum", "age", bounds=(0, 100), share=0.2)),
-                ("looser", _enrolled(lambda d: d.set_preferences({"p3": 3.0, "p6": eps.PUBLIC}))),
+                ("looser", _enrolled(lambda d: d.set_level({"p3": 3.0, "p6": eps.PUBLIC}))),
                 ("after looser", question("count", where="age > 30", share=0.2)),
-                ("sync", _enrolled(lambda d: d.sync_preferences())),
-                ("wrong wish", _enrolled(lambda d: d.set_preferences({"p3": -1}))),
-                ("no wish", _enrolled(lambda d: d.set_preferences(7))),
-                ("new person", _enrolled(lambda d: d.set_preferences({"new": 2.0}))),
+                ("wrong wish", _enrolled(lambda d: d.set_level({"p3": -1}))),
+                ("no wish", _enrolled(lambda d: d.set_level(7))),
+                ("new person", _enrolled(lambda d: d.set_level({"new": 2.0}))),
                 ("with a new person", mean),
                 ("withdraw a word", _enrolled(lambda d: d.withdraw("p1"))),
                 ("withdraw nobody", _enrolled(lambda d: d.withdraw([]))),
@@ -648,8 +648,8 @@ def stories() -> Iterator[Case]:
             {"preferences": _levels()},
             [
                 ("names", question("mean", "age", bounds=(0, 100), share=0.01)),
-                ("by name", _enrolled(lambda d: d.set_preferences({"p0": "open", "p1": "strict"}))),
-                ("unknown name", _enrolled(lambda d: d.set_preferences({"p0": "loose"}))),
+                ("by name", _enrolled(lambda d: d.set_level({"p0": "open", "p1": "strict"}))),
+                ("unknown name", _enrolled(lambda d: d.set_level({"p0": "loose"}))),
                 ("after", question("mean", "age", bounds=(0, 100), share=0.01)),
                 ("described", _described),
                 ("account", _account),
@@ -773,7 +773,7 @@ def openings() -> Iterator[Case]:
 def _opening(full: str, options: dict[str, Any]) -> Case:
     def do() -> Outcome:
         given = {"person": "id", "version": "1", "threads": 1, **options}
-        with eps.Dataset(given.pop("source"), **given) as dataset:
+        with open_people(given.pop("source"), **given) as dataset:
             return {**_described(dataset, full), "left": rounded(dataset.remaining().epsilons)}
 
     return Case(full, lambda _: attempt(do))
@@ -855,7 +855,7 @@ def _source(full: str, written: Callable[[World, str], Any], kind: str, types: d
         def do() -> Outcome:
             preferences = eps.Preferences.from_column("epsilon")
             given = {"person": "id", "preferences": preferences, "version": "1", "threads": 1, "types": types}
-            with eps.Dataset(written(world, kind), **given) as dataset:
+            with open_people(written(world, kind), **given) as dataset:
                 about = _described(dataset, full)
                 answers = {
                     "mean": lambda: dataset.mean("wage", bounds=(0, 100), by=BY, entropy=entropy_of(full)),

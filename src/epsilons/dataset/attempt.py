@@ -15,9 +15,10 @@ from epsilons.arguments.checks import LEAST_SHARE
 from epsilons.arguments.reading import AskOptions
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.levels import count_levels, counts_levels
-from epsilons.dataset.people import Preparation, TablePeople
+from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion, question_key
 from epsilons.dataset.registry import Registry
+from epsilons.dataset.rows import Preparation
 from epsilons.engines.trees import Comparison, Several
 from epsilons.errors import BudgetExceeded, PlanError
 from epsilons.ledger.values import Cohort, allowance, list_active
@@ -50,7 +51,6 @@ class Attempt:
 
     asked: TableQuestion
     facts: TableFacts
-    version: str
     registry: Registry
     preparation: Preparation
     #: What the caller saw before and wants to get.
@@ -59,7 +59,7 @@ class Attempt:
     @cached_property
     def cohorts(self) -> Sequence[Cohort]:
         """Who stands where; read once, since a charge is refused when that has changed."""
-        return self.registry.ledger.cohorts()
+        return self.registry.cohorts()
 
     @property
     def seeded(self) -> bool:
@@ -69,11 +69,13 @@ class Attempt:
     def release(self) -> Release:
         """The stored answer, or a new one. StalePlanError: plan again, nothing was charged."""
         asked, epoch, seeded = self.asked, self.preparation.epoch, self.seeded
+        about = {"dataset": self.facts.name, "version": self.facts.version, **asked.about()}
         if asked.kind == "count" and counts_levels(asked, self.facts):
-            return count_levels(asked, self.facts, self.registry.ledger)
-        key = question_key(self.facts, self.version, epoch, asked)
+            return replace(count_levels(asked, self.facts, self.cohorts), **about)
+        key, dataset = question_key(self.facts, asked), self.registry.registration.dataset
         individual = asked.options.privacy != "personalized"
-        request = Request(key, epoch, asked.kind, asked.describe(), individual, asked.options.analyst, seeded)
+        asker = asked.options.analyst
+        request = Request(key, dataset, epoch, asked.kind, asked.describe(), about, individual, asker, seeded)
         return pass_through(self.registry.ledger, request, self.plan, self.resume, self.read)
 
     def plan(self) -> Sketch:
@@ -101,15 +103,15 @@ class Attempt:
         of its own at the door, reserved before data is read, and stored: a repeat finds it. What is decided here is
         decided from what was released.
         """
-        scope, ledger, names = self.asked.question.statistic.scope, self.registry.ledger, self.registry.names
+        scope, registry, names = self.asked.question.statistic.scope, self.registry, self.registry.names
         assert scope is not None
         paid = Counter[int | None]()
-        share = _ROUGH * _reach_error(_sized(self.asked, 1 / scope.cells), ledger.cohorts(), names)
+        share = _ROUGH * _reach_error(_sized(self.asked, 1 / scope.cells), registry.cohorts(), names)
         while True:
             share = min(max(share, LEAST_SHARE), _ROUGH)
             answer = replace(self, asked=rough_count(self.asked, self.facts, share), planned=None).release()
             paid.update({grant: loss or 0 for grant, loss in answer.guarantee.losses})
-            cohorts, sure = ledger.cohorts(), max(answer.value - answer.error, 1.0)
+            cohorts, sure = registry.cohorts(), max(answer.value - answer.error, 1.0)
             rows = sum(cohort.people for cohort in list_active(cohorts)) * scope.average
             fraction = min(sure / rows, 1.0) / scope.cells
             sized, good = _sized(self.asked, fraction), share == _ROUGH or 2 * answer.error <= sure
@@ -135,11 +137,10 @@ class Attempt:
         places = sketch.spendable.places(self.preparation.cohorts)
         people = TablePeople(self.preparation, asked.column, asked.where, asked.by, levels, places)
         if sketch.mechanism is None:
-            return replace(exact_release(asked.question, people, asked.notes, sketch.account), where=asked.condition)
+            return exact_release(asked.question, people, asked.notes, sketch.account)
         facts = sketch.why, asked.notes, sketch.account
         entropy = system() if asked.options.entropy is None else asked.options.entropy
-        made = make_release(sketch.mechanism, sketch.question, people, entropy, *facts)
-        return replace(made, where=asked.condition)
+        return make_release(sketch.mechanism, sketch.question, people, entropy, *facts)
 
 
 def needs_rough_count(asked: TableQuestion, registry: Registry) -> bool:
@@ -147,7 +148,7 @@ def needs_rough_count(asked: TableQuestion, registry: Registry) -> bool:
     options, scope = asked.options, asked.question.statistic.scope
     if options.error is None or options.density is not None or asked.where is None or scope is None:
         return False
-    cohorts, guess = registry.ledger.cohorts(), scope.fraction
+    cohorts, guess = registry.cohorts(), scope.fraction
     few, guessed, many = (
         _predict(_sized(asked, part), Fraction(1), cohorts, registry.names)
         for part in (guess / 2, guess, min(2 * guess, 1.0))

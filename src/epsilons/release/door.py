@@ -11,6 +11,7 @@ the budgets since.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -209,16 +210,26 @@ def cannot_resume() -> LedgerError:
 
 @dataclass(frozen=True)
 class Request:
-    """A question at the door: its digest, the roster's epoch, and a line for the journal."""
+    """A question at the door: its digest, whose data, the roster's epoch, a line for the journal, what it is about.
 
-    key: bytes
+    `about` has dataset, version, column, condition and the groups' columns, by their names in a release.
+    """
+
+    question: bytes
+    dataset: int
     epoch: int
     kind: str
     asked: str
+    about: Mapping[str, Any]
     individual: bool = False
     analyst: str | None = None
     #: Whether the randomness is the caller's own, so that the noise can be removed.
     seeded: bool = False
+
+    @property
+    def key(self) -> bytes:
+        """What is charged once: the question to this very roster, for which the charge is planned."""
+        return hashlib.sha256(self.question + b" epoch %d" % self.epoch).digest()
 
 
 def pass_through(
@@ -234,6 +245,9 @@ def pass_through(
     """
     if request.seeded:
         ledger.check_seeded()
+    stored = ledger.find_answer(request.question)
+    if stored is not None:
+        return Release.from_dict(json.loads(stored))
     held = ledger.find(request.key)
     if held is None:
         made = plan()
@@ -245,6 +259,8 @@ def pass_through(
             description=made.to_text(request.asked),
             individual=request.individual,
             analyst=request.analyst,
+            dataset=request.dataset,
+            asked=request.question,
         )
     if held.answer is not None:
         return Release.from_dict(json.loads(held.answer))
@@ -253,7 +269,7 @@ def pass_through(
     if sketch.spendable.paid(sketch.charges) != held.charges:  # its mechanism is not what it was
         raise cannot_resume()
     since = ledger.mark_read(held.number, request.seeded).not_dp_since
-    release = read(sketch)
+    release = replace(read(sketch), **request.about, at=held.at, number=held.number)
     if since is not None:  # all releases together are not DP since that one
         caveats = (mark_text(since), *release.guarantee.caveats)
         release = replace(release, guarantee=replace(release.guarantee, caveats=caveats))

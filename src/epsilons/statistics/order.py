@@ -272,7 +272,9 @@ class Order(Statistic):
         return int(cells.cells(rank, rank + 1)[0]) if cells.people else self.default_cell
 
     def describe(self) -> str:
-        what = f"quantile {float(self.q):g}" if self.label == "quantile" and self.q is not None else self.label
+        which: dict[str, Any] = {"quantile": self.q, "kth_largest": self.from_high}
+        rank = which.get(self.label)
+        what = self.label if rank is None else f"{self.label} {rank + 1 if isinstance(rank, int) else float(rank):g}"
         return f"{what} in [{self.bounds[0]:g}, {self.bounds[1]:g}]"
 
 
