@@ -303,6 +303,7 @@ def test_history_has_the_question_in_words_and_no_plan() -> None:
 #: Which files may hand a query to an engine, and what for.
 READERS = {
     "engines/duckdb.py": "the engine itself",
+    "engines/spark.py": "the engine itself",
     "dataset/applying.py": "a sample's rows for an algorithm, inside the door",
     "dataset/preferences.py": "preferences, which are public",
     "dataset/rows.py": "the copy, inside the engine",
@@ -403,6 +404,7 @@ def test_every_method_that_answers_goes_through_the_door(method: str, spy: Spy) 
         "describe": (),
         "remaining": (),
         "history": (),
+        "answers": (),
         "close": (),
         "batch": (),
         "answers": (),
