@@ -454,7 +454,7 @@ def test_the_page_on_commands_runs_as_pasted(tmp_path: Path, people: int) -> Non
     pyarrow.parquet.write_table(people_table(people), tmp_path / "wages.parquet")
     page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
     commands = [line for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) for line in lines_of(block)]
-    assert len(commands) == 12
+    assert len(commands) == 15
     for command in commands:
         done = run(tmp_path, *shlex.split(command)[1:])
         assert done.returncode == 0, (command, done.stderr)
