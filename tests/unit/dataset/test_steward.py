@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 import epsilons
 from epsilons.dataset.preferences import check_id_column
+from epsilons.dataset.preview import look_over
 from epsilons.dataset.rows import stage
 from epsilons.dataset.steward import PRIVATE, steward_facts
 from epsilons.engines.base import open_table
@@ -58,3 +60,18 @@ def test_only_the_stewards_check_asks_for_them() -> None:
         path.relative_to(source).as_posix() for path in source.rglob("*.py") if "steward_facts" in path.read_text()
     }
     assert users <= {"dataset/steward.py", "dataset/preview.py"}
+
+
+def test_a_check_shows_them_only_if_the_steward_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("id,wage,note,day\n" + "\n".join(LINES) + "\n")
+    asked: dict[str, Any] = {"name": "wages", "person": "id", "types": TYPES, "bounds": {"wage": (0, 100)}}
+    asked |= {"ledger": f"sqlite:///{tmp_path / 'a.ledger'}", "preferences": 1.0}
+    plain, told = (look_over(path, **asked, steward=steward) for steward in (False, True))
+    assert plain.private is None
+    assert "private" not in plain.to_dict()
+    assert "Private" not in str(plain)
+    assert told.to_dict()["private"]["outside"] == {"wage": 2}
+    assert "The cap leaves out 2 rows." in str(told)
+    assert {**told.to_dict(), "private": None} == {**plain.to_dict(), "private": None}
+    assert list(tmp_path.iterdir()) == [path]
