@@ -105,7 +105,7 @@ def test_stored_answers_are_shown_again_after_the_roster_changed() -> None:
     second = people.count(where=NORTH)
     left = people.remaining().epsilons
     people.withdraw(["person 1"])
-    people.set_preferences({"person 2": 0.6})
+    people.set_level({"person 2": 0.6})
     left = people.remaining().epsilons
     again = people.answers()
     assert list(again) == [1, 2]
