@@ -61,6 +61,12 @@ FIGURES = {
         "the same over both engines: Spark and DuckDB, each on both tables",
         "questions to the tables of 50 pairs",
     ),
+    "figure_17": Figure(
+        17,
+        "sources that grow, shrink or are replaced while they are being registered: nobody above the cap, everything "
+        "from one reading; also while another process writes them",
+        "schedules",
+    ),
     "figure_18_papers": Figure(
         18,
         "the paper's default count, of which a person moves 1, at assume 0, .3 and nothing: RMSE at most 9.9, 22 and "

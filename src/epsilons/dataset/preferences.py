@@ -23,6 +23,7 @@ from epsilons.errors import Argument, DataError, PreferenceError, Text
 from epsilons.ledger.consent import PUBLIC_CODE
 from epsilons.ledger.identity import normalise
 from epsilons.preferences import Preferences, roster_of
+from epsilons.storage.base import reach
 
 #: A word with more blanks than this around it is not shown.
 _BLANKS = 20
@@ -93,6 +94,7 @@ def read_preferences(
             raise PreferenceError("These preferences are in the order of some array.", suggest=hint)
         listed = listed._replace(ids=_check_ids(listed.ids, person))
         ids, known, asked, unmatched = _match(listed, in_data, preferences.default, person, normal)
+    reach("preferences read")
     defaulted = int((asked.words[: len(ids) - unmatched] == SAID_NOTHING).sum())
     nano, rounding_loss = _to_grants(asked.epsilons, None if given is None else given.column, ceiling)
     return PreferenceTable(
