@@ -122,7 +122,7 @@ def as_ids(ids: Any, person: Column, normal: bool = True) -> pa.Array:
         elif hasattr(ids, "to_numpy") and not isinstance(ids, (pa.Array, pa.ChunkedArray)):
             ids = ids.to_numpy()
         if isinstance(ids, (str, bytes)):
-            raise TypeError
+            raise PreferenceError("People are given as a list of ids.", suggest="a list, also for one person")
         found = ids if isinstance(ids, (pa.Array, pa.ChunkedArray)) else _as_arrow(list(ids))
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError):
         raise _other_kind(person) from None

@@ -13,9 +13,8 @@ from epsilons import ledger as ledgers
 from epsilons.dataset.registering import Candidate, Declared, read_candidate
 from epsilons.dataset.steward import StewardFacts, steward_facts
 from epsilons.display import Sheet, Shown, show, show_count
-from epsilons.errors import LedgerError
 from epsilons.guarantee import to_epsilon
-from epsilons.ledger.values import Enrolment
+from epsilons.ledger.values import Enrolment, NoLedgerError
 from epsilons.preferences import name_grant
 
 #: More levels than this are counted, not listed: the column may be another one than was meant.
@@ -75,7 +74,7 @@ def look_over(
     declared = Declared(**settled)
     try:
         book, new = ledgers.open(ledger, create=False), False
-    except LedgerError:
+    except NoLedgerError:
         book, new = ledgers.open(), True
     try:
         with read_candidate(source, preferences, declared, book) as candidate:

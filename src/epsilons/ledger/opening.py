@@ -24,7 +24,7 @@ from sqlalchemy.schema import CreateColumn
 from epsilons.errors import Argument, LedgerError, Text
 from epsilons.ledger import journal, tables
 from epsilons.ledger.journal import Anchor
-from epsilons.ledger.values import LOST, RESERVED, TOUCHED
+from epsilons.ledger.values import LOST, RESERVED, TOUCHED, NoLedgerError
 from epsilons.noise import entropy
 from epsilons.storage import open_database, sqlite_path
 from epsilons.storage.base import Database, Owner
@@ -77,9 +77,11 @@ OWNER = Owner(
         suggest=("the address that the ledger was created with, or a new file: ", _FILE),
     ),
 )
-_no_ledger = _refusal(
-    "There is no ledger here.", suggest="the address it was created with; a steward makes one by `epsilons register`"
-)
+
+
+def _no_ledger() -> NoLedgerError:
+    hint = "the address it was created with; a steward makes one by `epsilons register`"
+    return NoLedgerError("There is no ledger here.", suggest=hint)
 
 
 def find_database(url: str | None, *, create: bool) -> Database:

@@ -99,6 +99,18 @@ def test_a_level_that_means_more_needs_an_act_that_names_how_many(ledger: Ledger
     ledger.verify()
 
 
+def test_a_level_that_means_more_leaves_own_words_alone(ledger: Ledger) -> None:
+    people = dict.fromkeys(["ann", "bob"], STRICT)
+    ledger.register(application("wages", people))
+    ledger.say([ANN], np.zeros(1, int), [STRICT])
+    looser = dict.fromkeys(people, Word(nano("0.1"), "strict"))
+    ledger.register(application("wages", looser, version="2", loosen=1))
+    assert [ledger.statement(who).granted for who in (ANN, BOB)] == [STRICT.code, nano("0.1")]
+    for wrong in (True, 1.0):
+        with pytest.raises(LedgerError, match="larger epsilon"):
+            ledger.register(application("wages", looser, version="3", loosen=wrong))
+
+
 def test_many_newcomers_or_nobody_known_need_the_stewards_word(ledger: Ledger) -> None:
     first = {str(n): OPEN for n in range(20)}
     ledger.register(application("wages", first))
