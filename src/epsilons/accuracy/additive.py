@@ -23,6 +23,8 @@ from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, 
 Bars = tuple[ErrorBar, ...] | None
 #: The error of a number, or a dict with that of each; None where nothing honest can be said.
 Errors = Any
+#: No stated error may be more than so many times too small, whatever spread the values have.
+TOO_SMALL = 1.45
 
 
 def laplace_quantile(chance: Floats) -> Floats:
@@ -205,6 +207,12 @@ class SumAccuracy(Accuracy):
         square = np.minimum(before, self.worst_before(effect)) + self.noise(effect, moments)
         return cast(Floats, np.minimum(np.sqrt(square), facts.max_error))
 
+    def likely_error(self, question: Question, effect: Effect, moments: Moments, most: float) -> float:
+        """The error at what is guessed of the spread, but no less than a part of that at the largest possible one."""
+        guessed = float(self.expected_errors(question, effect, moments))
+        largest = float(self.expected_errors(question, effect, replace(moments, variance=most)))
+        return max(guessed, largest / TOO_SMALL)
+
     def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         return float(self.worst_errors(question, Effect.of(question, levels, weighting)))
 
@@ -234,7 +242,10 @@ class LinearAccuracy(SumAccuracy):
         effect = Effect.of(question, levels, weighting)
 
         def expect(number: float) -> float:
-            return float(self.expected_errors(question, effect, _seen(question, effect, number)))
+            # An interval allows for two errors of what a number shows; an expected error is taken at one.
+            moments = _seen(question, effect, number, part=0.5)
+            error, noise = self.likely_error(question, effect, moments, moments.bound), float(self.noise(effect, moments))
+            return math.sqrt(max(error**2 - _cut_off(noise, number, effect.facts.limits), 0.0))
 
         return answer.each(expect)
 
@@ -250,11 +261,21 @@ class LinearAccuracy(SumAccuracy):
         return tuple(_error_model(question, effect, _seen(question, effect, n), related) for n in answer.numbers)
 
 
-def _seen(question: Question, effect: Effect, number: float) -> Moments:
-    """What a released number says about one person's contribution."""
+def _seen(question: Question, effect: Effect, number: float, part: float = 1.0) -> Moments:
+    """What a released number says about one person's contribution, at a part of how far its noise leaves it open."""
     slope, shift = effect.undone
     doubt = math.sqrt(sum(2 * scale**2 for scale in effect.laplace)) * slope
-    return learn(question, number * slope + shift, doubt, effect.people)
+    return learn(question, number * slope + shift, part * doubt, effect.people)
+
+
+def _cut_off(noise: float, number: float, limits: tuple[float, float]) -> float:
+    """How much of the mean square of Laplace noise is lost where answers beyond what is possible are cut off.
+
+    Of scale b, at a distance d from a limit: integral of (x^2 - d^2) exp(-x/b)/2b over x > d = b (b + d) exp(-d/b).
+    """
+    scale = math.sqrt(noise / 2)
+    away = (max(number - limits[0], 0.0), max(limits[1] - number, 0.0))
+    return sum(scale * (scale + d) * math.exp(-d / scale) for d in away) if scale > 0 else 0.0
 
 
 def learn(question: Question, number: float, doubt: float, people: int) -> Moments:

@@ -19,7 +19,7 @@ from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy, laplac
 from epsilons.accuracy.intervals import RatioBar
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Moments
-from epsilons.statistics.base import Answer, Floats, Question, Weighting
+from epsilons.statistics.base import Answer, Floats, Question, Scope, Weighting
 from epsilons.statistics.total import Mean
 from epsilons.summaries.arrays import STEPS
 
@@ -74,7 +74,10 @@ class RatioAccuracy(SumAccuracy):
                 return most
             noise = self.noise(effect, seen.moments)
             return min(math.sqrt(seen.shift**2 + noise), most)
-        return float(self.expected_errors(question, effect, seen.moments)) if seen.certain else None
+        if not seen.certain:
+            return None
+        fraction = min(2 * seen.moments.rows / (1 + cast(Scope, seen.statistic.scope).rows), 1.0)
+        return self.likely_error(question, effect, seen.moments, seen.moments.bound / fraction)
 
     def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
         """One bar for each group; if nothing is assumed about who counts, whatever weights that differ can do."""
@@ -141,7 +144,9 @@ class RowsSeen:
         spread = math.sqrt(self.moments.bound * (self.rows_noise + max(self.rows, 0.0)) * scope.rows)
         luck, population = spread * math.sqrt(differ), spread * math.sqrt(effect.people) * average
         nothing = math.isinf(question.assume)
-        related = 0.0 if nothing else question.assume * spread * float(effect.drift) * weight
+        # What is said of levels' means must be allowed for, also where the mean shows a smaller spread than was guessed.
+        told = statistic.related(question)[1] * (self.rows_noise + max(self.rows, 0.0))
+        related = 0.0 if nothing else question.assume * max(spread, told) * float(effect.drift) * weight
         return RatioBar(
             statistic.bounds,
             half * self.sum * weight,

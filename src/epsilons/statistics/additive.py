@@ -156,9 +156,16 @@ class Additive(Statistic):
         return self.moments(question.spread, question.density, question.location)
 
     def learn(self, question: Question, mean: float, doubt: float) -> Moments:
-        """What a released number, give or take `doubt`, says about a contribution: a better guess than before."""
-        low, high = self.extremes()
-        return Moments(min(max(mean, low), high), self.guess(question).variance)
+        """What a released number, give or take `doubt`, says about a contribution: a better guess than before.
+
+        Contributions with this mean, or one two errors nearer to the middle, have no more variance than
+        (b - mean)(mean - a) (Bhatia and Davis 2000), whatever was guessed of rows that count.
+        """
+        (low, high), guessed = self.extremes(), self.guess(question).variance
+        mean, middle = min(max(mean, low), high), (low + high) / 2
+        near = min(mean + 2 * doubt, middle) if mean < middle else max(mean - 2 * doubt, middle)
+        most = (high - near) * (near - low)
+        return Moments(mean, min(guessed, most), most=most)
 
     def noise_to_spread(self, question: Question) -> float:
         """2 r^2/sigma^2, with the public guess of the spread."""

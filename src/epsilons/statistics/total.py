@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -67,12 +67,9 @@ class Bounded(Additive):
         return Moments(min(max(location, self.bounds[0]), self.bounds[1]), deviation**2)
 
     def learn(self, question: Question, mean: float, doubt: float) -> Moments:
-        """Values with this mean have no more variance than (b - mean)(mean - a) (Bhatia and Davis 2000)."""
-        (low, high), guessed = self.bounds, self.guess(question).variance
-        mean = min(max(mean, low), high)
-        near = min(mean + 2 * doubt, self.centre) if mean < self.centre else max(mean - 2 * doubt, self.centre)
-        most = (high - near) * (near - low)
-        return Moments(mean, min(guessed, most), most=most if question.spread is None else guessed)
+        """A spread that the caller guessed is taken at its word."""
+        found = super().learn(question, mean, doubt)
+        return found if question.spread is None else replace(found, most=self.guess(question).variance)
 
     def describe(self) -> str:
         return f"{self.name} in [{self.bounds[0]:g}, {self.bounds[1]:g}]"
@@ -119,7 +116,7 @@ class Sum(Bounded):
             return super().learn(question, mean, doubt)
         found = Additive.learn(self, question, mean, doubt)
         shown = self.moments(question.spread, question.density, mean / max(self.scope.expected, 1e-9))
-        return Moments(found.mean, max(found.variance, shown.variance))
+        return replace(found, variance=min(max(found.variance, shown.variance), found.bound))
 
     def extremes(self) -> tuple[float, float]:
         (low, high), scope = self.bounds, self.scope
