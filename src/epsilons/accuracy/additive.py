@@ -27,11 +27,6 @@ Errors = Any
 TOO_SMALL = 1.45
 
 
-def laplace_quantile(chance: Floats) -> Floats:
-    """z with P(Laplace noise of scale 1 <= z) = chance."""
-    return np.where(chance < 0.5, np.log(2 * chance), -np.log(2 - 2 * chance))
-
-
 class Facts:
     """What is publicly known before an answer, at the question's guesses and for so many people.
 
@@ -244,8 +239,9 @@ class LinearAccuracy(SumAccuracy):
         def expect(number: float) -> float:
             # An interval allows for two errors of what a number shows; an expected error is taken at one.
             moments = _seen(question, effect, number, part=0.5)
-            error, noise = self.likely_error(question, effect, moments, moments.bound), float(self.noise(effect, moments))
-            return math.sqrt(max(error**2 - _cut_off(noise, number, effect.facts.limits), 0.0))
+            error = self.likely_error(question, effect, moments, moments.bound)
+            lost = _cut_off(float(self.noise(effect, moments)), number, effect.facts.limits)
+            return math.sqrt(max(error**2 - lost, 0.0))
 
         return answer.each(expect)
 

@@ -187,6 +187,11 @@ def laplace_tail(reach: Any, scale: float) -> Any:
     return np.where(reach >= 0, half, 1 - half)
 
 
+def laplace_quantile(chance: Any) -> Any:
+    """z with P(Laplace noise of scale 1 <= z) = chance."""
+    return np.where(chance < 0.5, np.log(2 * chance), -np.log(2 - 2 * chance))
+
+
 @lru_cache(maxsize=64)
 def _log_factorials(most: int) -> Any:
     return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from epsilons.accuracy.intervals import ErrorBar
+from epsilons.accuracy.intervals import ErrorBar, laplace_quantile
 from epsilons.accuracy.relation import uneven
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
@@ -24,6 +24,10 @@ from epsilons.statistics.order import Order
 _FREQUENCIES = 1 << 8
 #: Beyond this confidence the tail is followed by its slowest decay.
 _RESOLVED = 0.9999
+#: A noise of scale 1 is seldom larger: a cell of so much weight holds values that many share.
+_HEAP = 3.0
+#: Equally likely places of a Laplace noise of scale 1.
+_LAPLACE = laplace_quantile((np.arange(64) + 0.5) / 64)
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class QuantileBar(ErrorBar):
     population: float
     slack: float
     drawn: float
+    #: The weight of the cell in which the first draw lies, of values next to it.
+    heap: float = 0.0
 
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Between the last cut that is shown to lie left of the quantile, and the first that is not left of it."""
@@ -63,23 +69,31 @@ class QuantileBar(ErrorBar):
     def error(self, value: float) -> float | None:
         """The expected error: how far from the answer as much weight lies as noise and spread are worth.
 
-        None where the cells could not show on both sides that the quantile lies within the bounds: then how far off the
-        answer is depends on values that were not seen.
+        In two ways: as if the weight lay evenly as far as noise reaches, and as it is shown, cell by cell, where heaps
+        and gaps matter. None where the cells could not show on both sides that the quantile lies within the bounds:
+        then how far off the answer is depends on values that were not seen.
         """
         low, high = self.interval(value, 0.95, population=False)
-        reach = float(self._reach(0.95, population=False).max(initial=0.0))
-        if (low, high) == self.bounds or min(self.q, 1 - self.q) * sum(self.weights) <= reach:
+        reach, whole = float(self._reach(0.95, population=False).max(initial=0.0)), float(sum(self.weights))
+        # All cells together may look heavier than they are, by their noise.
+        certain = whole - math.sqrt(2 * len(self.weights))
+        if (low, high) == self.bounds or min(self.q, 1 - self.q) * certain <= reach:
             return None
-        heights = rising(self._heights())
         places = np.array([self.bounds[0], *(cut + self.step / 2 for cut in self.cuts), self.bounds[1]])
-        upto = -self.q * float(sum(self.weights))
-        curve = rising(np.array([upto, *heights, upto + float(sum(self.weights))]))
+        curve = rising(np.array([-self.q * whole, *rising(self._heights()), (1 - self.q) * whole]))
         left, middle, right = (float(np.interp(height, curve, places)) for height in (-reach, 0.0, reach))
         sides = [away for end, away in ((low, middle - left), (high, right - middle)) if end not in self.bounds]
         if not sides:  # one value at a bound, which nearly everybody has
             return high - low
         off = math.sqrt(self.luck**2 + self.slack**2 + self.drawn**2)
-        return min(off * sum(sides) / len(sides) / reach, self.bounds[1] - self.bounds[0])
+        even = off * sum(sides) / len(sides) / reach
+        drawn = math.hypot(self.luck, self.drawn) / math.sqrt(2) * _LAPLACE
+        moved = np.concatenate([drawn - self.slack, drawn + self.slack])
+        shown = float(np.mean((np.interp(moved, curve, places) - middle) ** 2))
+        # Values that many share, though not so many that the cells show them, are a whole heap apart.
+        heap = self.heap / off if _HEAP < self.heap < _HEAP * off else 0.0
+        error = math.sqrt((even**2 + shown) / 2 * (1 + heap**2 / 3) * whole / certain)
+        return min(error, self.bounds[1] - self.bounds[0])
 
     def _heights(self) -> Floats:
         return Bracket(0, tuple(range(len(self.cuts))), self.weights).heights(self.q)
@@ -126,7 +140,9 @@ def bars_of(
         drawn = math.sqrt(8 * (1 - split.pull(q, cells))) * float(split.cells / split.first)
         parts = _unknown(question, levels, weighting, weights, bracket)
         cuts = tuple(float(statistic.value(cut)) for cut in bracket.cuts)
-        made.append(QuantileBar(statistic.bounds, float(statistic.spacing), q, cuts, bracket.weights, *parts, drawn))
+        own = bracket.weights[int(np.searchsorted(bracket.cuts, bracket.first))]
+        facts = (statistic.bounds, float(statistic.spacing), q, cuts, bracket.weights)
+        made.append(QuantileBar(*facts, *parts, drawn, own))
     return tuple(made)
 
 

@@ -15,8 +15,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy, laplace_quantile
-from epsilons.accuracy.intervals import RatioBar
+from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy
+from epsilons.accuracy.intervals import RatioBar, laplace_quantile
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Moments
 from epsilons.statistics.base import Answer, Floats, Question, Scope, Weighting
@@ -144,7 +144,7 @@ class RowsSeen:
         spread = math.sqrt(self.moments.bound * (self.rows_noise + max(self.rows, 0.0)) * scope.rows)
         luck, population = spread * math.sqrt(differ), spread * math.sqrt(effect.people) * average
         nothing = math.isinf(question.assume)
-        # What is said of levels' means must be allowed for, also where the mean shows a smaller spread than was guessed.
+        # What is told of levels' means is allowed for also where the answer shows a smaller spread than was guessed.
         told = statistic.related(question)[1] * (self.rows_noise + max(self.rows, 0.0))
         related = 0.0 if nothing else question.assume * max(spread, told) * float(effect.drift) * weight
         return RatioBar(

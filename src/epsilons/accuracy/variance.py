@@ -14,8 +14,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy, laplace_quantile
-from epsilons.accuracy.intervals import ErrorBar, normal_quantile
+from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy
+from epsilons.accuracy.intervals import ErrorBar, laplace_quantile, normal_quantile
 from epsilons.accuracy.ratio import CERTAIN
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Moments
