@@ -128,7 +128,12 @@ class Asked:
         if groups is not None:
             options = replace(options, by={"region": list(groups)})
         over, _ = scope_rows(
-            entry, options, "absent", rows=setting.rows, groups=groups, column=setting.statistic != "count" or not setting.on_rows
+            entry,
+            options,
+            "absent",
+            rows=setting.rows,
+            groups=groups,
+            column=setting.statistic != "count" or not setting.on_rows,
         )
         question = Question.of(entry.build(call.own, over), options, "absent")
         mechanism, _ = choose(options.mechanism, question, roster.levels, options.settings)
@@ -136,7 +141,7 @@ class Asked:
 
     @cached_property
     def tilt(self) -> Floats:
-        """For each person how far their level goes, from -1 to 1: 0 over all people, and the worst of all directions."""
+        """For each person how far their level goes, from -1 to 1: 0 over all people, in the worst of all directions."""
         levels = self.roster.levels
         weights, sizes = person_weights(self.mechanism, self.question, levels), np.array(levels.sizes, float)
         order = np.argsort(weights, kind="stable")
@@ -166,12 +171,10 @@ class Asked:
 
     def _chance(self, fraction: float) -> Floats:
         """Of a one, for each person: as far from everyone's as is assumed, or as there are people."""
-        spread = math.sqrt(fraction * (1 - fraction))
-        room = min(fraction, 1 - fraction) if math.isfinite(self.question.assume) else 1.0
-        away = math.copysign(min(abs(self.far) * spread, room), self.far)
         if math.isinf(self.question.assume):
             return np.clip(fraction + self.far * np.sign(self.tilt), 0.0, 1.0)
-        return fraction + away * self.tilt
+        away = min(abs(self.far) * math.sqrt(fraction * (1 - fraction)), fraction, 1 - fraction)
+        return fraction + math.copysign(away, self.far) * self.tilt
 
     def _values(self, random: Random, tilt: Floats) -> Floats:
         """One value for each entry of `tilt`."""
@@ -288,15 +291,32 @@ class Seen:
         """How often no error was stated."""
         return float(np.isnan(self.stated).mean())
 
+    def _errors(self, seldom: float) -> tuple[Floats, Floats]:
+        """(real, stated) of the numbers whose error is not stated seldom: both of the runs in which it is."""
+        there = ~np.isnan(self.stated)
+        often = there.mean(axis=0) >= seldom
+        squares = np.where(there, self.squares, np.nan)[:, often]
+        return np.sqrt(np.nanmean(squares, axis=0)), np.nanmean(self.stated[:, often], axis=0)
+
+    def too_small(self, seldom: float = 0.1) -> float:
+        """How many times the real error of a number is the stated one, at worst."""
+        real, stated = self._errors(seldom)
+        return float((real / np.maximum(stated, 1e-12)).max(initial=0.0))
+
+    def stated_over_real(self, seldom: float = 0.1) -> float:
+        """The typical ratio of both; not a number where none is stated."""
+        real, stated = self._errors(seldom)
+        if len(real) == 0 or min(real.min(), stated.min()) <= 0:
+            return math.nan
+        return float(np.exp(np.mean(np.log(stated / real))))
+
     @property
-    def too_small(self) -> float:
-        """How many times the real error of a number is the stated one, at worst: both of runs in which one is stated."""
-        squares = np.where(np.isnan(self.stated), np.nan, self.squares)
-        some = ~np.isnan(self.stated).all(axis=0)
-        if not some.any():
-            return 0.0
-        real = np.sqrt(np.nanmean(squares[:, some], axis=0))
-        return float((real / np.maximum(np.nanmean(self.stated[:, some], axis=0), 1e-12)).max())
+    def summary(self) -> str:
+        """For people who want to know what did not hold."""
+        each = [f"{self.covered_of(number)[0]:.3f}" for number in range(self.squares.shape[1])]
+        said = f"{self.mechanism} covers {self.covered:.4f} ({', '.join(each)})"
+        times = f"{self.too_small():.2f} times those stated, none in {self.unstated:.0%}"
+        return f"{said}, errors {self.rmse.round(4)}, {times}"
 
     def covered_of(self, number: int) -> tuple[float, int]:
         """(how often the interval of one number held the truth, of how many)."""
@@ -304,26 +324,38 @@ class Seen:
         return float(self.held[here].mean()) if here.any() else 1.0, int(here.sum())
 
 
-def measure(setting: Setting, runs: int, seed: int, asked: Asked | None = None) -> Seen:
+def measure(
+    setting: Setting,
+    runs: int,
+    seed: int,
+    asked: Asked | None = None,
+    spoil: Callable[[Release], Release] = lambda release: release,
+) -> Seen:
     """Ask many times, with fresh values and fresh noise; of several numbers the intervals are looked at in turn."""
     asked = asked or Asked.of(setting, seed)
     random, entropy = np.random.default_rng([seed, 1]), seeded(seed)
     looked, held, widths, squares, stated = [], [], [], [], []
     for run in range(runs):
         people, truth = asked.people_of(random)
-        release = make_release(asked.mechanism, asked.question, people, entropy, "")
+        release = spoil(make_release(asked.mechanism, asked.question, people, entropy, ""))
         numbers, errors = numbers_of(release)
         place = run % len(numbers)
         if release.models is not None and not math.isnan(truth[place]):
             low, high = release.models[place].interval(numbers[place], 0.95, False)
-            close = 1e-6 * (1 + abs(truth[place]))
+            close = 1e-6 * (1 + abs(truth[place]))  # values lie on grids
             looked.append(place)
             held.append(low - close <= truth[place] <= high + close)
             widths.append(high - low)
         squares.append([(number - true) ** 2 for number, true in zip(numbers, truth, strict=True)])
         stated.append(errors)
     return Seen(
-        asked.mechanism.name, runs, np.array(looked, np.int64), np.array(held, np.bool_), np.array(widths), np.array(squares), np.array(stated)
+        asked.mechanism.name,
+        runs,
+        np.array(looked, np.int64),
+        np.array(held, np.bool_),
+        np.array(widths),
+        np.array(squares),
+        np.array(stated),
     )
 
 
@@ -332,3 +364,24 @@ def numbers_of(release: Release) -> tuple[list[float], list[float]]:
     numbers = list(release.value.values()) if isinstance(release.value, dict) else [release.value]
     errors = list(release.error.values()) if isinstance(release.error, dict) else [release.error] * len(numbers)
     return [float(number) for number in numbers], [math.nan if error is None else float(error) for error in errors]
+
+
+def draw_setting(random: Random, assume: float, order: bool) -> Setting:
+    """A random setting with default guesses: of an additive statistic or a variance, or of a quantile.
+
+    Quantiles are of values that are spread, not of a few values: these are in the hundred settings.
+    """
+    name = str(random.choice(["median", "quantile"] if order else ["count", "histogram", "sum", "mean", "variance"]))
+    more: dict[str, Any] = {"edges": EDGES} if name == "histogram" else {}
+    if name == "quantile":
+        more["q"] = float(random.choice([0.1, 0.25, 0.75, 0.9]))
+    whole = name not in ("count", "histogram") and random.random() < 0.5
+    fraction = 1.0
+    if name == "count":
+        fraction = float(random.choice([0.02, 0.1, 0.3, 0.5, 0.8]))
+    elif not whole and random.random() < 0.5:
+        fraction = float(random.choice([0.1, 0.3, 0.7]))
+    shapes = [shape for shape in SHAPES if not order or shape not in ("two points", "rare", "two peaks", "discrete")]
+    roster, people = str(random.choice(list(ROSTERS))), int(10 ** random.uniform(2.3, 3.7))
+    found = Setting(name, roster, people, str(random.choice(shapes)), assume, float(assume > 0), fraction=fraction)
+    return replace(found, more={**more, "complete": True} if whole else more)
