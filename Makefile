@@ -75,6 +75,9 @@ java:  ## install what the tests of Spark need, if it is missing and apt may be 
 bench: $(ready)  ## run the benchmarks
 	$(py) benchmarks/run.py $(ARGS)
 
+bench-jointly: $(ready)  ## what calibrating sums together gains (ARGS=--write renews docs/theory.md)
+	$(py) benchmarks/jointly.py $(ARGS)
+
 walk: $(ready)  ## which way a question takes: files passed and hops between them, against their limits
 	$(py) benchmarks/walk.py $(ARGS)
 

@@ -76,6 +76,8 @@ LIMITS = {
     "eps.mean, a named mechanism": (15, 120),
     "eps.mean, auto": (26, 200),
     "Dataset.mean, where and by": (36, 300),
+    "eps.mean, default": (21, 200),
+    "Dataset.mean, default": (36, 340),
 }
 
 
@@ -85,14 +87,13 @@ def values_and_epsilons() -> tuple[Any, Any]:
     return rng.uniform(0, 100, 1000), rng.choice([0.1, 0.5, 1.0], 1000)
 
 
-def walk_arrays(mechanism: str) -> Iterator[tuple[str, Walk]]:
+def walk_arrays(name: str, **words: Any) -> Iterator[tuple[str, Walk]]:
     """A question on plain arrays."""
     values, epsilons = values_and_epsilons()
-    name = "eps.mean, auto" if mechanism == "auto" else "eps.mean, a named mechanism"
-    yield name, follow(lambda: eps.mean(values, epsilons, bounds=(0, 100), spread=20, mechanism=mechanism))
+    yield name, follow(lambda: eps.mean(values, epsilons, bounds=(0, 100), spread=20, **words))
 
 
-def walk_table() -> Iterator[tuple[str, Walk]]:
+def walk_table(name: str, **words: Any) -> Iterator[tuple[str, Walk]]:
     """A question on a table, and the same again."""
     values, epsilons = values_and_epsilons()
     table = pa.table(
@@ -101,16 +102,21 @@ def walk_table() -> Iterator[tuple[str, Walk]]:
     people = eps.Dataset(table, person="id", preferences=eps.Preferences.from_column("e"))
 
     def ask() -> Any:
-        return people.mean("wage", bounds=(0, 100), where="age >= 30", by={"region": ["n", "s"]}, share=0.1)
+        return people.mean("wage", bounds=(0, 100), where="age >= 30", by={"region": ["n", "s"]}, share=0.1, **words)
 
-    yield "Dataset.mean, where and by", follow(ask)
+    yield name, follow(ask)
     yield "the same again, stored", follow(ask)
 
 
+#: The least that can be asked: every person's value is known, and preferences tell nothing of values.
+SIMPLEST: dict[str, Any] = {"complete": True, "assume": "unrelated"}
+
 WAYS: dict[str, Callable[[], Iterator[tuple[str, Walk]]]] = {
-    "named": lambda: walk_arrays("weighted"),
-    "auto": lambda: walk_arrays("auto"),
-    "table": walk_table,
+    "named": lambda: walk_arrays("eps.mean, a named mechanism", mechanism="weighted", **SIMPLEST),
+    "auto": lambda: walk_arrays("eps.mean, auto", **SIMPLEST),
+    "default": lambda: walk_arrays("eps.mean, default"),
+    "table": lambda: walk_table("Dataset.mean, where and by", assume="unrelated"),
+    "table-default": lambda: walk_table("Dataset.mean, default"),
 }
 
 

@@ -156,7 +156,7 @@ def test_more_words_have_every_caveat_and_the_document_stays(home: Path, questio
 
 
 def test_number_interval_and_condition_stand_on_one_line(home: Path) -> None:
-    asked = ("mean", "people.toml", "wage", "--share", "0.01", "--where", "age < 90")
+    asked = ("mean", "people.toml", "wage", "--share", "0.01", "--where", "age < 90", "--assume", "unrelated")
     found = document(home, *asked)
     low, high = found["interval"]
     where, head, _, line = run(home, *asked).stdout.splitlines()[:4]
@@ -165,15 +165,21 @@ def test_number_interval_and_condition_stand_on_one_line(home: Path) -> None:
     shown = [f"{number:,.4g}" for number in (found["release"]["value"], low, high)]
     said = f"{shown[0]} {shown[1]} to {shown[2]} if preferences and values are unrelated"
     assert " ".join(line.split()) == said
-    nothing = run(home, *asked, "--assume", "nothing").stdout.splitlines()[3]
+    nothing = run(home, *asked[:-1], "nothing").stdout.splitlines()[3]
     assert nothing.endswith("however preferences and values relate")
+    # A condition that is too long for that follows the table.
+    _, head, _, line, *below = run(home, *asked[:-2]).stdout.splitlines()[:7]
+    assert (head.split(), len(line.split())) == (["mean", "of", "wage", "95%", "interval"], 4)
+    said = r"The interval holds if no level's expected mean is further than [0-9.]+ from everyone's\."
+    assert re.fullmatch(said, " ".join(" ".join(below).split()))
     for planned in (("plan", "people.toml", "mean", *asked[2:]), (*asked, "--dry-run")):
         assert run(home, *planned).stdout.startswith("where age < 90\nPlan for a mean")
         assert document(home, *planned)["where"] == "age < 90"
 
 
 def test_without_an_interval_the_condition_stands_with_the_error(home: Path) -> None:
-    median = run(home, "median", "people.toml", "wage", "--share", "0.01").stdout
+    asked = ("median", "people.toml", "wage", "--share", "0.01", "--for-interval", "0", "--assume", "unrelated")
+    median = run(home, *asked).stdout
     assert "holds" not in median
     assert re.search(
         r"error ± [0-9.,]+ if preferences and values are unrelated\. No interval:", " ".join(median.split())
@@ -246,7 +252,7 @@ def test_answers_of_sql_fit_the_terminal(home: Path, columns: str, wide: bool, m
     shown = run(home, *SQL, *KEYS).stdout
     assert all(len(line) <= int(columns) for line in shown.splitlines())
     table, below = shown.split("\n\n")[:2]
-    lines = table.partition("Intervals hold if preferences")[0].splitlines()
+    lines = table.partition("Intervals hold if ")[0].splitlines()
     assert len(lines) == (4 if wide else 6)
     assert table.count(" to ") == 4
     assert re.search(r"strict +0.05 +0.001 ", below)

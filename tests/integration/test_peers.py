@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import re
 import subprocess
@@ -78,7 +79,8 @@ def converse_here(bench: Any) -> Any:
 def test_epsilons_alone_as_a_command(tmp_path: Path) -> None:
     done = run(tmp_path, *ALONE)
     assert done.returncode == 0, done.stderr
-    everything_is_answered(json.loads(done.stdout), done.stderr, tmp_path)
+    # On a busy machine there may be no time for a second answer.
+    everything_is_answered(json.loads(done.stdout), done.stderr, tmp_path, answers=1)
 
 
 def test_epsilons_alone_answers_everything_and_makes_no_environment(
@@ -86,13 +88,14 @@ def test_epsilons_alone_answers_everything_and_makes_no_environment(
 ) -> None:
     monkeypatch.setattr(bench.run, "converse", converse_here(bench))
     monkeypatch.setattr(bench.run, "LEAST_FOR_ERRORS", 2)
+    monkeypatch.setattr(bench.answering, "PATIENCE", math.inf)
     monkeypatch.setattr(bench.run.signal, "signal", lambda *_: None)
     assert bench.run.main(["--cache", str(tmp_path), *ALONE]) == 0
     told = capsys.readouterr()
-    everything_is_answered(json.loads(told.out), told.err, tmp_path)
+    everything_is_answered(json.loads(told.out), told.err, tmp_path, answers=2)
 
 
-def everything_is_answered(document: Any, notes: str, cache: Path) -> None:
+def everything_is_answered(document: Any, notes: str, cache: Path, answers: int) -> None:
     assert [(figure["rows"], figure["task"]) for figure in document["figures"]] == [(2_000, task) for task in TASKS]
     assert [(figure["rows"], figure["task"]) for figure in document["personal"]] == [
         (rows, task) for rows in (1_000, 2_000) for task in TASKS
@@ -101,7 +104,7 @@ def everything_is_answered(document: Any, notes: str, cache: Path) -> None:
         assert figure["library"] == "epsilons"
         assert figure["reason"] is None
         assert figure["seconds"] > 0
-        assert figure["answers"] >= 2
+        assert figure["answers"] >= answers
     errors = {figure["task"]: figure["error"] for figure in document["figures"]}
     # Laplace noise at epsilon 1 passes 40 times its scale with chance e^-40: these are the right answers, roughly.
     assert errors["count"] < 40

@@ -442,7 +442,10 @@ def test_models_read_the_same_containers() -> None:
     masked = np.ma.MaskedArray([*NUMBERS[:-1], 7741], [False] * 5 + [True])
     without = model.fit(ROWS, [*NUMBERS[:-1], None], epsilons=eps.PUBLIC).coef_.tolist()
     assert model.fit(ROWS, masked, epsilons=eps.PUBLIC).coef_.tolist() == without
-    for X in (np.array([7741.0] * 6), np.full((6, 1), 7741j), [7741.0] * 6, [[7741.0]] * 5 + [[1, 2]]):
+    flat = [[row] for row in NUMBERS]  # a flat list is one feature, as in functions
+    one_feature = [model.fit(X, NUMBERS, epsilons=eps.PUBLIC).coef_.tolist() for X in (NUMBERS, flat)]
+    assert one_feature[0] == one_feature[1]
+    for X in (np.array([7741.0] * 6), np.full((6, 1), 7741j), [[7741.0]] * 5 + [[1, 2]]):
         with pytest.raises((ValueError, eps.DataError)) as caught:
             model.fit(X, NUMBERS, epsilons=1.0)
         assert "7741" not in str(caught.value)

@@ -36,26 +36,35 @@ QUICK, LONG = 300, 10_000
 
 
 def check_sums(pair: Neighbours) -> None:
-    """Integer sums: only the person's own level moves, by at most the reach, times the weight once weighted."""
+    """Integer sums: only the person's own level moves, by at most the reach, times the weight once weighted.
+
+    All parts together move by at most what one epsilon pays for.
+    """
     statistic, relation = pair.question.statistic, pair.question.neighbors
     if not isinstance(statistic, Additive):
         return
-    for part, one, other in zip(statistic.parts, pair.one.tally(statistic), pair.other.tally(statistic), strict=True):
+    together = Fraction(0)
+    for part, one, other in zip(statistic.parts, statistic.tally(pair.one), statistic.tally(pair.other), strict=True):
         moved = np.abs(one - other)
         assert moved.sum() == moved[pair.level].sum() <= part.reach[relation]
+        together += Fraction(int(moved.sum()), part.reach[relation]) * part.share
         if isinstance(pair.mechanism, Weighing):
             weights = weighting_of(pair.mechanism, pair.question, pair.roster.levels).weights
             sums = zip(weighted_sums(one, weights), weighted_sums(other, weights), strict=True)
             reach = weights[pair.level] * part.reach[relation]
             assert sum(abs(a - b) for a, b in sums) <= reach
+    assert together <= 1
 
 
 def check_answers(pair: Neighbours) -> None:
-    """Released numbers: with the same noise the two answers differ by what one person's reach is worth."""
+    """Released numbers: with the same noise the two answers differ by what one person's reach is worth.
+
+    That is so before they are cut to what is possible, which would hide it where both are cut.
+    """
     statistic, mechanism = pair.question.statistic, pair.mechanism
     entropies = Meter(5), Meter(5)
     both = zip((pair.one, pair.other), entropies, strict=True)
-    answers = [mechanism.draw(pair.question, people, entropy).value for people, entropy in both]
+    drawn = [mechanism.draw(pair.question, people, entropy) for people, entropy in both]
     if not isinstance(mechanism, Weighing) or not isinstance(statistic, Additive):
         return
     weighting, levels = weighting_of(mechanism, pair.question, pair.roster.levels), pair.roster.levels
@@ -64,6 +73,8 @@ def check_answers(pair: Neighbours) -> None:
     assert entropies[0].taken == entropies[1].taken, "another number of random bits tells the data sets apart"
     if len(statistic.parts) > 1 or statistic.parts[0].cells > 1:
         return
+    answers = [statistic.finish(pair.question, one.sums, weighting, levels) for one in drawn]
+    assert [statistic.cut(answer, levels.size) for answer in answers] == [one.value for one in drawn]
     reach = Fraction(weighting.weights[pair.level] * statistic.parts[0].reach[pair.question.neighbors], weighting.one)
     most, none = (statistic.finish(pair.question, [[k]], weighting, levels) for k in (reach, Fraction(0)))
     assert abs(answers[0] - answers[1]) <= abs(most - none) * (1 + 1e-9) + 1e-9 * max(map(abs, answers))
@@ -99,7 +110,8 @@ def check_coins(pair: Neighbours) -> None:
         assert (mine - yours).total() <= 1
         assert (yours - mine).total() <= 1
     elif isinstance(statistic, Additive):
-        tallies = (p.sampled_tally(statistic, chances, seeded(5)) for p in (pair.one, pair.other))
+        sampled = (p.sampled_tally(statistic, chances, seeded(5)) for p in (pair.one, pair.other))
+        tallies = (statistic.make_parts(sums) for sums in sampled)
         for part, one, other in zip(statistic.parts, *tallies, strict=True):
             moved = np.abs(one - other)
             assert moved.sum() == moved[pair.level].sum() <= part.reach[pair.question.neighbors]

@@ -141,7 +141,7 @@ RIGHT: dict[str, list[dict[str, Any]]] = {
         {"mechanism": "threshold"},
     ],
     "rescale": [{"mechanism": "threshold", "rescale": True}, {"mechanism": "threshold", "rescale": False}],
-    "assume": [{"assume": "nothing"}, {"assume": "unrelated"}],
+    "assume": [{"assume": "nothing"}, {"assume": "unrelated"}, {"assume": 0.5}],
     "spread": [{"spread": 3}, {"spread": np.float32(40)}],
     "density": [{"density": 0.1}],
     "location": [{"location": 90}],
@@ -151,6 +151,7 @@ RIGHT: dict[str, list[dict[str, Any]]] = {
     "inside": [{"mechanism": "smooth-sensitivity", "inside": "threshold", "complete": True}],
     "missing": [{"missing": "exclude"}, {"missing": "center"}, {"missing": "center", "complete": True}],
     "complete": [{"complete": True}, {"complete": False}],
+    "for_interval": [{"for_interval": 0}, {"for_interval": np.float32(0.6)}],
     "entropy": [{}],
 }
 #: Options that are not on all fronts, or that no seed can compare.
@@ -250,7 +251,7 @@ WRONG: dict[str, list[Any]] = {
     "threshold": ["median", [1], True, math.nan, 1e9],
     "rescale": ["no", 1, [True]],
     "neighbors": [None, "add", 7],
-    "assume": [None, "all", []],
+    "assume": [None, "all", [], -0.1, math.nan, True],
     "spread": [0, -1, math.nan, "x", True, 1e200],
     "density": [-0.1, 1.1, "x", True],
     "location": [math.inf, "x", 1j],
@@ -265,6 +266,7 @@ WRONG: dict[str, list[Any]] = {
     "by": [7, {"nothing": [1]}, {"age": []}],
     "missing": ["drop", 7],
     "complete": [None, "yes", 1, ["wage"]],
+    "for_interval": [None, -0.1, 0.95, math.nan, "most", True],
     "fresh": ["no", None, 1],
     "analyst": ["", 7],
     "entropy": [7, "seed", np.random.default_rng(1), type(seeded(1))],

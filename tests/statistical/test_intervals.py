@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import epsilons as eps
-from epsilons.accuracy.intervals import ErrorModel
+from epsilons.accuracy.intervals import FractionBar
+from epsilons.mechanisms.base import create
 from epsilons.preferences import roster_of
 from epsilons.release import make_release
 from epsilons.statistics.additive import Additive
@@ -112,24 +114,26 @@ def test_coverage_of_the_population(case: str) -> None:
 
 @pytest.mark.parametrize("runs", short_and_long(250, 600))
 def test_paper_1_population(runs: int) -> None:
-    """A hundred levels, a few very strict people: the weighted count and the exponential one."""
-    random, entropy = np.random.default_rng(4), seeded(4)
+    """A hundred levels, a few very strict people: the weighted count and the exponential one, ten to a roster."""
+    random, entropy, question = np.random.default_rng(4), seeded(4), Question(Count(), assume=0.3)
     paper = PaperOne()
     for name in ("weighted", "exponential"):
-        hits = 0
-        for _ in range(runs):
-            values = paper.bits(random)
-            low, high = eps.count(values, paper.epsilons(random), mechanism=name, entropy=entropy).interval()
-            hits += low <= values.sum() <= high
+        hits, mechanism = 0, create(name, Count())
+        rosters = [roster_of(paper.epsilons(random)) for _ in range(runs // 10)]
+        for roster in rosters * 10:
+            people = ArrayPeople.of(paper.bits(random), roster)
+            low, high = make_release(mechanism, question, people, entropy, "").interval()
+            hits += low <= people.values.sum() <= high
         assert 0.92 <= hits / runs <= 0.99, name
 
 
 def test_robust_covers_when_preferences_and_values_are_related() -> None:
-    """Strict people all have a one: weighted is led astray, robust is not."""
+    """Strict people all have a one: weighted is led astray if it takes them for unrelated, robust is not."""
     values, entropy = (LEVELS < 0.1).astype(float), seeded(6)
     covered = {}
     for name in ("weighted", "robust"):
-        intervals = [eps.count(values, LEVELS, mechanism=name, entropy=entropy).interval() for _ in range(200)]
+        asked: dict[str, Any] = {"mechanism": name, "assume": "unrelated", "entropy": entropy}
+        intervals = [eps.count(values, LEVELS, **asked).interval() for _ in range(200)]
         covered[name] = np.mean([low <= values.sum() <= high for low, high in intervals])
     assert covered["robust"] >= 0.93
     assert covered["weighted"] < 0.5
@@ -143,9 +147,8 @@ def test_an_interval_from_small_scales_would_be_caught() -> None:
         values = bits(random, len(LEVELS))
         answer = eps.count(values, LEVELS, mechanism="minimum", entropy=entropy)
         model = answer.models[0]  # type: ignore[index]
-        assert isinstance(model, ErrorModel)
-        short = ErrorModel(tuple(0.7 * b for b in model.laplace), grid=model.grid)
-        low, high = short.interval(answer.value, 0.95, population=False)
+        assert isinstance(model, FractionBar)
+        low, high = replace(model, noise=0.7 * model.noise).interval(answer.value, 0.95, population=False)
         hits += low <= values.sum() <= high
     assert hits / RUNS < 0.93
 
@@ -162,11 +165,10 @@ def test_small_noise_is_counted_in_whole_steps(runs: int) -> None:
 
 
 def test_where_there_is_no_honest_interval_it_says_so() -> None:
-    answer = eps.median(np.arange(100), np.full(100, 0.5), bounds=(0, 100))
-    with pytest.raises(eps.PlanError, match="no honest interval"):
-        answer.interval()
-    with pytest.raises(eps.PlanError, match="no honest interval"):
-        eps.variance(np.arange(100), np.full(100, 0.5), bounds=(0, 100)).interval()
+    asked: dict[str, Any] = {"values": np.arange(100), "epsilons": np.full(100, 0.5), "bounds": (0, 100)}
+    for answer in (eps.median(**asked, for_interval=0), eps.max(**asked)):
+        with pytest.raises(eps.PlanError, match="no honest interval"):
+            answer.interval()
 
 
 def left_out(name: str) -> dict[str, Any]:

@@ -1,4 +1,8 @@
-"""The errors that paper 1's settings give, against the table this project was checked with (1,000 data sets each)."""
+"""The errors that paper 1's settings give, against the table this project was checked with (1,000 data sets each).
+
+Counts by `minimum` are cut at zero, which matters to no other: of noise of scale b and d ones, that takes off
+b (b + d) exp(-d/b) of a mean square of 2 b^2 (b=100: 141 without). Weighted medians use all of the charge.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +26,12 @@ pytestmark = pytest.mark.statistical
 
 S_AVG = ("sample", {"threshold": "mean"})
 COUNT = {
-    0.05: {"minimum": 141, "threshold": 45, "sample": 34.6, "S-avg": 21.9, "stretching": 31.8, "exponential": 56.9,
+    0.05: {"minimum": 104.4, "threshold": 45, "sample": 34.6, "S-avg": 21.9, "stretching": 31.8, "exponential": 56.9,
            "robust": 34.9, "weighted": 8.6},
-    0.15: {"minimum": 141, "threshold": 136, "sample": 103.5, "S-avg": 64.2, "stretching": 95.0, "exponential": 52.2,
+    0.15: {"minimum": 120.1, "threshold": 136, "sample": 103.5, "S-avg": 64.2, "stretching": 95.0, "exponential": 52.2,
            "robust": 32.4, "weighted": 9.7},
 }  # fmt: skip
-MEDIAN = {"minimum": 193, "threshold": 29.7, "sample": 12.8, "S-avg": 9.9, "exponential": 27.8, "weighted": 8.0}
+MEDIAN = {"minimum": 107, "threshold": 25.4, "sample": 12.0, "S-avg": 7.8, "exponential": 27.8, "weighted": 5.8}
 
 
 def make(name: str, statistic: Statistic) -> Mechanism:
@@ -77,7 +81,7 @@ class SmallScale(Minimum):
 
 def test_a_scale_ten_percent_small_does_not_agree() -> None:
     squares = measured(count_setting(0.15), SmallScale(), np.random.default_rng(1), 200, 200)
-    assert not agrees(squares, 141)
+    assert not agrees(squares, COUNT[0.15]["minimum"])
 
 
 def test_example_1_of_paper_1() -> None:
@@ -93,7 +97,10 @@ def test_example_1_of_paper_1() -> None:
 
 
 def test_example_1_by_prediction() -> None:
-    """The library's own prediction for the same people, with the discrete noise it draws and random ones."""
+    """The library's own prediction for the same people, with the discrete noise it draws and random ones.
+
+    Answers are cut at zero: m below the truth and d above zero, noise of scale b loses b (b + d + m) exp(-d/b).
+    """
     from epsilons.preferences import roster_of
 
     levels = roster_of([0.1] * 130 + [1.0] * 70).levels
@@ -103,8 +110,8 @@ def test_example_1_by_prediction() -> None:
     assert before is not None
     assert after is not None
     luck = 130 * 0.1 * 0.9
-    for predicted, total, chance in (
-        (before, 152, math.expm1(0.1) / math.expm1(1)),
-        (after, 100, math.expm1(0.1) / math.expm1(0.2)),
-    ):
-        assert predicted**2 == pytest.approx(total + luck * (1 - chance) ** 2, abs=1.0)
+    for predicted, total, t in ((before, 152, 1.0), (after, 100, 0.2)):
+        chance, b = math.expm1(0.1) / math.expm1(t), 1 / t
+        expected, missed = 7 + 13 * chance, 13 * (1 - chance)
+        cut = b * (b + expected + missed) * math.exp(-expected / b)
+        assert predicted**2 == pytest.approx(total + luck * (1 - chance) ** 2 - cut, abs=1.0)

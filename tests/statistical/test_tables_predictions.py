@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from epsilons.accuracy.additive import LinearAccuracy
+from epsilons.accuracy.additive import SumAccuracy
 from epsilons.accuracy.intervals import RatioBar
 from epsilons.mechanisms.base import Weighing, weighting_of
 from epsilons.preferences import roster_of
@@ -104,13 +104,14 @@ def test_predicted_error_is_within_25_percent(
 
 
 def test_a_prediction_that_takes_the_number_of_rows_for_known_would_be_caught() -> None:
-    """The planted bug: two independent noises over a fixed denominator."""
-    question, measured = measure("mean", "threshold", 3, 4, 0.2, 150)
+    """The planted bug: two independent noises over a fixed denominator, where answers end at the bounds."""
+    question, measured = measure("mean", "threshold", 1, 1, 0.02, 150)
     mechanism = at_max("threshold", question.statistic)
     assert isinstance(mechanism, Weighing)
-    wrong = LinearAccuracy().predict_error(question, ROSTER.levels, weighting_of(mechanism, question, ROSTER.levels))
+    wrong = SumAccuracy().predict_error(question, ROSTER.levels, weighting_of(mechanism, question, ROSTER.levels))
     assert wrong is not None
-    assert measured > 1.25 * wrong
+    assert measured == pytest.approx(mechanism.predict_error(question, ROSTER.levels), rel=0.25)
+    assert measured < 0.75 * wrong
 
 
 # Error bars ----------------------------------------------------------------------------------------------------------
@@ -205,5 +206,5 @@ def test_counts_and_sums_are_covered(name: str, mechanism: str, rows: int, fract
 @pytest.mark.parametrize("runs", short_and_long(100, 160))
 def test_bars_from_small_scales_would_be_caught(runs: int) -> None:
     """The planted bug: scales 40% small. The same simulation then covers less."""
-    assert coverage("mean", "weighted", 1, 0.5, runs) >= 0.92
-    assert coverage("mean", "weighted", 1, 0.5, runs, shrink=0.6) < 0.88
+    assert coverage("mean", "minimum", 1, 0.5, runs) >= 0.92
+    assert coverage("mean", "minimum", 1, 0.5, runs, shrink=0.6) < 0.88

@@ -186,7 +186,10 @@ ELSEWHERE = -1e9
 DRAWN: dict[str, tuple[str, dict[str, Any]]] = {
     "count by minimum": ("minimum", {"statistic": "count", "where": "x >= 1"}),
     "count by sample": ("sample", {"statistic": "count", "where": "x >= 1"}),
-    "median by sample": ("sample", {"statistic": "median", "column": "x", "bounds": (0, 3), "step": 1}),
+    "median by sample": (
+        "sample",
+        {"statistic": "median", "column": "x", "bounds": (0, 3), "step": 1, "for_interval": 0},
+    ),
 }
 
 

@@ -48,7 +48,7 @@ def target(entry: Entry) -> str:
 
 
 def data(entry: Entry) -> tuple[Any, ...]:
-    values = LEFT if target(entry) == "left" else WAGE
+    values = LEFT.tolist() if target(entry) == "left" else WAGE  # as in a table, its type does not say it is complete
     return (AGE[:, None], values) if entry.model else (values,)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from epsilons.mechanisms.base import Mechanism, list_mechanisms
 from epsilons.preferences import Roster, roster_of
 from epsilons.statistics import order
-from epsilons.statistics.base import Question, Statistic
+from epsilons.statistics.base import Question, Scope, Statistic
 from epsilons.statistics.count import Count
 from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.total import Mean, Sum
@@ -52,12 +53,18 @@ KINDS: dict[str, tuple[list[Any], Any]] = {
 }
 HAS_NOBODY = ("float64", "float32", "longdouble", "object")
 
+#: The forms of a mean of rows, with what the sum has of every epsilon.
+MEANS = [(Fraction(3, 4), "split"), (Fraction(1), "pair"), (Fraction(1), "together")]
 STATISTICS: list[Statistic] = [
     Count(),
+    Count(centred=True),
     Sum((0.0, 100.0)),
+    Sum((-1.0, 2.0), Scope()),
     Sum((-1e6, 3.7)),
     Mean((-1.0, 1.0)),
+    *(Mean((0.0, 100.0), Scope(), split, 20.0, form) for split, form in MEANS),
     Variance((0.0, 100.0)),
+    Variance((-1.0, 1.0), Scope()),
     Histogram(edges=(0.0, 1.0, 50.0, 100.0)),
     Histogram(edges=(0.0, 50.0, 100.0), outside="clip"),
     Histogram(categories=(0, 1, 50, "text")),

@@ -284,11 +284,13 @@ class HistogramWithoutReplacement(Histogram):
 
 @dataclass(frozen=True)
 class VariancePaidOnce(Variance):
-    """Two sums, each at the whole epsilon."""
+    """Two sums, each at the whole epsilon, as if the other were not there."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        return tuple(replace(part, share=Fraction(1)) for part in super().parts)
+        first, second = super().parts
+        moved = {"absent": 1 << 30, "replace": 1 << 31}
+        return replace(first, reach=moved), replace(second, reach=dict.fromkeys(moved, 1 << 30))
 
 
 @dataclass(frozen=True)

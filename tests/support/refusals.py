@@ -65,7 +65,8 @@ MORE: dict[str, list[Any]] = {
     "mechanism": [*sorted(list_mechanisms()), "auto", "wild"],
     "threshold": ["max", "mean", "best", 0.001, 1e9, "high"],
     "rescale": [True, False],
-    "assume": ["unrelated", "nothing", "much"],
+    "assume": ["unrelated", "nothing", 0.5, "much"],
+    "for_interval": [0, 0.6, 1, "a"],
     "spread": [10, -1, "a"],
     "density": [0.3, 7],
     "location": [30, "a"],
@@ -120,8 +121,8 @@ def outcome(people: eps.Dataset, method: str, given: list[Any], named: dict[str,
         bars = None if shown["models"] is None else [kind for kind, _ in shown["models"]]
         details = sorted(shown.pop("details"))
         shown["guarantee"].pop("roster")  # each of the tables has a ledger of its own, whose id it tells
-        if method == "variance":
-            shown["error"] = "follows from the noisy sums"
+        if method not in ("min", "max", "kth_largest"):  # it follows from what was released: only its shape is compared
+            shown["error"] = [key for key, _ in shown["error"]] if isinstance(shown["error"], list) else "one number"
         seen = [{**shown, "value": keys, "models": bars}, details]
     left = {str(granted): epsilon for granted, epsilon in people.remaining().epsilons.items()}
     past = [[line.kind, line.state, line.description, sorted(line.charges.items())] for line in people.history()]

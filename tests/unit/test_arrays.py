@@ -94,8 +94,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[eps.EpsilonsError], str, str]] 
     "no name": (count(mechanism=None), eps.PlanError, "mechanism=None is not allowed.", "mechanism='auto'"),
     "a list of names": (count(mechanism=["sample"]), eps.PlanError, "mechanism=['sample'] is not allowed.", "auto"),
     "neighbors": (count(neighbors="add"), eps.PlanError, "Unknown neighbors='add'.", "neighbors='absent'"),
-    "assume": (count(assume="all"), eps.PlanError, "assume='all' is not allowed.", "assume='unrelated'"),
-    "assume a list": (count(assume=[]), eps.PlanError, "assume=[] is not allowed.", "assume='unrelated'"),
+    "assume": (count(assume="all"), eps.PlanError, "assume='all' is not allowed.", "assume=0.3"),
+    "assume a list": (count(assume=[]), eps.PlanError, "assume=[] is not allowed.", "assume=0.3"),
     "statistic": (plan("mode"), eps.PlanError, "Unknown statistic 'mode'.", "count, sum, mean"),
     "statistic a list": (plan(["mean"]), eps.PlanError, "Unknown statistic ['mean'].", "count, sum, mean"),
     "argument": (plan(bounds=BOUNDS), eps.PlanError, "A count takes no 'bounds'.", "mechanism, threshold"),
@@ -380,15 +380,16 @@ def check_answers(name: str, mechanism: str, values: Any, data: st.DataObject) -
     assume((getattr(statistic, "from_high", None) or 0) < len(values))
     epsilons = data.draw(st.lists(granted, min_size=len(values), max_size=len(values)))
     neighbors = data.draw(st.sampled_from(["absent", "replace"]))
-    words = WORDS[2:] if mechanism in NEEDS_A_PUBLIC_NUMBER else WORDS
     counted = isinstance(statistic, Count | Histogram)
-    word = data.draw(st.sampled_from(words[: 3 if counted else None]))
+    words = WORDS[:3] if counted else WORDS[2:] if mechanism in NEEDS_A_PUBLIC_NUMBER else WORDS
+    word = data.draw(st.sampled_from(words))
     release = ask(statistic, values, epsilons, mechanism=mechanism, neighbors=neighbors, **word)
     low, high = possible(statistic, release.mechanism, len(values))
     for value in release.value.values() if isinstance(release.value, dict) else [release.value]:
         assert math.isfinite(value)
         assert low <= value <= high
-    assert release.error is None or math.isfinite(release.error)
+    errors = release.error.values() if isinstance(release.error, dict) else [release.error]
+    assert all(error is None or math.isfinite(error) for error in errors)
     assert all(spent <= grant for grant, spent in release.charges.items())
     assert "\n" not in str(release)
 

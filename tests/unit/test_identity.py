@@ -47,6 +47,7 @@ OTHERS: dict[str, Any] = {
     "scope": Scope(3, ("a", "b"), 0.25),
     "of": "rows",
     "centred": True,
+    "complete": True,
     "form": "together",
     "split": Fraction(1, 7),
     "off": 0.123,

@@ -307,7 +307,7 @@ def test_results_survive_json_where_they_can() -> None:
         eps.personalize(lambda data, epsilon: object(), [1], 0.5).to_dict()
 
 
-# How likely people were to be in the sample ----------------------------------------------------------------------------
+# How likely people were to be in the sample -----------------------------------------------------------------------
 
 
 def test_the_release_tells_the_chances_and_rescales_totals() -> None:

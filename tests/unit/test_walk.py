@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-WAYS = ["named", "auto", "table"]
+WAYS = ["named", "auto", "default", "table", "table-default"]
 #: Each way in a child that has only loaded what is needed, as `make walk` does with a process for each; the last one
 #: has a limit that it passes.
 FOLLOWING = """

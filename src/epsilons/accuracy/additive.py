@@ -6,25 +6,37 @@ place of the rest, and what is publicly known of a contribution (`Facts`).
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel, FractionBar
-from epsilons.accuracy.relation import uneven
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive, Counting, Moments
-from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, Weightings, equivalent_scale
+from epsilons.statistics.base import Answer, Floats, Question, Rest, Weighting, equivalent_scale
 
 Bars = tuple[ErrorBar, ...] | None
 #: The error of a number, or a dict with that of each; None where nothing honest can be said.
 Errors = Any
 #: No stated error may be more than so many times too small, whatever spread the values have.
 TOO_SMALL = 1.45
+
+
+def uneven(weights: Floats, sizes: Floats, left_out: int = 0) -> Any:
+    """sum_i |w_i - median(w)| over everyone on the roster: of a weight for each level, or of rows of them.
+
+    The largest sum of w_i d_i over distances d of the levels, each at most 1, that average to zero over the roster.
+    """
+    people = np.append(float(left_out), sizes)
+    held = np.concatenate([np.zeros((*weights.shape[:-1], 1)), weights], axis=-1)
+    order = np.argsort(held, axis=-1)
+    place = (np.cumsum(people[order], axis=-1) >= people.sum() / 2).argmax(axis=-1)[..., None]
+    median = np.take_along_axis(held, np.take_along_axis(order, place, -1), -1)
+    return np.abs(held - median) @ people
 
 
 class Facts:
@@ -36,11 +48,11 @@ class Facts:
 
     def __init__(self, question: Question, people: int) -> None:
         statistic = cast(Additive, question.statistic)
-        self.moments, (self.low, self.high) = statistic.guess(question), statistic.extremes()
-        self.centre, self.origin, self.coin_origin = statistic.centre, statistic.origin, statistic.coin_origin
-        self.max_error, self.statistic = statistic.max_error, statistic
-        self.spread_within = statistic.spread_within
-        self.expected_rows = 1.0 if statistic.scope is None else max(statistic.scope.expected, 1e-9)
+        self.statistic, self.moments, (self.low, self.high) = statistic, statistic.guess(question), statistic.extremes
+        self.centre, self.max_error = statistic.centre, statistic.max_error
+        self.origin, self.coin_origin = statistic.origin, statistic.coin_origin
+        #: Whether everyone is counted once or not at all.
+        self.ones = isinstance(statistic, Counting) and statistic.one_each
         self.divisor, self.limits = statistic.divisor(people), statistic.limits(people)
         self.made_up = list(filter(statistic.makes_up_for, Rest))
         parts = zip(statistic.parts, statistic.units, strict=True)
@@ -49,6 +61,18 @@ class Facts:
 
 #: Remembered, since every mechanism that is compared asks.
 facts_of = lru_cache(maxsize=256)(Facts)
+
+
+@dataclass(frozen=True, eq=False)
+class Weightings:
+    """Several weightings at once, in floats: rows of expected weights by level, and what weight one costs in each."""
+
+    fractions: Floats
+    rate: Floats
+    one: int
+    rest: Rest
+    sampled: bool = False
+    effects: dict[Question, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +97,14 @@ class Effect:
 
     @classmethod
     def of(cls, question: Question, levels: Levels, weighting: Weighting | Weightings) -> Self:
-        """Of a weighting, or of several at once."""
+        """Of a weighting, or of several at once; remembered, since an answer is looked at before and after."""
+        found = weighting.effects.get(question)
+        if found is None:
+            found = weighting.effects[question] = cls._of(question, levels, weighting)
+        return cast(Self, found)
+
+    @classmethod
+    def _of(cls, question: Question, levels: Levels, weighting: Weighting | Weightings) -> Self:
         people, sizes, one = levels.size, np.array(levels.sizes, float), weighting.one
         facts = facts_of(question, people)
         rate: Any = float(weighting.rate) if isinstance(weighting.rate, Fraction) else weighting.rate
@@ -107,14 +138,16 @@ class Effect:
         return self.factor * self.facts.parts[0][0] / self.facts.divisor
 
     @cached_property
+    def reached(self) -> float:
+        """How much of everybody's contributions reaches the answer; `base` stands for the rest."""
+        reached = max(float(self.multipliers @ self.sizes) / self.people, 1e-100)
+        return 1.0 if abs(reached - 1) < 1e-9 else reached
+
+    @cached_property
     def undone(self) -> tuple[float, float]:
         """(slope, shift): answer*slope + shift has no bias if preferences and values are unrelated."""
-        reached = max(float(self.multipliers @ self.sizes) / self.people, 1e-300)
-        return (
-            (1.0, 0.0)
-            if abs(reached - 1) < 1e-9 or self.rest is Rest.CENTRED
-            else (1 / reached, self.facts.origin * (1 - 1 / reached))
-        )
+        slope = 1.0 if self.rest is Rest.CENTRED else 1 / self.reached
+        return slope, self.facts.origin * (1 - slope)
 
     def coins(self, moments: Moments) -> Any:
         """Expected variance of a sample's coins, on the answer's scale."""
@@ -149,8 +182,21 @@ class Effect:
         return uneven(self.multipliers, self.sizes, self.left_out) / self.facts.divisor
 
 
+def _within(facts: Facts, moments: Moments, related: float) -> float:
+    """The variance of a contribution within a level, where levels' means lie up to `related` spreads off."""
+    if not facts.ones:
+        return moments.variance
+    # A level's own fraction of ones may be nearer to a half than everyone's.
+    variance = max(moments.variance, 0.0)
+    near = min(0.5, (1 - math.sqrt(max(1 - 4 * variance, 0.0))) / 2 + related * math.sqrt(variance))
+    return near * (1 - near)
+
+
 class Accuracy(ABC):
     """The errors of one family of statistics."""
+
+    #: Whether an answer says more of the worst that could be than public facts do, if nothing is assumed.
+    worst_after: ClassVar[bool] = False
 
     @abstractmethod
     def predict_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
@@ -159,6 +205,10 @@ class Accuracy(ABC):
     @abstractmethod
     def predict_errors(self, question: Question, levels: Levels, weightings: Weightings) -> Floats:
         """The expected RMSE of several weightings at once, in rows; infinite where it cannot be said."""
+
+    def objective(self, question: Question, levels: Levels, weightings: Weightings) -> Floats:
+        """What the best weights make least: their errors, before answers are cut to what is possible."""
+        return self.predict_errors(question, levels, weightings)
 
     def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         """The RMSE for the worst values people could have, however these relate to their preferences."""
@@ -197,9 +247,11 @@ class SumAccuracy(Accuracy):
         offset = math.hypot(moments.mean - effect.base, moments.location)
         bias = offset * np.abs(gaps @ effect.sizes - effect.left_out) / facts.divisor
         bias = bias + question.assume * math.sqrt(moments.variance) * effect.drift
-        luck = facts.spread_within(moments, question.assume) * (gaps**2 @ effect.sizes + effect.left_out)
+        luck = _within(facts, moments, question.assume) * (gaps**2 @ effect.sizes + effect.left_out)
         before = bias**2 + luck / facts.divisor**2 + effect.coins(moments)
-        square = np.minimum(before, self.worst_before(effect)) + self.noise(effect, moments)
+        if question.assume > 0:  # what is assumed may allow for more than values within bounds can do
+            before = np.minimum(before, self.worst_before(effect))
+        square = before + self.noise(effect, moments)
         return cast(Floats, np.minimum(np.sqrt(square), facts.max_error))
 
     def likely_error(self, question: Question, effect: Effect, moments: Moments, most: float) -> float:
@@ -226,54 +278,93 @@ class SumAccuracy(Accuracy):
 
 
 class LinearAccuracy(SumAccuracy):
-    """Of answers that are linear in one noisy vector: counts, histograms, sums, means."""
+    """Of answers that are linear in one noisy vector, and cut to what is possible: counts, histograms, sums, means."""
+
+    def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
+        effect = Effect.of(question, levels, weighting)
+        return min(_most(effect), float(self.worst_errors(question, effect)))
+
+    def objective(self, question: Question, levels: Levels, weightings: Weighting | Weightings) -> Floats:
+        return super().predict_errors(question, levels, weightings)
+
+    def predict_errors(self, question: Question, levels: Levels, weightings: Weighting | Weightings) -> Floats:
+        """The mean of the values may well lie on either side of its guess, by as much as is doubted."""
+        error, effect = super().predict_errors(question, levels, weightings), Effect.of(question, levels, weightings)
+        moments, square = effect.facts.moments, error**2
+        if not math.isinf(question.assume):
+            means = {moments.mean - moments.location, moments.mean + moments.location}
+            square = np.maximum(square - sum(cut_off(effect, mean) for mean in means) / len(means), 0.0)
+        low, high = effect.facts.limits
+        return cast(Floats, np.minimum(np.sqrt(square), high - low))
 
     def stated_error(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
     ) -> Errors:
-        """At the contribution that each released number shows; if nothing is assumed, the worst there could be."""
-        if math.isinf(question.assume):
-            return predicted
+        """At the contribution that each released number shows."""
         effect = Effect.of(question, levels, weighting)
 
         def expect(number: float) -> float:
             # An interval allows for two errors of what a number shows; an expected error is taken at one.
             moments = _seen(question, effect, number, part=0.5)
             error = self.likely_error(question, effect, moments, moments.bound)
-            lost = _cut_off(float(self.noise(effect, moments)), number, effect.facts.limits)
-            return math.sqrt(max(error**2 - lost, 0.0))
+            lost = 0.0 if math.isinf(question.assume) else float(cut_off(effect, _shown(effect, number)))
+            return min(_most(effect), math.sqrt(max(error**2 - lost, 0.0)))
 
         return answer.each(expect)
 
     def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
         effect, statistic = Effect.of(question, levels, weighting), cast(Additive, question.statistic)
-        alike = isinstance(statistic, Counting) and statistic.one_each
-        related = statistic.related(question)[1]
+        related = statistic.related(question)[1] if question.assume else 0.0
         nothing = math.isinf(question.assume) or effect.rest is Rest.CENTRED
         if nothing or question.assume * related * effect.drift > effect.worst_bias:
             return tuple(_worst_bar(effect, _seen(question, effect, number)) for number in answer.numbers)
-        if alike:
+        if effect.facts.ones:
             return (_fraction_bar(question, effect),) * len(answer.numbers)
         return tuple(_error_model(question, effect, _seen(question, effect, n), related) for n in answer.numbers)
 
 
+def cut_off(effect: Effect, mean: float) -> Any:
+    """How much of the mean square error is cut off with answers beyond what is possible, at a mean contribution.
+
+    Of noise x of scale b, around an answer that is off by m before it and lies d above the least possible: the integral
+    of (x - m)^2 - (d - m)^2 over x > d, with density exp(-x/b)/2b, is b (b + d - m) exp(-d/b); mirrored above.
+    """
+    facts, (scale,) = effect.facts, effect.laplace
+    short = (effect.multipliers - 1) @ effect.sizes - effect.left_out
+    mean = min(max(mean, facts.low), facts.high)
+    off, b = (mean - effect.base) * short / facts.divisor, np.maximum(scale, 1e-300)
+    answer = mean * effect.people / facts.divisor + off
+    below, above = np.maximum(answer - facts.limits[0], 0.0), np.maximum(facts.limits[1] - answer, 0.0)
+    return b * ((b + below - off) * np.exp(-below / b) + (b + above + off) * np.exp(-above / b))
+
+
+def _most(effect: Effect) -> float:
+    """How far an answer can be off at all: it is cut to what is possible."""
+    low, high = effect.facts.limits
+    return float(high - low)
+
+
+def _shown(effect: Effect, number: float) -> float:
+    """The mean contribution that a released number shows, also where it was drawn to the centre."""
+    divisor = effect.facts.divisor
+    base = effect.base * effect.people / divisor
+    return (base + (number - base) / effect.reached) * divisor / effect.people
+
+
 def _seen(question: Question, effect: Effect, number: float, part: float = 1.0) -> Moments:
     """What a released number says about one person's contribution, at a part of how far its noise leaves it open."""
-    slope, shift = effect.undone
+    shown, slope = _shown(effect, number), 1 / effect.reached
     doubt = math.sqrt(sum(2 * scale**2 for scale in effect.laplace)) * slope
-    return learn(question, number * slope + shift, part * doubt, effect.people)
+    seen = learn(question, shown * effect.people / effect.facts.divisor, part * doubt, effect.people)
+    if slope == 1:
+        return seen
+    # Whoever is in it lies off the base by luck, too, which errors count by itself.
+    off, weights = seen.mean - effect.base, effect.multipliers
+    luck = seen.variance * float(weights**2 @ effect.sizes) / (effect.reached * effect.people) ** 2
+    return replace(seen, mean=effect.base + math.copysign(math.sqrt(max(off**2 - luck, 0.0)), off))
 
 
-def _cut_off(noise: float, number: float, limits: tuple[float, float]) -> float:
-    """How much of the mean square of Laplace noise is lost where answers beyond what is possible are cut off.
-
-    Of scale b, at a distance d from a limit: integral of (x^2 - d^2) exp(-x/b)/2b over x > d = b (b + d) exp(-d/b).
-    """
-    scale = math.sqrt(noise / 2)
-    away = (max(number - limits[0], 0.0), max(limits[1] - number, 0.0))
-    return sum(scale * (scale + d) * math.exp(-d / scale) for d in away) if scale > 0 else 0.0
-
-
+@lru_cache(maxsize=256)
 def learn(question: Question, number: float, doubt: float, people: int) -> Moments:
     """What a released number, give or take `doubt`, says about one person's contribution."""
     scale = facts_of(question, people).divisor / people

@@ -6,6 +6,7 @@ which the stricter half of the people has as many more ones, or fewer, as the as
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -89,11 +90,17 @@ def price_curve(levels: Levels, fraction: Floats) -> tuple[Floats, Floats]:
 
     `fraction` has a row for each curve, with one number for all levels or one for each.
     """
-    finite = [(n, to_epsilon(g)) for g, n in zip(levels.grants, levels.sizes, strict=True) if g is not None]
-    rows = np.broadcast_to(fraction, (len(fraction), len(levels.grants)))[:, : len(finite)]
-    people = np.concatenate([np.zeros((len(rows), 1)), rows * np.array([float(n) for n, _ in finite])], axis=1)
-    price = people * np.array([0.0, *(e for _, e in finite)])
-    return np.cumsum(people, axis=1), np.cumsum(price, axis=1)
+    sizes, prices = _private(levels.grants, levels.sizes)
+    rows = np.broadcast_to(fraction, (len(fraction), len(levels.grants)))[:, : len(sizes)]
+    people = np.concatenate([np.zeros((len(rows), 1)), rows * sizes], axis=1)
+    return np.cumsum(people, axis=1), np.cumsum(people * prices, axis=1)
+
+
+@lru_cache(maxsize=64)
+def _private(grants: tuple[int | None, ...], sizes: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """(size, epsilon) of every level but the public one, the epsilons after a 0; an interval asks hundreds of times."""
+    finite = [(float(n), to_epsilon(g)) for g, n in zip(grants, sizes, strict=True) if g is not None]
+    return np.array([n for n, _ in finite]), np.array([0.0, *(epsilon for _, epsilon in finite)])
 
 
 def _distances(most: float) -> tuple[Floats, Floats]:

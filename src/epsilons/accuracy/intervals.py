@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -18,20 +18,11 @@ _FAR, _APART = 1e3, 0.01
 
 
 class ErrorBar(ABC):
-    """What gives an interval around an answer, and survives JSON."""
+    """What gives an interval around an answer: numbers, which survive JSON."""
 
     @abstractmethod
     def interval(self, value: float, confidence: float, population: bool) -> tuple[float, float]:
         """Where the statistic lies, with at least about this confidence under the stated assumption."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values that survive JSON."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """The inverse of `to_dict`."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})
 
 
 @dataclass(frozen=True)
@@ -141,7 +132,8 @@ class RatioBar(ErrorBar):
     that come from who counts with which weight, and from who is on the roster at all; `bound` is what levels that
     differ may add to it. `grid` is the step between possible numbers of rows. If nothing is assumed about who counts,
     `alike` is the least weight over the largest: rows of the one weight may all lie at one bound, the others at the
-    other, which moves a mean a part p from a bound to the other to p/(p + (1-p)/`alike`) or p/(p + (1-p) `alike`).
+    other, which moves a mean a part p from a bound to the other to p/(p + (1-p)/`alike`) or p/(p + (1-p) `alike`). 0 is
+    for where some or all may not count at all: the interval is all of the bounds.
     """
 
     bounds: tuple[float, float]
@@ -242,9 +234,7 @@ def _curve(scales: list[float], normal: float) -> Callable[[float], float]:
             middle = (small + large) / 2
             small, large = middle * (1 - _APART / 2), middle * (1 + _APART / 2)
         share = 1 / (1 - (small / large) ** 2)
-        return lambda reach: (
-            1 - 2 * (share * _tail(large, normal, reach) - (share - 1) * _tail(small, normal, reach))
-        )
+        return lambda reach: 1 - 2 * (share * _tail(large, normal, reach) - (share - 1) * _tail(small, normal, reach))
     span = 60 * math.sqrt(sum(2 * b * b for b in scales) + normal**2)
     step = math.pi / span
     t = (np.arange(_FREQUENCIES) + 0.5) * step

@@ -11,14 +11,13 @@ from typing import cast
 
 import numpy as np
 
-from epsilons.accuracy.additive import Accuracy, Bars, Errors
+from epsilons.accuracy.additive import Accuracy, Bars, Errors, Weightings, uneven
 from epsilons.accuracy.count import price_curve
 from epsilons.accuracy.intervals import normal_quantile
 from epsilons.accuracy.quantiles import PeopleWeights, QuantileBar, bars_of, indicator_variance, weigh_people
-from epsilons.accuracy.relation import uneven
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Answer, Floats, Question, Weighting, Weightings
+from epsilons.statistics.base import Answer, Floats, Question, Weighting
 from epsilons.statistics.brackets import Split, nearest_cut, place_cuts
 from epsilons.statistics.order import Order
 

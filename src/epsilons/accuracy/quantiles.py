@@ -13,8 +13,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from epsilons.accuracy.additive import uneven
 from epsilons.accuracy.intervals import ErrorBar, laplace_quantile
-from epsilons.accuracy.relation import uneven
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Floats, Question, Weighting

@@ -2,7 +2,7 @@
 
 Before an answer: at the guessed number of rows. After it: at the released one, group by group. Where the released
 number is less than three standard deviations of its noise nobody may count at all: then there is no error to state
-(None), and the interval is wide, at worst all of the bounds. If nothing is assumed about who counts with which weight,
+(None), and the interval is all of the bounds. If nothing is assumed about who counts with which weight,
 the error is that of the worst rows, at most the width of the bounds.
 """
 
@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, cast
+from functools import lru_cache
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from epsilons.accuracy.intervals import RatioBar, laplace_quantile
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Moments
 from epsilons.statistics.base import Answer, Floats, Question, Scope, Weighting
-from epsilons.statistics.total import Mean
+from epsilons.statistics.total import CENTRED, Mean
 from epsilons.summaries.arrays import STEPS
 
 #: Two independent Laplace noises of scale 1, in equally likely places: a lattice of Fibonacci's numbers.
@@ -32,14 +33,14 @@ CERTAIN = 3
 class RatioAccuracy(SumAccuracy):
     """Of means over a private number of rows: one noisy number over another."""
 
+    worst_after: ClassVar[bool] = True
+
     def noise(self, effect: Effect, moments: Moments) -> Any:
         """The mean square error of the answer itself at evenly spread noises, cut off at the bounds."""
-        statistic, half = cast(Mean, effect.facts.statistic), effect.facts.max_error / 2
-        noises = [
-            np.asarray(scale)[..., None] * noise for scale, noise in zip(effect.scales, _LAPLACE_PAIRS, strict=True)
-        ]
+        half, pairs = effect.facts.max_error / 2, zip(effect.scales, _LAPLACE_PAIRS, strict=True)
+        noises = [np.asarray(scale)[..., None] * noise for scale, noise in pairs]
         rows, one_row = np.asarray(moments.rows)[..., None], np.asarray(effect.factor)[..., None] / effect.people
-        off, (sum_off, rows_off) = moments.off / half, statistic.centred(*noises)
+        off, (sum_off, rows_off) = moments.off / half, _centred(effect, *noises)
         found = np.clip((off * rows + sum_off) / np.maximum(rows + rows_off, one_row), -1.0, 1.0)
         return half**2 * ((found - off) ** 2).mean(axis=-1)
 
@@ -61,11 +62,9 @@ class RatioAccuracy(SumAccuracy):
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
     ) -> Errors:
         """Of each group from its own number of rows and mean; None where nobody may count."""
-        effect = Effect.of(question, levels, weighting)
-        assert answer.sums is not None
-        found = [self._stated(question, RowsSeen.of(question, effect, pair)) for pair in zip(*answer.sums, strict=True)]
-        errors = iter(found)
-        return answer.each(lambda _: next(errors))
+        seen, scope = _see(question, levels, weighting, answer), question.statistic.scope
+        assert scope is not None
+        return scope.arrange([self._stated(question, one) for one in seen])
 
     def _stated(self, question: Question, seen: RowsSeen) -> float | None:
         effect, most = seen.effect, seen.statistic.max_error
@@ -76,15 +75,26 @@ class RatioAccuracy(SumAccuracy):
             return min(math.sqrt(seen.shift**2 + noise), most)
         if not seen.certain:
             return None
-        fraction = min(2 * seen.moments.rows / (1 + cast(Scope, seen.statistic.scope).rows), 1.0)
-        return self.likely_error(question, effect, seen.moments, seen.moments.bound / fraction)
+        fraction = min(seen.moments.rows / cast(Scope, seen.statistic.scope).average, 1.0)
+        return self.likely_error(question, effect, seen.moments, seen.most / fraction)
 
     def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
         """One bar for each group; if nothing is assumed about who counts, whatever weights that differ can do."""
-        effect = Effect.of(question, levels, weighting)
-        assert answer.sums is not None
-        seen = [RowsSeen.of(question, effect, pair) for pair in zip(*answer.sums, strict=True)]
-        return tuple(one.bar(question, 1 / weighting.one) for one in seen)
+        seen = _see(question, levels, weighting, answer)
+        return tuple([one.bar(question, 1 / weighting.one) for one in seen])
+
+
+def _centred(effect: Effect, first: Any, second: Any) -> list[Any]:
+    """(sum of (x - c)/h, number of rows) of the two sums of a mean; of their noises, the noises of these."""
+    form = cast(Mean, effect.facts.statistic).form
+    return [(one * first + other * second) / whole for one, other, whole in CENTRED[form]]
+
+
+def _see(question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> list[RowsSeen]:
+    """What the released sums say, group by group."""
+    effect = Effect.of(question, levels, weighting)
+    assert answer.sums is not None
+    return [RowsSeen.of(question, effect, pair) for pair in zip(*answer.sums, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,16 +104,19 @@ class RowsSeen:
     effect: Effect
     sum: float
     rows: float
-    #: The standard deviation of the noise in the number of rows, and what is then known of a person's part.
+    #: The standard deviation of the noise in the number of rows, and what is then known of a person's part: also the
+    #: most that its variance may be.
     rows_noise: float
     moments: Moments
+    most: float
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of(cls, question: Question, effect: Effect, pair: tuple[Fraction, ...]) -> RowsSeen:
         statistic, each = cast(Mean, question.statistic), float(effect.factor) / effect.people
-        sum_, rows = (float(number) * each for number in statistic.centred(*pair))
+        sum_, rows = (float(number) * each for number in _centred(effect, *pair))
         first, second = effect.scales
-        noises = [statistic.centred(*alone) for alone in ((first, 0.0), (0.0, second))]
+        noises = [_centred(effect, *alone) for alone in ((first, 0.0), (0.0, second))]
         rows_noise = math.sqrt(2) * math.hypot(*(noise for _, noise in noises))
         enough = max(rows, rows_noise, each)
         off = min(abs(sum_) / enough, 1.0)
@@ -111,8 +124,10 @@ class RowsSeen:
         doubt = math.sqrt(2) * math.hypot(*(one - off * other for one, other in noises)) / enough
         most = statistic.max_error**2 / 4 * (1 - max(off - 2 * doubt, 0.0) ** 2)
         guessed = (statistic.max_error / 4 if question.spread is None else question.spread) ** 2
-        known = statistic.counting(off * statistic.max_error / 2, min(guessed, most), enough)
-        return cls(effect, sum_, rows, rows_noise, replace(known, most=most if question.spread is None else guessed))
+        assert statistic.scope is not None
+        variance = min(guessed, most) / min(enough / statistic.scope.average, 1.0)
+        known = replace(effect.facts.moments, variance=variance, off=off * statistic.max_error / 2, rows=enough)
+        return cls(effect, sum_, rows, rows_noise, known, most if question.spread is None else guessed)
 
     @property
     def statistic(self) -> Mean:
@@ -141,7 +156,7 @@ class RowsSeen:
         average = weight / effect.people
         differ = float(((effect.fractions - average) ** 2 + coins) @ effect.sizes) + effect.left_out * average**2
         # Of one person: rows that count may all be alike, and there may be more of them than their noisy number.
-        spread = math.sqrt(self.moments.bound * (self.rows_noise + max(self.rows, 0.0)) * scope.rows)
+        spread = math.sqrt(self.most * (self.rows_noise + max(self.rows, 0.0)) * scope.rows)
         luck, population = spread * math.sqrt(differ), spread * math.sqrt(effect.people) * average
         nothing = math.isinf(question.assume)
         # What is told of levels' means is allowed for also where the answer shows a smaller spread than was guessed.
@@ -156,6 +171,6 @@ class RowsSeen:
             population=population,
             grid=0.0 if paired else step,
             bound=related,
-            alike=float(effect.alike) if nothing else 1.0,
+            alike=float(effect.alike if nothing else 1.0) if self.certain else 0.0,
             paired=paired,
         )

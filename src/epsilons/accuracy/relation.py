@@ -16,35 +16,9 @@ from epsilons.accuracy.intervals import half_width
 from epsilons.arguments.checks import ASSUMPTIONS
 from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.noise.entropy import working_precision
-from epsilons.statistics.base import Floats, Question
 
 #: Below this chance under "unrelated" the sentence says that preferences and values look related.
 SUSPICIOUS = 0.01
-
-
-def uneven(weights: Floats, sizes: Floats, left_out: int = 0) -> Any:
-    """sum_i |w_i - median(w)| over everyone on the roster: of a weight for each level, or of rows of them.
-
-    The largest sum of w_i d_i over distances d of the levels, each at most 1, that average to zero over the roster.
-    """
-    people = np.append(float(left_out), sizes)
-    held = np.concatenate([np.zeros((*weights.shape[:-1], 1)), weights], axis=-1)
-    order = np.argsort(held, axis=-1)
-    place = (np.cumsum(people[order], axis=-1) >= people.sum() / 2).argmax(axis=-1)[..., None]
-    median = np.take_along_axis(held, np.take_along_axis(order, place, -1), -1)
-    return np.abs(held - median) @ people
-
-
-def condition(question: Question, spread: float | None = None) -> str:
-    """What errors and intervals take for granted, as a clause in the units of the column.
-
-    `spread` is what a released number says of the spread that distances are counted in; else it is the public guess.
-    """
-    related, guessed = question.statistic.related(question)
-    if question.assume == 0 or math.isinf(question.assume):
-        return ASSUMPTIONS["nothing" if question.assume else "unrelated"]
-    far = question.assume * (guessed if spread is None else spread)
-    return f"no level's expected {related} is further than {show(far)} from everyone's"
 
 
 #: The two ends of what can be assumed, as a clause that follows a number.

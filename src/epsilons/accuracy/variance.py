@@ -10,7 +10,7 @@ law with that mean and spread; intervals allow for whatever the bounds allow.
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -32,12 +32,14 @@ _SQUARE = float(SQUARE)
 class VarianceAccuracy(SumAccuracy):
     """Of variances, over everyone or over a private number of rows."""
 
+    worst_after: ClassVar[bool] = True
+
     def expected_errors(self, question: Question, effect: Effect, moments: Moments) -> Floats:
         square = effect.facts.max_error
         first = moments.off / math.sqrt(square)
         true = min(moments.mean / square, 1 - first**2)
         # Squares that differ from level to level, and through the mean that they are taken around.
-        bias = question.assume * np.asarray(effect.drift) * math.sqrt(moments.variance) / square
+        bias = question.assume * np.asarray(effect.drift) * _related(effect, moments) / square
         varied = _varied(effect, moments.variance, first, true)
         noise = _errors(effect, first, true, varied, moments.rows)
         return square * np.minimum(np.hypot(bias, noise), 1.0)
@@ -101,7 +103,9 @@ class VarianceAccuracy(SumAccuracy):
             luck = math.sqrt(_varied(effect, seen.bound, abs(mean), spread))
             bound = float(_apart(effect)) * square
             if not nothing:
-                bound = min(question.assume * math.sqrt(seen.variance) * float(effect.drift) * slope, bound)
+                bound = min(question.assume * _related(effect, seen) * float(effect.drift) * slope, bound)
+            if rows < CERTAIN * noise:
+                bound = square
             population = math.sqrt(seen.bound / effect.people)
             sums = (mean * enough, (spread + mean**2) * enough, rows)
             one_row = float(effect.factor) / effect.people if effect.facts.statistic.scope is not None else 0.0
@@ -167,6 +171,15 @@ def _seen(question: Question, effect: Effect, mean: float, spread: float, rows: 
     )
     deviation = half * math.sqrt(spread) if question.spread is None else question.spread
     return statistic.shaped(deviation, off, rows)
+
+
+def _related(effect: Effect, moments: Moments) -> float:
+    """The spread in which the assumption counts how far levels differ: as guessed, or more if more was seen.
+
+    Never less: what was seen may be that of the one level that weighs most.
+    """
+    guess = effect.facts.moments
+    return math.sqrt(max(moments.variance, guess.variance * guess.rows / moments.rows))
 
 
 def _rows_noise(effect: Effect) -> float:

@@ -39,6 +39,15 @@ _EXAMPLES = {"q": 0.9, "features": ["age"], "target": "wage", "column": "wage", 
 #: In an error: whose option it is.
 _WHOSE = {ARRAYS: "functions on arrays", TABLES: "questions to a table"}
 
+# What a release says of missing values.
+LEFT_OUT = "Missing values are left out; how many there are is private, and paid for where an answer divides by it."
+AT_CENTRE = "Missing values stand at the centre of the bounds."
+COMPLETE = "Nothing is missing in this column, by the steward's word; a value that is missing stands at the centre."
+BY_WORD = "Nothing is missing, by the caller's word; a value that is missing stands at the centre."
+BY_TYPE = "Nothing is missing: whole numbers and truths of numpy are all there."
+NOT_COUNTED = "Missing values are not counted."
+INCOMPLETE = "People of whom a feature or the target is missing add nothing."
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -112,6 +121,34 @@ class AskOptions:
     def settings(self) -> Settings:
         """What goes to the mechanisms that take it."""
         return Settings(*(getattr(self, one.name) for one in fields(Settings)))
+
+    def treat_missing(self, entry: Entry, fixed: bool, declared: str) -> tuple[bool, str]:
+        """(whether no value is left out, what a release says of missing values): one rule for arrays and tables.
+
+        A number of values is public only if everybody on the roster has exactly one: no condition, no groups, one row
+        per person (`fixed`), and nothing that can be missing. Nothing is missing by the caller's word
+        (`complete=True`), or as `declared` says: by the steward's (the columns that a table declares), or by type
+        (whole numbers and truths of numpy, as values of an array; a table's columns are not complete by type: people
+        on the roster may have no row). With `missing="center"` whatever is missing stands at the public centre;
+        `missing="exclude"`, spelled out, relies on nobody's word. Otherwise missing values are left out, and the
+        statistic is one that pays for its denominator. Counts and histograms do not count what is missing, models do
+        not use people of whom something is missing: there is no denominator to pay for.
+        """
+        unpaid = INCOMPLETE if entry.model else NOT_COUNTED if entry.missing == "not counted" else ""
+        without: Text = ("leave ", Argument("missing" if self.missing else "complete"), " out")
+        if self.complete and self.missing is not None:
+            both = ("Both ", Argument("missing"), " and ", Argument("complete"), " were given.")
+            raise PlanError(both, rule="Where nothing is missing, there is nothing to treat.", suggest=without)
+        if self.missing == "center" and unpaid:
+            raise PlanError(f"A {entry.name} has no centre.", rule=unpaid, suggest=without)
+        if (self.complete or self.missing == "center") and not fixed:
+            given = Argument("complete", True) if self.complete else Argument("missing", "center")
+            rule = "With a condition, groups or several rows per person it is private."
+            hint = without if self.complete else Argument("missing", "exclude")
+            raise PlanError((given, " needs a public number of values."), rule=rule, suggest=hint)
+        why = {"center": AT_CENTRE, "exclude": ""}.get(self.missing or "", BY_WORD if self.complete else declared)
+        complete = fixed and why != ""
+        return complete, why if complete else unpaid or LEFT_OUT
 
     def identity(self) -> dict[str, Any]:
         """What of it makes another question, except the rows."""
@@ -196,7 +233,7 @@ def _list_leading(entry: Entry, front: str) -> tuple[Parameter, ...]:
 def read_call(entry: Entry, front: str, given: Sequence[Any], named: Mapping[str, Any]) -> Call:
     """Check a call against the signature of its front, and its options by themselves."""
     takes = list_arguments(entry, front)
-    shown = (name for name in takes.all if name not in takes.leading or name == NAME.name)
+    shown = [name for name in takes.all if name not in takes.leading or name == NAME.name]
     check_known(entry.name, named, takes.all, front, shown)
     return fill_call(entry, front, take_places(f"A {entry.name}", takes.places, takes.required, given, named))
 

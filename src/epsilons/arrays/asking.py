@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from epsilons.arguments.checks import check_whole, refuse
 from epsilons.arguments.options import ARRAYS
-from epsilons.arguments.reading import AskOptions, both_given, read_call, read_plan, take_places
+from epsilons.arguments.reading import BY_TYPE, AskOptions, both_given, read_call, read_plan, take_places
 from epsilons.calls import name_statistic
 from epsilons.errors import Argument, PlanError, PreferenceError
 from epsilons.guarantee import to_epsilon
@@ -16,11 +18,10 @@ from epsilons.planner.choose import PlanRow, choose
 from epsilons.planner.plan import Plan, nobody_left, scale_question
 from epsilons.preferences import Roster, aligned_roster, roster_of
 from epsilons.release import Release, exact_release, make_release
-from epsilons.statistics.base import Question
+from epsilons.statistics.base import Question, RowScope
 from epsilons.statistics.catalogue import find_statistic
 from epsilons.statistics.entry import Entry
 from epsilons.statistics.features import feature_names
-from epsilons.statistics.missing import BY_TYPE, never_missing, scope_rows
 from epsilons.statistics.regression import Regression
 from epsilons.summaries.arrays import ArrayPeople, Rows
 
@@ -111,6 +112,17 @@ def _is_whole(entry: Entry, data: Mapping[str, Any]) -> bool:
     return all(never_missing(data[name]) for name in (("X", "y") if entry.model else ("values",)))
 
 
+def never_missing(values: Any) -> bool:
+    """Whether the declared type has no missing values: whole numbers and truths of numpy, in pandas too.
+
+    All other types have some: nulls, NaN or masks. What declares nothing is not looked at.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        return False
+    kinds = getattr(values, "dtypes", ()) if hasattr(values, "columns") else [getattr(values, "dtype", None)]
+    return len(kinds) > 0 and all(isinstance(kind, np.dtype) and kind.kind in "biu" for kind in kinds)
+
+
 def _values(entry: Entry, data: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
     """(values or rows, the statistic's arguments): a model's features are called as the columns of a frame."""
     if not entry.model:
@@ -123,8 +135,8 @@ def _question(
     entry: Entry, own: Mapping[str, Any], options: AskOptions, groups: tuple[int, ...], declared: str = ""
 ) -> tuple[Question, str]:
     """(the question, what its answer says of missing values)."""
-    unbounded = options.privacy != "personalized"
-    over, note = scope_rows(entry, options, options.neighbors, declared=declared, unbounded=unbounded)
+    rows = RowScope(neighbors=options.neighbors, unbounded=options.privacy != "personalized")
+    over, note = rows.asked(entry, options, declared)
     return Question.of(entry.build(own, over), options, options.neighbors, groups), note
 
 

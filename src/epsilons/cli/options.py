@@ -97,7 +97,7 @@ def _flag(argument: Parameter, about: str = "", several: tuple[str, str] | None 
         settings |= {"default": "auto", "show_default": True, "help": "Which mechanism answers."}
     if about:
         settings["help"] = f"For {about}: {settings['help'][:1].lower()}{settings['help'][1:]}"
-    return click.option(f"--{argument.name}", **settings)
+    return click.option(f"--{argument.name.replace('_', '-')}", **settings)
 
 
 def own_parameters(entry: Entry) -> list[_Decorator]:

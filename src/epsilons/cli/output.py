@@ -158,19 +158,23 @@ def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool,
     where = where or (asked[0] if len({*asked}) == 1 else None)
     head, rows = answers.table()
     keys = len(head) - 2 * len(answers)
-    held = ", ".join(dict.fromkeys(holds(one.assumption) for one in answers.values() if one.models))
-    # A single row has room for the condition.
-    titles, cells = (["holds"], [held]) if len(rows) == 1 and held else ([], [])
-    table = text_table([*map(show_key, head), *titles], [[*row, *cells] for row in rows], width())
-    if len(answers) > 1 and (cells or len(table.splitlines()) > len(rows) + 2):
+    held = " and ".join(dict.fromkeys(holds(one.assumption) for one in answers.values() if one.models))
+    # A single answer often has room for its condition.
+    alone = len(rows) * len(answers) == 1
+    for beside in (["holds", held], []) if alone and held else ([],):
+        table = text_table([*map(show_key, head), *beside[:1]], [[*row, *beside[1:]] for row in rows], width())
+        if len(table.splitlines()) == len(rows) + 2:
+            break
+    if len(answers) > 1 and len(table.splitlines()) > len(rows) + 2:
         # Cells would break; a line for each answer is easier to read.
         lines = [
-            [*(row[:keys] if at == keys else [""] * keys), show_key(name), *row[at : at + 2], *cells]
+            [*(row[:keys] if at == keys else [""] * keys), show_key(name), *row[at : at + 2]]
             for row in rows
             for at, name in zip(range(keys, len(row), 2), answers, strict=True)
         ]
-        table = text_table([*head[:keys], "", "answer", "95% interval", *titles], lines, width())
-    write(under(where) + (table if cells or not held else f"{table}\nIntervals hold {held}."))
+        table = text_table([*head[:keys], "", "answer", "95% interval"], lines, width())
+    hold = "The interval holds" if alone else "Intervals hold"
+    write(under(where) + (table if beside or not held else f"{table}\n{hold} {held}."))
     write(f"\n{_charges(people, answers, stored)}\n")
     for name, release in answers.items():
         named = f"{show_key(name)}{f' where {release.where}' if release.where and not where else ''}: "

@@ -18,8 +18,9 @@ from epsilons.dataset.question import TableQuestion, question_key
 from epsilons.dataset.registry import Registry
 from epsilons.errors import BudgetExceeded, PlanError
 from epsilons.ledger.values import Cohort, allowance, list_active
+from epsilons.mechanisms.base import find_error
 from epsilons.noise.entropy import system
-from epsilons.planner.choose import choose, judge_error
+from epsilons.planner.choose import choose
 from epsilons.planner.plan import Plan, find_share
 from epsilons.release.answer import EVERYONE_PUBLIC, Release, exact_release, make_release
 from epsilons.release.door import Request, Sketch, Spendable, pass_through
@@ -57,9 +58,9 @@ class Attempt:
 
     def release(self) -> Release:
         """The stored answer, or a new one. StalePlanError: plan again, nothing was charged."""
-        if counts_levels(self.asked, self.facts):
-            return count_levels(self.asked, self.facts, self.registry.ledger)
         asked, epoch, seeded = self.asked, self.preparation.epoch, self.seeded
+        if asked.kind == "count" and counts_levels(asked, self.facts):
+            return count_levels(asked, self.facts, self.registry.ledger)
         key = question_key(self.facts, self.version, epoch, asked)
         individual = asked.options.privacy != "personalized"
         request = Request(key, epoch, asked.kind, asked.describe(), individual, asked.options.analyst, seeded)
@@ -87,8 +88,8 @@ class Attempt:
         people = TablePeople(self.preparation, asked.column, asked.where, asked.by, levels, places)
         if sketch.mechanism is None:
             return replace(exact_release(asked.question, people, asked.notes, sketch.account), where=asked.condition)
-        entropy = system() if asked.options.entropy is None else asked.options.entropy
         facts = sketch.why, asked.notes, sketch.account
+        entropy = system() if asked.options.entropy is None else asked.options.entropy
         made = make_release(sketch.mechanism, asked.question, people, entropy, *facts)
         return replace(made, where=asked.condition)
 
@@ -132,7 +133,8 @@ def _reach_error(asked: TableQuestion, cohorts: Sequence[Cohort], names: Mapping
         except (BudgetExceeded, TooSmallShareError):
             return math.inf
         mechanism = _sketch(asked, spendable).mechanism
-        return 0.0 if mechanism is None else judge_error(mechanism, asked.question, spendable.levels)
+        error = 0.0 if mechanism is None else find_error(mechanism, asked.question, spendable.levels)
+        return math.inf if error is None else error
 
     _spendable_at(Fraction(1), cohorts, names)
     assert asked.options.error is not None

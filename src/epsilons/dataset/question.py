@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from epsilons.arguments.checks import BOUNDS_RULE
-from epsilons.arguments.reading import AskOptions, Call
+from epsilons.arguments.reading import COMPLETE, AskOptions, Call
 from epsilons.dataset.facts import TableFacts
 from epsilons.engines.base import NUMBER, Column
 from epsilons.engines.conditions import parse
 from epsilons.engines.trees import MismatchError, Predicate, canonical
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.noise.entropy import system
-from epsilons.statistics.base import Question
-from epsilons.statistics.missing import COMPLETE, scope_rows
+from epsilons.statistics.base import Question, RowScope, Scope
 from epsilons.summaries.columns import Keys
 
 ABOUT_PREFERENCES = "It is about preferences themselves, so nothing is assumed about how they relate to values."
@@ -47,9 +46,9 @@ class TableQuestion:
 
     def describe(self) -> str:
         """The question in a line, for the ledger."""
-        parts = [self.question.statistic.describe()]
+        condition, parts = self.condition, [self.question.statistic.describe()]
         parts += [f"of {self.column}"] if self.column is not None else []
-        parts += [f"where {self.condition}"] if self.condition else []
+        parts += [f"where {condition}"] if condition else []
         parts += ["by " + ", ".join(kind.name for kind in self.by.columns)] if self.by is not None else []
         return " ".join(parts)
 
@@ -83,11 +82,11 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
         if "bounds" in own and own["bounds"] is None:
             own["bounds"] = facts.bounds.get(column or "")
         groups, declared = None if by is None else tuple(by.labels), COMPLETE if column in facts.complete else ""
-        known: dict[str, Any] = {"rows": facts.rows, "groups": groups, "declared": declared}
-        over, note = scope_rows(entry, options, facts.neighbors, column=column is not None, **known)
+        rows = RowScope(Scope(facts.rows, groups), column=column is not None, neighbors=facts.neighbors)
+        over, note = rows.asked(entry, options, declared)
         statistic = entry.build(own, over)
     looked_at = {column, *(where.columns if where else ()), *(kind.name for kind in (by.columns if by else ()))}
-    if facts.preference in looked_at:
+    if facts.preference is not None and facts.preference in looked_at:  # nor is a count of people about any column
         options, note = replace(options, assume=math.inf), f"{note} {ABOUT_PREFERENCES}"
     capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
     notes = (note, capped) if facts.rows > 1 else (note,)
@@ -112,7 +111,8 @@ def _parse_model(call: Call, facts: TableFacts) -> tuple[Any, str, str]:
             raise PlanError(f"Column {name!r} has no bounds.", rule=BOUNDS_RULE, suggest=_MODEL_BOUNDS)
     found = {"features": names, "bounds": tuple(known[name] for name in names), "target": known.get(aim.name)}
     declared = COMPLETE if facts.complete.issuperset((*names, aim.name)) else ""
-    over, note = scope_rows(call.entry, call.options, facts.neighbors, rows=facts.rows, declared=declared)
+    rows = RowScope(Scope(facts.rows), neighbors=facts.neighbors)
+    over, note = rows.asked(call.entry, call.options, declared)
     statistic = call.entry.build({**own, **found}, over)
     for label in getattr(statistic, "classes", ()):
         if not _is_value(label, aim):

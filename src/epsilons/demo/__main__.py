@@ -120,7 +120,7 @@ def _question(one: DemoResult) -> dict[str, Any]:
             {
                 "mechanism": answer.mechanism,
                 "value": _rows(answer.release.value),
-                "predicted_error": answer.release.error,
+                "predicted_error": answer.predicted_error,
                 "interval": _rows(answer.interval),
                 "true_error_for_comparison_only": answer.true_error,
                 "people_used": answer.used,

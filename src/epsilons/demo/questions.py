@@ -63,6 +63,8 @@ class DemoAnswer:
     """One mechanism's answer beside the truth, which only a demo may look at."""
 
     release: eps.Release
+    #: What the plan showed before it was asked; None where nothing can be predicted.
+    predicted_error: float | None
     used: float
     true_error: float
     interval: Any
@@ -95,7 +97,7 @@ class DemoResult:
     @property
     def praise(self) -> str:
         """What to call the best answer: nothing is best where nothing can be predicted."""
-        return "the default" if self.best.release.error is None else "best by the plan"
+        return "the default" if self.best.predicted_error is None else "best by the plan"
 
     @property
     def is_number(self) -> bool:
@@ -108,8 +110,8 @@ class DemoResult:
         rows = []
         for answer in self.answers:
             value = [show(answer.release.value)] if self.is_number else []
-            errors = [show(answer.release.error), show(answer.true_error)]
-            charged = " to ".join(dict.fromkeys(f"{charge:.3g}" for charge in answer.charged))
+            errors = [show(answer.predicted_error), show(answer.true_error)]
+            charged = " to ".join(dict.fromkeys(f"{charge:.2g}" for charge in answer.charged))
             rows.append([answer.mechanism, *value, *errors, f"{answer.used:.0%}", charged])
         return ["mechanism", *(["answer"] if self.is_number else []), *heads], rows
 
@@ -191,7 +193,8 @@ def ask_all(population: Population, people: eps.Dataset) -> Iterator[DemoResult]
                     if row.mechanism not in others:
                         others[row.mechanism] = opened.enter_context(population.dataset(None))
                     release = question.ask(others[row.mechanism], row.mechanism)
-                answers.append(DemoAnswer(release, row.used, _true_error(release.value, truth), _interval(release)))
+                off, interval = _true_error(release.value, truth), _interval(release)
+                answers.append(DemoAnswer(release, row.error, row.used, off, interval))
             yield DemoResult(question, truth, plan, tuple(answers))
 
 

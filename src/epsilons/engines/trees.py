@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -72,8 +72,13 @@ def double(number: float) -> exp.Expr:
     return exp.Neg(this=literal) if math.copysign(1.0, number) < 0 else literal
 
 
+@cache
+def _type(kind: str) -> exp.DataType:
+    return exp.DataType.build(kind, dialect="duckdb")
+
+
 def cast(tree: exp.Expr, kind: str) -> exp.Expr:
-    return exp.Cast(this=tree, to=exp.DataType.build(kind, dialect="duckdb"))
+    return exp.Cast(this=tree, to=_type(kind).copy())
 
 
 def missing(kind: Column) -> exp.Expr:

@@ -1,12 +1,10 @@
 """The shape that every mechanism has, and the registry of all of them.
 
-A mechanism is a frozen value that holds its options. From public facts alone (a question and the roster's levels) it
-says whether it can serve, what each level is charged, and how large the error will be; only `draw` sees people. The
-audits hold `charge` to what `draw` costs.
+A mechanism is a frozen value that holds its options. From public facts (a question, a roster's levels) it says whether
+it serves, what levels are charged, how large the error is; only `draw` sees people. Audits hold `charge` to `draw`.
 
 Most mechanisms only say who weighs how much (`Weighing`); the statistic's family draws by the weights (`statistics/`)
-and says how far the answer errs (`accuracy/`). Several classes may have one name, each for other families of
-statistics; which one serves is decided by the statistic.
+and says how far the answer errs (`accuracy/`). Several classes may have one name, each for other statistics.
 """
 
 from __future__ import annotations
@@ -19,13 +17,10 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.accuracy import FAMILIES
-from epsilons.accuracy.additive import Errors
-from epsilons.accuracy.intervals import ErrorBar
-from epsilons.accuracy.relation import condition, uneven
+from epsilons.accuracy.additive import Bars, Errors
 from epsilons.arguments.checks import ASSUMPTIONS
 from epsilons.arguments.reading import Settings
 from epsilons.errors import Argument, EpsilonsError, PlanError, Text
@@ -42,6 +37,8 @@ Charges = tuple[int | None, ...]
 _NEEDS = "it needs a public number of values: no condition, no groups, one row per person, no values left out"
 #: What makes the number of values public where they are all asked for.
 _PUBLIC: Text = (Argument("missing", "center"), ", or ", Argument("complete", True), " if nothing is missing")
+#: Which privacy a mechanism must give where one is asked for.
+_GIVEN = {"personalized": "personalized", "individual": "individual", "group": "individual"}
 T = TypeVar("T")
 
 
@@ -98,7 +95,7 @@ class Mechanism(ABC):
     def refuses(self, question: Question, levels: Levels) -> str | None:
         """Why this mechanism cannot serve the question, or None if it can."""
         kinds, statistic = _lineage(type(self)), question.statistic
-        for privacy in (kind.privacy for kind in kinds if kind.privacy != _given_by(question.privacy)):
+        for privacy in (kind.privacy for kind in kinds if kind.privacy != _GIVEN[question.privacy]):
             return f"it gives {privacy} privacy, not {question.privacy} privacy"
         if any(kind.needs_public_count for kind in kinds) and statistic.private_count:
             return _NEEDS
@@ -130,13 +127,13 @@ class Mechanism(ABC):
 
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """What errors and intervals take for granted about preferences and values, as a clause."""
-        return ASSUMPTIONS["nothing"] if self.assumption == "nothing" else condition(question)
+        return ASSUMPTIONS["nothing"] if self.assumption == "nothing" else question.condition
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
         """The expected error once an answer is out: what its noisy sums say about the values is public by then."""
         return find_error(self, question, levels)
 
-    def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
+    def error_bars(self, question: Question, levels: Levels, answer: Answer) -> Bars:
         """An error bar for each number of the answer; None where nobody can honestly give one."""
         return None
 
@@ -183,16 +180,20 @@ class Weighing(Mechanism):
 
     def condition(self, question: Question, levels: Levels, answer: Answer | None = None) -> str:
         """Where everyone has the same weight, it does not matter who chose which level."""
-        alike = uneven(weighting_of(self, question, levels).fractions, np.array(levels.sizes, float), levels.left_out)
-        return ASSUMPTIONS["nothing"] if alike == 0 else super().condition(question, levels, answer)
+        weighting = weighting_of(self, question, levels)
+        alike = levels.left_out == 0 and weighting.coins is None and len(set(weighting.weights)) == 1
+        return ASSUMPTIONS["nothing"] if alike else super().condition(question, levels, answer)
 
     def stated_error(self, question: Question, levels: Levels, answer: Answer) -> Errors:
-        weighting, predicted = weighting_of(self, question, levels), find_error(self, question, levels)
-        return FAMILIES[question.statistic.family].stated_error(question, levels, weighting, answer, predicted)
+        accuracy, predicted = FAMILIES[question.statistic.family], find_error(self, question, levels)
+        if math.isinf(question.assume) and not accuracy.worst_after:
+            # The coefficients of a model have one error together.
+            return predicted if question.statistic.family == "regression" else answer.each(lambda _: predicted)
+        return accuracy.stated_error(question, levels, weighting_of(self, question, levels), answer, predicted)
 
-    def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
-        weighting = weighting_of(self, question, levels)
-        return FAMILIES[question.statistic.family].error_bars(question, levels, weighting, answer)
+    def error_bars(self, question: Question, levels: Levels, answer: Answer) -> Bars:
+        made = weighting_of(self, question, levels)
+        return FAMILIES[question.statistic.family].error_bars(question, levels, made, answer)
 
     def expectations(self, question: Question, levels: Levels) -> dict[str, Any]:
         return FAMILIES[question.statistic.family].expectations(question, levels, weighting_of(self, question, levels))
@@ -214,10 +215,8 @@ class Weighing(Mechanism):
 
 
 def remember(levels: Levels, key: Hashable, work_out: Callable[[], T]) -> T:
-    """What was worked out from public facts, kept with the levels.
-
-    Threads share it, and any of them may forget it all when it has grown: so nothing is read back after it was put in.
-    """
+    """What was worked out from public facts, kept with the levels."""
+    # Threads share it, and any of them may forget it all when it has grown: nothing is read back after it was put in.
     known = levels.worked_out
     found: tuple[T] | None = known.get(key)
     if found is None:
@@ -318,10 +317,9 @@ REGISTERED: list[type[Mechanism]] = []
 
 
 def register(mechanism: type[Mechanism]) -> type[Mechanism]:
-    """Make a mechanism known by its name; its file needs nothing else.
+    """Make a mechanism known by its name; its file needs nothing else. A name of another file's mechanism is taken.
 
     Classes of one file may share a name if they serve different statistics; defined again, a class takes its own place.
-    The name of a mechanism of another file is taken.
     """
     name, kinds = mechanism.name, _REGISTRY.get(mechanism.name, [])
     if any(kind.__module__ != mechanism.__module__ for kind in kinds):
@@ -338,14 +336,9 @@ def _overlap(one: type[Mechanism], other: type[Mechanism]) -> bool:
     return bool(named and set(one.families) & set(other.families))
 
 
-def _given_by(privacy: str) -> str:
-    """Which privacy a mechanism must give; "group" is served by those for "individual"."""
-    return "individual" if privacy == "group" else privacy
-
-
 def list_mechanisms(privacy: str = "personalized") -> dict[str, type[Mechanism]]:
     """Every mechanism that gives a kind of privacy, by name."""
-    return {name: kinds[0] for name, kinds in _REGISTRY.items() if kinds[0].privacy == _given_by(privacy)}
+    return {name: kinds[0] for name, kinds in _REGISTRY.items() if kinds[0].privacy == _GIVEN.get(privacy)}
 
 
 def kind_for(name: str, statistic: Statistic) -> type[Mechanism]:
@@ -373,12 +366,11 @@ def option_names(kind: Any) -> set[str]:
 def serving(question: Question, levels: Levels, settings: Settings) -> list[Mechanism]:
     """Every mechanism that can serve, with the options that it takes."""
     statistic, found = question.statistic, []
-    kinds = [kind_for(name, statistic) for name in list_mechanisms(question.privacy)]
+    kinds: list[Any] = [kind_for(name, statistic) for name in list_mechanisms(question.privacy)]
     for kind in (kind for kind in kinds if serves(kind, statistic)):
-        options = {key: value for key, value in vars(settings).items() if key in option_names(kind)}
-        made = create(kind.name, statistic, **options)
-        kept = why_refused(made, question, levels) is None
-        if kept and not isinstance(_check_charges(made, question, levels), str):
+        given = {name: value for name, value in vars(settings).items() if value is not None}
+        made = kind(**{name: value for name, value in given.items() if name in option_names(kind)})
+        if why_refused(made, question, levels) is None and isinstance(_check_charges(made, question, levels), tuple):
             found.append(made)
     if not found:
         what = ("Nothing gives ", Argument("privacy", question.privacy), f" for a {statistic.name}.")
@@ -397,10 +389,9 @@ def take_named(name: str, question: Question, levels: Levels, settings: Settings
         return mechanism, f"Asked for by name: {mechanism.explain(question, levels)}."
     others = [create(other, question.statistic) for other in list_mechanisms(question.privacy)]
     able = sorted(other.name for other in others if why_refused(other, question, levels) is None)
-    alike = mechanism.privacy == _given_by(question.privacy)
-    hint: Text = Argument("privacy", "personalized" if alike else mechanism.privacy)
-    if able and alike:
-        hint = f'one of {", ".join(able)}, or "auto"'
+    alike = mechanism.privacy == _GIVEN[question.privacy]
+    other: Text = Argument("privacy", "personalized" if alike else mechanism.privacy)
+    hint = f'one of {", ".join(able)}, or "auto"' if able and alike else other
     if (complete := question.statistic.completed()) is not None:
         made = create(name, complete, **vars(settings))
         if why_refused(made, replace(question, statistic=complete), levels) is None:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.accuracy import order as order_accuracy
-from epsilons.accuracy.additive import learn
+from epsilons.accuracy.additive import learn, uneven
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel
-from epsilons.accuracy.relation import LevelAnswer, Relation, uneven
+from epsilons.accuracy.relation import LevelAnswer, Relation
 from epsilons.guarantee import NANO, to_epsilon
 from epsilons.mechanisms.base import Mechanism, register
 from epsilons.noise.entropy import Entropy
@@ -100,7 +100,7 @@ class MixedMean(Mixed):
 
     def spread(self, question: Question) -> float:
         statistic = cast(Additive, question.statistic)
-        low, high = statistic.extremes()
+        low, high = statistic.extremes
         return max(statistic.guess(question).variance, 1e-12 * (high - low) ** 2)
 
     def mean_scales(self, question: Question, levels: Levels) -> Floats:
@@ -128,7 +128,7 @@ class MixedMean(Mixed):
 
     def _worst_bias(self, question: Question, levels: Levels, shares: Floats) -> float:
         """The largest error before noise over all values within bounds."""
-        low, high = cast(Additive, question.statistic).extremes()
+        low, high = cast(Additive, question.statistic).extremes
         gaps = np.abs(shares - np.array(levels.sizes, float) / levels.size)
         left_out = float(gaps.sum()) + levels.left_out / levels.size
         return self._total(question, levels) * (high - low) / 2 * left_out

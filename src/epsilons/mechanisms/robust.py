@@ -35,7 +35,7 @@ class Robust(Weighing):
     def weigh(self, question: Question, levels: Levels) -> Weighting:
         statistic = cast(Additive, question.statistic)
         reach = statistic.parts[0].reach[question.neighbors] * statistic.units[0]
-        low, high = statistic.extremes()
+        low, high = statistic.extremes
         gap = max(high - statistic.centre, statistic.centre - low)
         return proportional(levels, _best_top(levels.grants, levels.sizes, levels.left_out, reach / gap), Rest.CENTRED)
 

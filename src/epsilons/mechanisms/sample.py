@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from epsilons.guarantee import NANO, to_epsilon
+from epsilons.accuracy.additive import Weightings
+from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import register
 from epsilons.mechanisms.threshold import Thresholded
 from epsilons.preferences import Levels
-from epsilons.statistics.base import Coins, Floats, Question, Weighting, Weightings, expected_to_stay
+from epsilons.statistics.base import Coins, Floats, Question, Weighting, expected_to_stay
 
 
 @register
@@ -31,12 +32,12 @@ class Sample(Thresholded):
     coins: ClassVar[bool] = True
 
     def weigh(self, question: Question, levels: Levels) -> Weighting:
-        t = self.at(question, levels)
-        return Weighting((1,) * len(levels.grants), 1, Fraction(t), self.rest, Coins(levels.grants, t))
+        rest, t = self.rest, self.at(question, levels)
+        return Weighting((1,) * len(levels.grants), 1, Fraction(t), rest, Coins(levels.grants, t))
 
     def weigh_many(self, levels: Levels, thresholds: Floats) -> Weightings:
         staying = expected_to_stay(levels.grants, thresholds[:, None] / NANO)
         return Weightings(staying, thresholds, 1, self.rest, sampled=True)
 
     def explain(self, question: Question, levels: Levels) -> str:
-        return f"a random sample, likelier the more was granted, at {to_epsilon(self.at(question, levels)):.4g}"
+        return f"a random sample, likelier the more was granted, at {self.epsilon(question, levels):.4g}"

@@ -74,7 +74,7 @@ class SmoothSensitivity(Mechanism):
                 nearest the centre; in a sample they are left out, and S_beta is smooth also when the rank moves along.
     Cost:       inside="minimum": the least eps_i charged to everyone; "threshold": t to those kept, nothing to the
                 rest; "sample": min(eps_i, t).
-    Error:      none is predicted: it hangs on the gaps between people's values. 95% of the noise lies within 6.5
+    Error:      none is predicted: it hangs on the gaps between people's values. 95% of the noise lies within 6.7
                 times S_beta at epsilon 1 (gamma=3; the paper's scale: 34.2).
     """
 

@@ -11,12 +11,13 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from epsilons.accuracy import FAMILIES
+from epsilons.accuracy.additive import Weightings
 from epsilons.arguments.checks import THRESHOLDS, check_threshold
 from epsilons.errors import PlanError
 from epsilons.guarantee import NANO, to_epsilon
-from epsilons.mechanisms.base import Weighing, register, remember
+from epsilons.mechanisms.base import Weighing, register, weighting_of
 from epsilons.preferences import Levels, to_nano
-from epsilons.statistics.base import Floats, Question, Rest, Weighting, Weightings
+from epsilons.statistics.base import Floats, Question, Rest, Weighting
 
 #: Thresholds tried where the best one is looked for.
 _TRIED = 48
@@ -37,8 +38,11 @@ class Thresholded(Weighing):
 
     def at(self, question: Question, levels: Levels) -> int:
         """The threshold in nano-epsilon."""
-        best = partial(remember, levels, ("threshold", self, question), lambda: self._best(question, levels))
-        return resolve_threshold(self.threshold, levels, best)
+        return resolve_threshold(self.threshold, levels, partial(self._best, question, levels))
+
+    def epsilon(self, question: Question, levels: Levels) -> float:
+        """The epsilon at which people are used: what weight one costs."""
+        return float(weighting_of(self, question, levels).rate) / NANO
 
     @property
     def rest(self) -> Rest:
@@ -46,7 +50,7 @@ class Thresholded(Weighing):
         return Rest.RESCALED if self.rescale else Rest.OMITTED
 
     def options(self, question: Question, levels: Levels) -> dict[str, Any]:
-        return {"threshold": to_epsilon(self.at(question, levels)), "rescale": self.rescale}
+        return {"threshold": self.epsilon(question, levels), "rescale": self.rescale}
 
     def _best(self, question: Question, levels: Levels) -> int:
         """The preference on the roster, or a number between two of them, with the least predicted error."""
@@ -101,5 +105,5 @@ class Threshold(Thresholded):
         return Weightings((granted >= thresholds[:, None] / NANO).astype(float), thresholds, 1, self.rest)
 
     def explain(self, question: Question, levels: Levels) -> str:
-        t = to_epsilon(self.at(question, levels))
+        t = self.epsilon(question, levels)
         return f"only people who granted at least {t:.4g}, at {t:.4g}"

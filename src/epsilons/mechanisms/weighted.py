@@ -8,13 +8,14 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from epsilons.accuracy import FAMILIES
+from epsilons.accuracy.additive import Weightings
 from epsilons.arguments.checks import refuse
 from epsilons.errors import Argument
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Weighing, register, weighting_of
 from epsilons.mechanisms.exponential import fill_outcomes
 from epsilons.preferences import LARGEST_EPSILON, Levels, roster_of
-from epsilons.statistics.base import FINE, Floats, Question, Rest, Weighting, Weightings, proportional
+from epsilons.statistics.base import FINE, Floats, Question, Rest, Weighting, proportional
 from epsilons.statistics.order import Order, quantile
 from epsilons.summaries.arrays import ArrayPeople
 
@@ -89,7 +90,7 @@ def best_cap(question: Question, levels: Levels, unrelated: int) -> int:
     accuracy = FAMILIES[question.statistic.family]
     for _ in range(3):
         tried = Weightings(np.minimum(1.0, granted / caps[:, None]), caps, FINE, Rest.RESCALED)
-        best = int(accuracy.predict_errors(question, levels, tried).argmin())
+        best = int(accuracy.objective(question, levels, tried).argmin())
         found, ends = caps[best], (caps[max(best - 1, 0)], caps[min(best + 1, len(caps) - 1)])
         caps = np.unique([found, *np.geomspace(*ends, 9)])
     return min(max(int(found), low), high)

@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.noise.entropy import as_ball, working_precision
 from epsilons.noise.heavy import edge, tail
+
+if TYPE_CHECKING:
+    from flint import arb
 
 _BITS = 128
 # Far out, neighbouring tails agree in most of their digits.
@@ -48,6 +53,12 @@ def _chances(costs: list[int], sizes: list[int], unit: Fraction) -> list[float]:
     return [chances[cost] for cost in costs]
 
 
+@lru_cache(1 << 12)
+def _reach(distance: int, scale: Fraction, gamma: Fraction) -> "arb":
+    """Half the chance to be so many points away or more, on either side; only at the precision of tails."""
+    return tail(edge(distance, scale), gamma) * 0.5
+
+
 def heavy_log_probabilities(centre: int, scale: Fraction, gamma: Fraction, points: int) -> NDArray[np.float64]:
     """Natural logarithms of what `heavy.draw_on_grid` draws each of the points 0..points-1 with."""
     from flint import arb
@@ -58,8 +69,7 @@ def heavy_log_probabilities(centre: int, scale: Fraction, gamma: Fraction, point
         return logs
     sides = (centre, points - 1 - centre)
     with working_precision(_TAIL_BITS):
-        # reach[h]: half the chance to be h or more points away, on either side.
-        reach = [tail(edge(h, scale), gamma) * 0.5 for h in range(1, max(sides) + 1)]
+        reach = [_reach(h, scale, gamma) for h in range(1, max(sides) + 1)]
         middle = 1 - sum((reach[0] for side in sides if side > 0), start=arb(0))
         logs[centre] = float(middle.log())
         for step, side in zip((-1, 1), sides, strict=True):

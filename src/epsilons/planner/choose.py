@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from epsilons.accuracy.relation import condition
 from epsilons.arguments.reading import AskOptions, Settings
 from epsilons.display import Sheet, Shown, show, show_span
 from epsilons.errors import PlanError
@@ -129,12 +128,6 @@ def _rows(question: Question, levels: Levels, settings: Settings, registered: in
     )
 
 
-def judge_error(mechanism: Mechanism, question: Question, levels: Levels) -> float:
-    """The predicted error; infinite where none can be predicted."""
-    error = find_error(mechanism, question, levels)
-    return math.inf if error is None else error
-
-
 def choose(name: str, question: Question, levels: Levels, settings: Settings = DEFAULTS) -> tuple[Mechanism, str]:
     """(mechanism, why): the one asked for if it can serve, or the best of all for "auto"."""
     if name != "auto":
@@ -151,9 +144,9 @@ def _rank(question: Question, levels: Levels, settings: Settings) -> list[tuple[
     """(place, mechanism) of those that can serve, the best first: by error, then the plainest, then by name."""
     ranked = []
     for mechanism in base.serving(question, levels, settings):
-        error, name = judge_error(mechanism, question, levels), mechanism.name
-        if math.isinf(error):
-            place = error, int(name != _UNPREDICTED[math.isinf(question.assume)]), name
+        error, name = find_error(mechanism, question, levels), mechanism.name
+        if error is None or math.isinf(error):
+            place = math.inf, int(name != _UNPREDICTED[math.isinf(question.assume)]), name
         else:
             place = float(f"{error:.{_DIGITS}g}"), (name != _PLAINEST) + (name == _LAST), name
         ranked.append((place, mechanism))
@@ -168,4 +161,4 @@ def _why(error: float, best: Mechanism, question: Question, levels: Levels) -> s
         unknown = f"No error can be predicted for a {question.statistic.name} without looking at the data"
         return f"{unknown}; {best.name!r} is the default: {reason}."
     least = "worst-case error of all;" if math.isinf(question.assume) else "predicted error of all, assuming that"
-    return f"Least {least} {condition(question)}: {reason}."
+    return f"Least {least} {question.condition}: {reason}."

@@ -11,7 +11,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from epsilons.accuracy.count import count_floor
-from epsilons.accuracy.relation import condition
+from epsilons.accuracy.relation import holds
 from epsilons.arguments.checks import LEAST_SHARE, check_error, check_real, check_share
 from epsilons.arguments.reading import Settings
 from epsilons.display import Sheet, Shown, show, show_count
@@ -170,7 +170,7 @@ class Plan(Shown):
         for share in shares:
             for row in self.at(share).rows:
                 curves.setdefault(row.mechanism, []).append(row.expected)
-        title = self.question.statistic.describe()
+        title = f"{self.question.statistic.describe()}\n{holds(self.assumption)}"
         return plot_plan(title, [float(s) for s in shares], curves, self.best.mechanism, axes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class Plan(Shown):
     @property
     def assumption(self) -> str:
         """What the ranking takes for granted, as a clause."""
-        return condition(self.question)
+        return self.question.condition
 
     @property
     def _shown_share(self) -> float:

@@ -180,8 +180,7 @@ def to_nano(epsilon: float) -> int | None:
     return nano
 
 
-_CHUNK = 1 << 18
-_FRONT = 4096
+_CHUNK, _FRONT = 1 << 18, 4096
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -315,13 +314,11 @@ def _encode(array: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
     Distinct values are learned from the front of the array and from every chunk that shows a new one. A value's
     bits are hashed to 16 bits by a multiplier under which the distinct values do not collide, and checked.
     """
+    distinct, places = np.unique(array[:_FRONT], return_inverse=True)
+    _check_extremes(distinct)
     if len(array) <= _FRONT:
-        distinct, places = np.unique(array, return_inverse=True)
-        _check_extremes(distinct)
         return distinct, places.astype(np.uint8) if len(distinct) <= MAX_LEVELS else None
-    distinct = _check_extremes(np.unique(array[:_FRONT]))
-    codes = np.empty(len(array), np.uint8)
-    start = 0
+    codes, start = np.empty(len(array), np.uint8), 0
     while len(distinct) <= MAX_LEVELS:
         multiplier, table = _collision_free(distinct)
         while start < len(array):

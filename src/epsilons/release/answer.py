@@ -107,7 +107,7 @@ class Release(Shown):
             "guarantee": self.guarantee.to_dict(),
             "charges": [[_finite(granted), spent] for granted, spent in self.charges.items()],
             "levels": [[_finite(granted), name] for granted, name in self.levels.items()],
-            "models": None if self.models is None else [[type(bar).__name__, bar.to_dict()] for bar in self.models],
+            "models": None if self.models is None else [plain_bar(bar) for bar in self.models],
             "details": dict(self.details),
         }
 
@@ -123,7 +123,7 @@ class Release(Shown):
             parts |= {"guarantee": Guarantee.from_dict(parts["guarantee"]), "details": dict(parts["details"])}
             for name in ("charges", "levels"):
                 parts[name] = {math.inf if granted is None else granted: one for granted, one in parts[name]}
-            parts["models"] = None if models is None else tuple(_BARS[kind].from_dict(bar) for kind, bar in models)
+            parts["models"] = None if models is None else tuple([read_bar(bar) for bar in models])
             if data["format"] == FORMAT:
                 return cls(**parts)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
@@ -207,9 +207,11 @@ def make_release(
     answer = mechanism.draw(question, people, entropy)
     stated = mechanism.stated_error(question, levels, answer)
     models = mechanism.error_bars(question, levels, answer)
-    groups = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
-    grouped = (f"In this release alone, bounds for groups by their size: {groups}.",) if groups else ()
-    caveats = _caveats(levels, is_private(entropy), (*mechanism.caveats, *grouped), notes)
+    own = mechanism.caveats
+    if question.groups:
+        groups = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
+        own = (*own, f"In this release alone, bounds for groups by their size: {groups}.")
+    caveats = _caveats(levels, is_private(entropy), own, notes)
     return _build(
         account,
         Guarantee(question.neighbors, account.losses, mechanism.kind, caveats, mechanism.imputes),
@@ -328,6 +330,18 @@ def _listed(value: Any) -> list[Any]:
         return list(listed)
     rule, hint = "Only numbers, text, lists and dicts of them survive JSON.", "an algorithm that returns numbers"
     raise PlanError("This answer is an object of the algorithm's own.", rule=rule, suggest=hint)
+
+
+def plain_bar(bar: ErrorBar) -> list[Any]:
+    """An error bar as JSON has it: its kind and what it holds."""
+    held = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(bar).items()}
+    return [type(bar).__name__, held]
+
+
+def read_bar(plain: Sequence[Any]) -> ErrorBar:
+    """The inverse; a bar of an earlier version may hold less."""
+    kind, held = plain
+    return _BARS[kind](**{name: tuple(value) if isinstance(value, list) else value for name, value in held.items()})
 
 
 def _plain_table(value: Any) -> Any:

@@ -123,6 +123,7 @@ class Additive(Statistic):
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """Public expectations of one person's contribution on the scale of the answer's sum."""
 
+    @property
     @abstractmethod
     def extremes(self) -> tuple[float, float]:
         """The least and the largest contribution of one person, on the scale of `moments`."""
@@ -134,7 +135,7 @@ class Additive(Statistic):
 
     def limits(self, people: int) -> tuple[float, float]:
         """Between which the answer of so many people lies for certain."""
-        low, high = self.extremes()
+        low, high = self.extremes
         return low * people / self.divisor(people), high * people / self.divisor(people)
 
     def cut(self, value: Any, people: int) -> Any:
@@ -147,10 +148,6 @@ class Additive(Statistic):
     def related(self, question: Question) -> tuple[str, float]:
         return "mean", math.sqrt(self.guess(question).variance)
 
-    def spread_within(self, moments: Moments, related: float) -> float:
-        """The variance of a contribution within a level, where levels' means lie up to `related` spreads off."""
-        return moments.variance
-
     def guess(self, question: Question) -> Moments:
         """`moments` at the question's own guesses."""
         return self.moments(question.spread, question.density, question.location)
@@ -161,7 +158,7 @@ class Additive(Statistic):
         Contributions with this mean, or one two errors nearer to the middle, have no more variance than
         (b - mean)(mean - a) (Bhatia and Davis 2000), whatever was guessed of rows that count.
         """
-        (low, high), guessed = self.extremes(), self.guess(question).variance
+        (low, high), guessed = self.extremes, self.guess(question).variance
         mean, middle = min(max(mean, low), high), (low + high) / 2
         near = min(mean + 2 * doubt, middle) if mean < middle else max(mean - 2 * doubt, middle)
         most = (high - near) * (near - low)
@@ -169,8 +166,8 @@ class Additive(Statistic):
 
     def noise_to_spread(self, question: Question) -> float:
         """2 r^2/sigma^2, with the public guess of the spread."""
-        low, high = self.extremes()
-        variance = max(self.guess(question).variance, 1e-12 * (high - low) ** 2)
+        variance, (low, high) = self.guess(question).variance, self.extremes
+        variance = max(variance, 1e-12 * (high - low) ** 2)
         return 2 * self.noise_size(question.neighbors) / variance
 
     def noise_size(self, neighbors: str) -> float:
@@ -212,10 +209,10 @@ class Additive(Statistic):
         return self.answer(sums, total, people)
 
     def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
+        inverses = [weighting.inverse_scale(part.share, part.reach[question.neighbors]) for part in self.parts]
         sums, chances = [], weighting.chances
         summary = self.tally(people) if chances is None else self.sampled_tally(people, chances, entropy)
-        for part, counts in zip(self.parts, summary, strict=True):
-            inverse = weighting.inverse_scale(part.share, part.reach[question.neighbors])
+        for inverse, counts in zip(inverses, summary, strict=True):
             exact = weighted_sums(counts, weighting.weights)
             noise = self.noise(entropy, inverse, len(exact))
             sums.append([Fraction(s + k, weighting.one) for s, k in zip(exact, noise, strict=True)])
@@ -305,26 +302,18 @@ class Counting(Additive):
         return self.make_parts([thin_counts(part, chances, entropy) for part in people.tally(self)])
 
     def limits(self, people: int) -> tuple[int, int]:
-        return 0, people * int(self.extremes()[1])
+        return 0, people * int(self.extremes[1])
 
     def related(self, question: Question) -> tuple[str, float]:
         return "share" if self.one_each else "number of rows", super().related(question)[1]
 
-    def spread_within(self, moments: Moments, related: float) -> float:
-        """A level's own fraction of ones may be nearer to a half than everyone's."""
-        if not self.one_each:
-            return moments.variance
-        p = min(moments.mean, 1 - moments.mean)
-        near = min(0.5, p + related * math.sqrt(max(moments.variance, 0.0)))
-        return near * (1 - near)
-
     def learn(self, question: Question, mean: float, doubt: float) -> Moments:
-        """A fraction of ones is taken two standard errors nearer to a half: few who agree must not collapse the bar."""
+        """Ones vary as if two standard errors nearer to a half: few who agree must not collapse the bar."""
         if not self.one_each:
             return super().learn(question, mean, doubt)
         mean = min(max(mean, 0.0), 1.0)
-        mean = min(mean + 2 * doubt, 0.5) if mean < 0.5 else max(mean - 2 * doubt, 0.5)
-        return Moments(mean, mean * (1 - mean))
+        near = min(mean + 2 * doubt, 0.5) if mean < 0.5 else max(mean - 2 * doubt, 0.5)
+        return Moments(mean, near * (1 - near))
 
 
 def row_moments(fraction: float, most: int, density: float | None) -> Moments:

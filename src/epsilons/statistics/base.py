@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.arguments.checks import PRIVACIES, check_assume, check_guess, check_name
-from epsilons.arguments.reading import AskOptions
+from epsilons.arguments.checks import ASSUMPTIONS, PRIVACIES, check_assume, check_guess, check_name
+from epsilons.arguments.reading import NOT_COUNTED, AskOptions
 from epsilons.guarantee import NANO, NEIGHBORS, to_epsilon
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.noise.weighing import keep_chance
@@ -36,6 +36,7 @@ from epsilons.preferences import Levels
 
 if TYPE_CHECKING:
     from epsilons.statistics.brackets import Bracket
+    from epsilons.statistics.entry import Entry
     from epsilons.summaries import People
 
 Floats = NDArray[np.float64]
@@ -61,15 +62,20 @@ class Scope:
     #: Not part of question keys: a condition or groups are, in words of their own.
     only_missing: bool = field(default=False, repr=False)
 
-    @property
+    @cached_property
     def cells(self) -> int:
         """How many numbers are asked for."""
         return 1 if self.groups is None else len(self.groups)
 
-    @property
+    @cached_property
+    def average(self) -> float:
+        """How many rows a person has: of 1 to `rows` the average."""
+        return (1 + self.rows) / 2
+
+    @cached_property
     def expected(self) -> float:
-        """How many rows of one person are expected to count, in each group: of 1 to `rows` rows the average."""
-        return self.fraction * (1 + self.rows) / 2
+        """How many rows of one person are expected to count, in each group."""
+        return self.fraction * self.average
 
     def reach(self, low: int, high: int) -> dict[str, int]:
         """The L1 reach of sums to which a row adds from `low` to `high`, or nothing when it does not count."""
@@ -99,6 +105,46 @@ class Scope:
 
 
 @dataclass(frozen=True)
+class RowScope:
+    """Which rows a statistic is taken over. As it stands: everyone, one row each, nothing missing."""
+
+    scope: Scope = field(default_factory=Scope)
+    #: One row of everybody: no condition, no groups; and nothing missing, by word or by type: no value is left out.
+    fixed: bool = True
+    complete: bool = True
+    #: Whether values are looked at, or rows alone are counted.
+    column: bool = True
+    neighbors: str = "absent"
+    location: float | None = None
+    #: Whether an answer without bounds is possible: on arrays, with individual or group privacy.
+    unbounded: bool = False
+
+    @property
+    def centred(self) -> bool:
+        """Whether everyone has a value for certain, so that an absent one may stand at the centre without being seen.
+
+        Where people are replaced nothing would be gained, and individual privacy looks at values one by one.
+        """
+        return self.column and self.fixed and self.complete and self.neighbors == "absent" and not self.unbounded
+
+    def asked(self, entry: Entry, options: AskOptions, declared: str = "") -> tuple[RowScope, str]:
+        """(these rows as a question asks of them, what its release says of missing values).
+
+        Where nothing is known of how many count, a condition is taken to let half of the people pass; without one
+        nearly everyone is taken to have a value.
+        """
+        fixed = options.where is None and options.by is None and self.scope.rows == 1
+        fraction = (1.0 if options.where is None else 0.5) / self.scope.cells
+        if entry.column == "optional":  # of one group, or of a column, a half: else everyone would count for certain
+            fraction = min(fraction, 0.5)
+        guessed, counted = fraction if options.density is None else options.density, entry.missing == "not counted"
+        complete, note = options.treat_missing(entry, fixed, declared)
+        scope = replace(self.scope, fraction=guessed, only_missing=fixed and not (entry.model or counted))
+        over = replace(self, scope=scope, fixed=fixed, complete=complete, location=options.location)
+        return over, NOT_COUNTED if counted and not (entry.name == "count" and over.centred) else note
+
+
+@dataclass(frozen=True)
 class Question:
     """What is asked, against which neighbours it is protected, and what is publicly expected of the values.
 
@@ -123,6 +169,14 @@ class Question:
         object.__setattr__(self, "assume", check_assume(self.assume))
         for name in ("spread", "density", "location"):
             object.__setattr__(self, name, check_guess(name, getattr(self, name)))
+
+    @property
+    def condition(self) -> str:
+        """What errors and intervals take for granted about preferences and values, in the units of the column."""
+        if self.assume == 0 or math.isinf(self.assume):
+            return ASSUMPTIONS["nothing" if self.assume else "unrelated"]
+        what, spread = self.statistic.related(self)
+        return f"no level's expected {what} is further than {self.assume * spread:,.4g} from everyone's"
 
     @classmethod
     def of(cls, statistic: Statistic, options: AskOptions, neighbors: str, groups: tuple[int, ...] = ()) -> Question:
@@ -274,6 +328,8 @@ class Weighting:
     rate: Fraction
     rest: Rest = Rest.OMITTED
     coins: Coins | None = None
+    #: What it does to people's contributions, by question: kept here by `accuracy`.
+    effects: dict[Question, Any] = field(default_factory=dict, repr=False)
 
     @property
     def sampled(self) -> bool:
@@ -330,17 +386,6 @@ class Weighting:
         facts = zip(levels.sizes, self.weights, staying, strict=True)
         people = [float(size) * stays if weight > 0 else 0.0 for size, weight, stays in facts]
         return people, [to_epsilon(weight * up // down) for weight in self.weights]
-
-
-@dataclass(frozen=True, eq=False)
-class Weightings:
-    """Several weightings at once, in floats: rows of expected weights by level, and what weight one costs in each."""
-
-    fractions: Floats
-    rate: Floats
-    one: int
-    rest: Rest
-    sampled: bool = False
 
 
 def proportional(levels: Levels, top: int | Fraction, rest: Rest) -> Weighting:

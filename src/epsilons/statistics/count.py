@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 from epsilons.arguments.checks import check_name
@@ -85,6 +85,7 @@ class Count(Counting):
         ones = 0.5 if density is None else density
         return Moments(ones, ones * (1 - ones), doubt(ones, density))
 
+    @cached_property
     def extremes(self) -> tuple[float, float]:
         return 0.0, float(self._most)
 

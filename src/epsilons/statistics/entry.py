@@ -1,37 +1,11 @@
 """What the catalogue says of a statistic: how fronts call it, how arguments make it, and what is said about it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from epsilons.arguments.options import ARRAYS, BATCHES, TABLES, Parameter
-from epsilons.statistics.base import Scope, Statistic
-
-
-@dataclass(frozen=True)
-class RowScope:
-    """Which rows a statistic is taken over. As it stands: everyone, one row each, nothing missing."""
-
-    scope: Scope = field(default_factory=Scope)
-    #: One row of everybody: no condition, no groups. `complete`: no value is left out, either; their number is public.
-    #: For counts, histograms and models: nothing is missing, by the caller's or the steward's word or by type.
-    fixed: bool = True
-    complete: bool = True
-    #: Whether values are looked at, or rows alone are counted.
-    column: bool = True
-    neighbors: str = "absent"
-    location: float | None = None
-    #: Whether an answer without bounds is possible: on arrays, with individual or group privacy.
-    unbounded: bool = False
-
-    @property
-    def centred(self) -> bool:
-        """Whether everyone has a value for certain, so that an absent one may stand at the centre without being seen.
-
-        Where people are replaced nothing would be gained, and individual privacy looks at values one by one.
-        """
-        everyone = self.column and self.fixed and self.complete
-        return everyone and self.neighbors == "absent" and not self.unbounded
+from epsilons.statistics.base import RowScope, Statistic
 
 
 @dataclass(frozen=True, eq=False)

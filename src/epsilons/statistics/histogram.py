@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise, product
 from typing import Any, ClassVar, Literal
 
@@ -120,6 +121,7 @@ class Histogram(Counting):
         share = 1 / max(self.cells, 2) if density is None else density
         return Moments(share, share * (1 - share), doubt(share, density))
 
+    @cached_property
     def extremes(self) -> tuple[float, float]:
         return 0.0, 1.0 if self.scope is None else float(self.scope.rows)
 

@@ -28,9 +28,9 @@ from epsilons.noise.entropy import Entropy
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Axis, product_distribution
-from epsilons.statistics.base import Answer, Floats, Scope, Statistic, Weighting
+from epsilons.statistics.base import Answer, Floats, RowScope, Scope, Statistic, Weighting
 from epsilons.statistics.brackets import Bracket, Split, draw_bracket, nearest_cut, place_cuts, settle, weigh_cells
-from epsilons.statistics.entry import BOUNDS, STEP, Entry, RowScope
+from epsilons.statistics.entry import BOUNDS, STEP, Entry
 from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
 from epsilons.summaries.cells import SortedCells
 

@@ -31,8 +31,18 @@ from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace_many
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Average, Moments, Part, Sums, spell
-from epsilons.statistics.base import Answer, Floats, Question, Rest, Scope, Statistic, Weighting, equivalent_scale
-from epsilons.statistics.entry import ON_ARRAYS, ON_TABLES, Bounds, Entry, RowScope
+from epsilons.statistics.base import (
+    Answer,
+    Floats,
+    Question,
+    Rest,
+    RowScope,
+    Scope,
+    Statistic,
+    Weighting,
+    equivalent_scale,
+)
+from epsilons.statistics.entry import ON_ARRAYS, ON_TABLES, Bounds, Entry
 from epsilons.statistics.features import check_classes, check_names, feature_bounds
 from epsilons.statistics.noisy_loss import WEIGHT_SQUARE, NoisyLoss
 from epsilons.summaries import People
@@ -201,6 +211,7 @@ class Regression(Average):
         """Of predictions: d weights, each as uncertain as a mean of the targets' deviations from the model."""
         return Moments(0.0, self.width * min(self.unit / 2 if spread is None else spread, self.unit) ** 2)
 
+    @cached_property
     def extremes(self) -> tuple[float, float]:
         return -self.unit, self.unit
 

@@ -21,13 +21,22 @@ import numpy as np
 
 from epsilons.arguments.checks import check_bounds
 from epsilons.statistics.additive import Additive, Average, Moments, Part, Sums, doubt
-from epsilons.statistics.base import Question, Scope, Statistic
-from epsilons.statistics.entry import BOUNDS, Entry, RowScope
+from epsilons.statistics.base import Question, RowScope, Scope, Statistic
+from epsilons.statistics.entry import BOUNDS, Entry
 from epsilons.summaries.arrays import STEPS, zero_steps
 from epsilons.summaries.cells import Integers
 
 #: A split of the budget is a multiple of 1/64, so that charges stay simple fractions.
 _SPLITS = 64
+#: How the sum of (x - c)/h and the number of rows follow from the two sums of a form, and their noises from the noises:
+#: (one, other, whole) for (one * first + other * second)/whole.
+CENTRED = {
+    **dict.fromkeys(("split", "together"), ((1, 0, STEPS), (0, 1, 1))),
+    "pair": ((1, -1, 2 * STEPS), (1, 1, 2 * STEPS)),
+}
+
+
+Reach = dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,7 @@ class Bounded(Additive):
         """Half the width of the bounds, h."""
         return (Fraction(self.bounds[1]) - Fraction(self.bounds[0])) / 2
 
+    @cached_property
     def extremes(self) -> tuple[float, float]:
         return self.bounds
 
@@ -118,6 +128,7 @@ class Sum(Bounded):
         shown = self.moments(question.spread, question.density, mean / max(self.scope.expected, 1e-9))
         return replace(found, variance=min(max(found.variance, shown.variance), found.bound))
 
+    @cached_property
     def extremes(self) -> tuple[float, float]:
         (low, high), scope = self.bounds, self.scope
         return self.bounds if scope is None else (scope.rows * min(low, 0.0), scope.rows * max(high, 0.0))
@@ -166,12 +177,18 @@ class Mean(Average, Bounded):
         low, high = check_bounds(bounds, cls.name)
         half = (high - low) / 2
         off = half / 2 if location is None else min(abs(min(max(location, low), high) - (low + high) / 2), half)
-        first = (half * scope.reach(-STEPS, STEPS)[neighbors] / STEPS) ** (2 / 3)
-        second = (off * scope.reach(0, 1)[neighbors]) ** (2 / 3)
+        reaches, expected = _reaches(scope), max(scope.expected, 1e-9)
+        steps, rows, _ = (reach[neighbors] for reach in reaches)
+        first, second = (half * steps / STEPS) ** (2 / 3), (off * rows) ** (2 / 3)
         split = Fraction(min(max(round(_SPLITS * first / (first + second)), 1), _SPLITS - 4), _SPLITS)
-        made = [cls((low, high), scope, split, off)]
-        made += [cls((low, high), scope, Fraction(1), off, form) for form in ("together", "pair")]
-        return min(made, key=lambda mean: mean.noise_size(neighbors))
+
+        def noise_size(form: str) -> float:
+            parts, units = _list_parts(form, reaches, scope.cells, split), _list_units(form, half, off, expected)
+            sizes = [part.reach[neighbors] * unit / float(part.share) for part, unit in zip(parts, units, strict=True)]
+            return sum([size**2 for size in sizes])
+
+        form = min(("split", "together", "pair"), key=noise_size)
+        return cls((low, high), scope, split if form == "split" else Fraction(1), off, form)
 
     def completed(self) -> Statistic | None:
         return None if super().completed() is None else Mean(self.bounds)
@@ -180,15 +197,7 @@ class Mean(Average, Bounded):
     def parts(self) -> tuple[Part, ...]:
         if self.scope is None:
             return (Part("centred sum", 1, Scope().reach(-STEPS, STEPS)),)
-        scope, cells = self.scope, self.scope.cells
-        if self.form == "split":
-            total = Part("centred sum", cells, scope.reach(-STEPS, STEPS), self.split)
-            return total, Part("rows", cells, scope.reach(0, 1), 1 - self.split)
-        if self.form == "pair":
-            return tuple(Part(name, cells, scope.pair_reach(2 * STEPS)) for name in ("above", "below"))
-        rows = {neighbors: 2 * scope.per_row(neighbors) for neighbors in ("absent", "replace")}
-        total = Part("centred sum", cells, {neighbors: STEPS * reach for neighbors, reach in rows.items()})
-        return total, Part("rows", cells, rows)
+        return _list_parts(self.form, _reaches(self.scope), self.scope.cells, self.split)
 
     @property
     def summed(self) -> tuple[str, ...]:
@@ -201,32 +210,22 @@ class Mean(Average, Bounded):
         steps, rows = summed
         return [STEPS * rows + steps, STEPS * rows - steps]
 
-    def centred(self, first: Any, second: Any) -> tuple[Any, Any]:
-        """(sum of (x - c)/h, number of rows) from the two noisy sums; of their noises, the noises of these."""
-        if self.form == "pair":
-            return (first - second) / (2 * STEPS), (first + second) / (2 * STEPS)
-        return first / STEPS, second
-
     def answer(self, sums: Sums, weight: Fraction, people: int) -> Any:
         if self.scope is None:
             return float(self.middle + self.half * sums[0][0] / STEPS / weight)
-        low, high = map(Fraction, self.bounds)
-        pairs = map(self.centred, *sums)
-        means = (self.middle + self.half * sum_ / max(rows, Fraction(1)) for sum_, rows in pairs)
-        return self.scope.arrange(float(min(max(mean, low), high)) for mean in means)
+        (low, high), means = map(Fraction, self.bounds), []
+        for pair in zip(*sums, strict=True):
+            sum_, rows = [(one * pair[0] + other * pair[1]) / whole for one, other, whole in CENTRED[self.form]]
+            means.append(float(min(max(self.middle + self.half * sum_ / max(rows, Fraction(1)), low), high)))
+        return self.scope.arrange(means)
 
     def moments(self, spread: float | None, density: float | None, location: float | None = None) -> Moments:
         """With a scope, of one person's part in the mean of those who count: the fewer count, the more each matters."""
         if self.scope is None:
             return super().moments(spread, density, location)
         deviation = float(self.half) / 2 if spread is None else spread
-        return self.counting(self.off, deviation**2, max(self.scope.expected, 1e-9))
-
-    def counting(self, off: float, variance: float, rows: float) -> Moments:
-        """The same if the mean lies so far off the centre, and so many rows of a person count on average."""
-        assert self.scope is not None
-        fraction = min(2 * rows / (1 + self.scope.rows), 1.0)
-        return Moments(self.centre, variance / fraction, off=off, rows=rows)
+        rows = max(self.scope.expected, 1e-9)
+        return Moments(self.centre, deviation**2 / min(rows / self.scope.average, 1.0), off=self.off, rows=rows)
 
     @cached_property
     def max_error(self) -> float:  # type: ignore[override]
@@ -237,10 +236,31 @@ class Mean(Average, Bounded):
         half = float(self.half)
         if self.scope is None:
             return (half / STEPS,)
-        expected = max(self.scope.expected, 1e-9)
-        if self.form == "pair":
-            return tuple([(half + off) / (2 * STEPS) / expected for off in (-self.off, self.off)])
-        return half / STEPS / expected, self.off / expected
+        return _list_units(self.form, half, self.off, max(self.scope.expected, 1e-9))
+
+
+def _reaches(scope: Scope) -> tuple[Reach, Reach, Reach]:
+    """How far a person moves the centred sum, the number of rows, and the sums of x - a and b - x together."""
+    return scope.reach(-STEPS, STEPS), scope.reach(0, 1), scope.pair_reach(2 * STEPS)
+
+
+def _list_parts(form: str, reaches: tuple[Reach, Reach, Reach], cells: int, split: Fraction) -> tuple[Part, Part]:
+    """The two sums of a form."""
+    steps, rows, pair = reaches
+    if form == "split":
+        return Part("centred sum", cells, steps, split), Part("rows", cells, rows, 1 - split)
+    if form == "pair":
+        return Part("above", cells, pair), Part("below", cells, pair)
+    twice = {neighbors: 2 * reach for neighbors, reach in rows.items()}
+    total = Part("centred sum", cells, {neighbors: STEPS * reach for neighbors, reach in twice.items()})
+    return total, Part("rows", cells, twice)
+
+
+def _list_units(form: str, half: float, off: float, expected: float) -> tuple[float, float]:
+    """What a step of each sum is worth in the mean, if so many rows of a person count on average."""
+    if form == "pair":
+        return (half - off) / (2 * STEPS) / expected, (half + off) / (2 * STEPS) / expected
+    return half / STEPS / expected, off / expected
 
 
 def bounded_entry(name: str, build: Callable[[Any, RowScope], Statistic], sql: str, **other: Any) -> Entry:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from epsilons.arguments.checks import LARGEST_NUMBER, check_rank, check_unbounded_step, exact
 from epsilons.arguments.options import Parameter
 from epsilons.errors import Argument, PlanError
-from epsilons.statistics.base import Floats, Scope, Statistic
-from epsilons.statistics.entry import BOUNDS, STEP, Entry, RowScope
+from epsilons.statistics.base import Floats, RowScope, Scope, Statistic
+from epsilons.statistics.entry import BOUNDS, STEP, Entry
 from epsilons.statistics.order import kth_largest
 from epsilons.statistics.sensitivity import Local, Ranked, group_rank_reach, rank_reaches
 from epsilons.summaries import People

@@ -108,6 +108,7 @@ class Variance(Average, Bounded):
         fraction = 1.0 if self.scope is None else min(2 * rows / (1 + self.scope.rows), 1.0)
         return Moments(square, min(beta, most) / fraction, off=off, most=most / fraction, rows=rows)
 
+    @cached_property
     def extremes(self) -> tuple[float, float]:
         return 0.0, self.max_error
 

@@ -152,9 +152,8 @@ def check_asked(prepared: Prepared, statistic: Any, name: str | None) -> None:
 
 def check_room(statistic: Statistic, rows: int) -> None:
     """No sum of so many rows can pass 64 bits, whatever they hold."""
-    largest = (
-        1 if statistic.summary in ("ones", "people", "signs", "bins") else 2 * STEPS
-    )  # a pair of sums has twice the steps
+    counted = statistic.summary in ("ones", "people", "signs", "bins")
+    largest = 1 if counted else STEPS if statistic.scope is None else 2 * STEPS  # a pair of sums has twice the steps
     if rows * largest >= _ROOM:
         rule = "Rows times the largest step of a row stay below 2^63."
         hint = ("a smaller ", Argument("rows_per_person"), ", or the table in parts")
@@ -269,8 +268,8 @@ def _run(
 ) -> tuple[dict[str, Integers], Integers, Integers, Integers]:
     """(counts and sums, group, level, cell) of combinations that have rows: SELECT keys, level, cell, SUMs GROUP BY."""
     joins = prepared.engine.embedded
-    groups = {f"key{place}": tree for place, tree in enumerate(by.trees(joins) if by else [])}
-    groups["level"] = column(prepared.level)
+    trees, level_of = by.trees(joins) if by else [], column(prepared.level)
+    groups = {**{f"key{place}": tree for place, tree in enumerate(trees)}, "level": level_of}
     if (place_of := asked.categories.trees(joins)[0] if asked.categories else asked.cell) is not None:
         groups["cell"] = place_of
     counted: exp.Expr = asked.sums[0].copy() if asked.sums else exp.Star()
@@ -284,17 +283,21 @@ def _run(
     tree = prepared.select(outputs, bits, where, lists if joins else ())
     tree = tree.group_by(*(exp.Literal.number(place + 1) for place in range(len(groups))), copy=False)
     result = prepared.engine.run(tree)
+    held = [result[f"key{place}"] for place in range(len(by.columns))] if by else []
+    found = {name: integers(result[name]) for name in numbers}
     level = integers(result["level"], NO_CELL)
     group, cell = np.zeros((2, len(level)), np.int64)
     if by:
-        group = by.groups([result[f"key{place}"] for place in range(len(by.columns))])
+        group = by.groups(held)
     if asked.categories is not None:
         cell = asked.categories.groups([result["cell"]])
     elif asked.cell is not None:
         cell = integers(result["cell"])
     # Rows without a cell count only where they are asked for, as those of a grid are.
     kept = (level >= 0) & (level < prepared.levels) & (group >= 0) & ((cell >= 0) | asked.with_missing)
-    return {name: integers(result[name])[kept] for name in numbers}, group[kept], level[kept], cell[kept]
+    for name in found:
+        found[name] = found[name][kept]
+    return found, group[kept], level[kept], cell[kept]
 
 
 def _products(prepared: Prepared, statistic: Regression, kind: Column | None, where: Predicate | None) -> Integers:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import epsilons as eps
-from epsilons.accuracy.relation import LevelAnswer, Relation, condition
+from epsilons.accuracy.relation import LevelAnswer, Relation
 from epsilons.statistics import order
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
@@ -36,14 +36,13 @@ def test_other_assumptions_are_refused(assume: Any) -> None:
 
 def test_the_condition_is_in_the_units_of_the_column() -> None:
     wage = Mean((0.0, 1600.0))
-    assert condition(Question(wage, assume=0.3)) == "no level's expected mean is further than 120 from everyone's"
-    assert "further than 30 from" in condition(Question(wage, assume=0.3, spread=100))
-    assert "expected share is further than 0.15 from" in condition(Question(Count(), assume=0.3))
-    assert "share of people below the answer is further than 0.15" in condition(
-        Question(order.median((0, 1)), assume=0.3)
-    )
-    assert condition(Question(wage)) == "people's preferences say nothing about their values"
-    assert condition(Question(wage, assume=math.inf)).startswith("nothing is assumed")
+    assert Question(wage, assume=0.3).condition == "no level's expected mean is further than 120 from everyone's"
+    assert "further than 30 from" in Question(wage, assume=0.3, spread=100).condition
+    assert "expected share is further than 0.15 from" in Question(Count(), assume=0.3).condition
+    median = Question(order.median((0, 1)), assume=0.3)
+    assert "share of people below the answer is further than 0.15" in median.condition
+    assert Question(wage).condition == "people's preferences say nothing about their values"
+    assert Question(wage, assume=math.inf).condition.startswith("nothing is assumed")
 
 
 def test_answers_plans_and_rows_say_their_condition() -> None:
@@ -86,7 +85,7 @@ def test_a_relation_that_was_bought_is_what_later_questions_assume() -> None:
     found = eps.relation(values, grants, bounds=(0, 100), share=0.2)
     assert 0 < found.bound < 0.5
     later = eps.mean(values, grants, bounds=(0, 100), share=0.8, assume=found)
-    assert later.assumption in (condition(Question(Mean((0, 100)), assume=found)), later.assumption)
+    assert later.assumption in (Question(Mean((0, 100)), assume=found).condition, later.assumption)
     assert eps.plan("mean", grants, bounds=(0, 100), assume=found).question.assume == found.bound
 
 
@@ -108,7 +107,7 @@ def test_the_bound_holds_as_often_as_it_says(related: float) -> None:
 def test_an_answer_that_its_levels_contradict_says_so() -> None:
     values = np.concatenate([np.full(540, 80.0), np.full(370, 20.0), np.full(90, 10.0)])
     grants = np.repeat([2.0, 3.0, 4.0], [540, 370, 90])
-    asked: dict[str, Any] = {"bounds": (0, 100), "mechanism": "mixed", "entropy": seeded(1)}
+    asked: dict[str, Any] = {"bounds": (0, 100), "mechanism": "mixed", "complete": True, "entropy": seeded(1)}
     for assume in ("unrelated", 0.3):
         answer = eps.mean(values, grants, assume=assume, **asked)
         assert "which the levels' own answers contradict" in str(answer)

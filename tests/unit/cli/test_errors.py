@@ -162,7 +162,7 @@ def refusal(home: Path, *arguments: str) -> tuple[int, str]:
         ("mean people.toml wage --share 2", "--share 0.1"),
         ("mean people.toml wage --share 0.1 --error 1", "--share 0.1, or --error 0.5"),
         ("mean people.toml wage --error -1", "--error 0.5"),
-        ("mean people.toml wage --error 0.0001", "--error 0."),
+        ("mean people.toml wage --error 0.0001", "--error 1."),
         ("mean people.toml wage --spread -1", "leave --spread out"),
         ("plan people.toml linear-regression wage", "for FEATURES"),
         ("plan people.toml mean", ""),

@@ -393,6 +393,7 @@ def test_every_method_that_answers_goes_through_the_door(method: str, spy: Spy) 
         "logistic_regression": (("union", ["age"]), {"bounds": {"age": (0, 100)}, "classes": ("no", "yes")}),
         "apply": ((lambda data, epsilon: len(data),), {"columns": ["age"]}),
         "sql": (("SELECT COUNT(*) FROM people",), {}),
+        "relation": (("wage",), {"bounds": (0, 100), "share": 0.1}),
     }
     free = {
         "plan": ("count",),

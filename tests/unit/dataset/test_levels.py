@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import epsilons as eps
+from epsilons.arguments.checks import ASSUMPTIONS
 from epsilons.dataset.question import ABOUT_PREFERENCES
 
 WORDS = {"strict": 0.05, "standard": 0.5, "open": 2.0}
@@ -55,3 +56,12 @@ def test_a_column_of_epsilons_counts_too() -> None:
     frame = pd.DataFrame({"id": [1, 2, 3], "epsilon": [0.5, 0.5, 1.0]})
     with eps.Dataset(frame, person="id", preferences=eps.Preferences.from_column("epsilon")) as people:
         assert people.count(by={"epsilon": [0.5, 1.0, 3.0]}).value == {0.5: 2, 1.0: 1, 3.0: 0}
+
+
+def test_a_count_of_people_is_not_about_preferences_that_come_from_no_column() -> None:
+    """Neither has a column, which are not the same one."""
+    preferences = {person: (0.05, 2.0)[person % 2] for person in range(100)}
+    with eps.Dataset(pd.DataFrame({"id": np.arange(100)}), person="id", preferences=preferences) as people:
+        answer = people.count(mechanism="weighted", assume="unrelated")
+    assert answer.assumption == ASSUMPTIONS["unrelated"]
+    assert not any(ABOUT_PREFERENCES in caveat for caveat in answer.guarantee.caveats)

@@ -116,6 +116,9 @@ def test_summaries_are_those_of_the_definition(bench: Bench, question: dict[str,
 
 EPSILONS = [0.3, 1.0, 1.0, math.inf]
 VALUES = [0.0, 1.0, math.nan, 3.0]
+MEDIAN: dict[str, Any] = {"statistic": "median", "column": "x", "bounds": (0.0, 3.0), "step": 1}
+#: The cells that an interval pays for are too many to list: below they are drawn.
+WITH_INTERVAL = {"median": {**MEDIAN, "missing": "center"}, "filtered median": MEDIAN}
 ARRAYS: dict[str, tuple[dict[str, Any], Additive | None]] = {
     "count of ones": ({"statistic": "count", "column": "x"}, None),
     "count": ({"statistic": "count", "where": "x >= 0"}, Count(Scope(), "people")),
@@ -131,14 +134,13 @@ ARRAYS: dict[str, tuple[dict[str, Any], Additive | None]] = {
         Variance((0.0, 3.0), Scope()),
     ),
     "histogram": ({"statistic": "histogram", "column": "x", "edges": (0.0, 1.0, 4.0)}, None),
-    "median": ({"statistic": "median", "column": "x", "bounds": (0.0, 3.0), "step": 1, "missing": "center"}, None),
-    "filtered median": ({"statistic": "median", "column": "x", "bounds": (0.0, 3.0), "step": 1}, None),
-    "max": ({"statistic": "max", "column": "x", "bounds": (0.0, 3.0), "step": 1, "missing": "center"}, None),
+    "median": ({**MEDIAN, "missing": "center", "for_interval": 0}, None),
+    "filtered median": ({**MEDIAN, "for_interval": 0}, None),
+    "max": ({**MEDIAN, "statistic": "max", "missing": "center"}, None),
 }
 
 
-def both(bench: Bench, name: str, neighbors: str = "absent") -> tuple[Question, TablePeople, ArrayPeople]:
-    wording, _ = ARRAYS[name]
+def both(bench: Bench, wording: dict[str, Any], neighbors: str = "absent") -> tuple[Question, TablePeople, ArrayPeople]:
     meaning = question_of(bench.terms(neighbors), **wording)
     grants = {f"p{place}": epsilon for place, epsilon in enumerate(EPSILONS)}
     nothing = {"k": None, "g": None, "b": None, "f": None}
@@ -151,7 +153,7 @@ def both(bench: Bench, name: str, neighbors: str = "absent") -> tuple[Question, 
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.parametrize("neighbors", ["absent", "replace"])
 def test_every_mechanism_has_the_same_exact_distribution_as_on_arrays(bench: Bench, name: str, neighbors: str) -> None:
-    question, table, array = both(bench, name, neighbors)
+    question, table, array = both(bench, ARRAYS[name][0], neighbors)
     served = 0
     for mechanism in (at_max(kind, question.statistic) for kind in sorted(list_mechanisms())):
         if mechanism.refuses(question, array.levels) is not None:
@@ -169,8 +171,23 @@ def test_every_mechanism_has_the_same_exact_distribution_as_on_arrays(bench: Ben
     bench.close(table)
 
 
+@pytest.mark.parametrize("name", WITH_INTERVAL)
+@pytest.mark.parametrize("neighbors", ["absent", "replace"])
+def test_an_interval_is_drawn_as_on_arrays(bench: Bench, name: str, neighbors: str) -> None:
+    question, table, array = both(bench, WITH_INTERVAL[name], neighbors)
+    other = replace(array, values=np.array([3.0, 3.0, 3.0, 0.0]))
+    for kind in ("minimum", "weighted"):
+        mechanism, seen = at_max(kind, question.statistic), []
+        for people in (table, array, other):
+            drawn = [mechanism.draw(question, people, seeded(seed)) for seed in range(20)]
+            assert all(one.brackets is not None for one in drawn)
+            seen.append([(one.value, one.brackets) for one in drawn])
+        assert seen[0] == seen[1] != seen[2]
+    bench.close(table)
+
+
 def test_a_distribution_of_other_values_would_be_noticed(bench: Bench) -> None:
-    question, table, array = both(bench, "filtered mean")
+    question, table, array = both(bench, ARRAYS["filtered mean"][0])
     other = replace(array, values=np.array([0.0, 1.0, 2.0, 3.0]))
     ours, theirs = (
         create("minimum", question.statistic).distribution(question, people)[1] for people in (table, other)

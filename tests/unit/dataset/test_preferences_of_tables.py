@@ -270,7 +270,7 @@ def test_looser_wishes_wait_and_stricter_ones_do_not(tmp_path: Path) -> None:
     people = at([0.2, 4.0])
     assert grants(people) == {0.2: 1, 1.0: 1}
     assert people.describe().pending == 1
-    assert "sync_preferences() or `epsilons sync` grants it" in str(people)
+    assert "sync_preferences() or `epsilons sync` grants it" in " ".join(str(people).split())
     assert people.sync_preferences().loosened == 1
     assert grants(people) == {0.2: 1, 4.0: 1}
     assert people.describe().pending == 0

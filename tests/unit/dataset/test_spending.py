@@ -173,20 +173,39 @@ LEFT_OUT = 200
 @pytest.mark.parametrize("name", ["weighted", "minimum", "sample", "robust"])
 @pytest.mark.parametrize("statistic", [Count(), Sum((0.0, 2.0)), Mean((0.0, 2.0))], ids=lambda s: s.name)
 def test_errors_count_those_who_are_left_out(name: str, statistic: Additive) -> None:
-    """Half of the people have nothing left: predicted and measured errors agree, and the interval holds."""
+    """Half of the people have nothing left: stated and measured errors agree, and the interval holds."""
     random, entropy, runs = np.random.default_rng(8), seeded(8), 250
     roster, mechanism = roster_of([1.0] * 100 + [4.0] * 100), at_max(name, statistic)
     question = Question(statistic, density=0.5, spread=0.5, location=0.5)
-    squares, hits = [], 0
+    squares, stated, hits = [], [], 0
     for _ in range(runs):
         values = random.integers(0, 2, 200 + LEFT_OUT).astype(float)
         release = make_release(mechanism, question, Used(values[:200], roster), entropy, "")
         truth = values.mean() if isinstance(statistic, Average) else values.sum()
         squares.append((release.value - truth) ** 2)
+        stated.append(release.error**2)
         low, high = release.interval(0.95)
         hits += low - 1e-9 <= truth <= high + 1e-9
-    assert math.sqrt(np.mean(squares)) == pytest.approx(release.error, rel=0.25)
+    assert math.sqrt(np.mean(squares)) == pytest.approx(math.sqrt(np.mean(stated)), rel=0.25)
     assert hits >= 0.9 * runs
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("ones", [10, 190])
+@pytest.mark.parametrize("statistic", [Count(), Sum((0.0, 1.0)), Mean((0.0, 1.0))], ids=lambda s: s.name)
+def test_what_is_drawn_to_the_centre_is_known_from_the_answer(statistic: Additive, ones: int) -> None:
+    """Little is granted, so `robust` puts the centre for most of it: how far that is off shows in what was released.
+
+    An error at the number as it stands, drawn to the centre, is 15 to 40% too small; a count's, two standard errors
+    nearer to a half, even takes the centre for the truth.
+    """
+    values, entropy = np.repeat([1.0, 0.0], [ones, 200 - ones]), seeded(9)
+    people = ArrayPeople(values, roster_of([0.05, 0.01] * 100))
+    mechanism, question = at_max("robust", statistic), Question(statistic)
+    truth = values.mean() if isinstance(statistic, Average) else values.sum()
+    releases = [make_release(mechanism, question, people, entropy, "") for _ in range(300)]
+    measured = math.sqrt(np.mean([(release.value - truth) ** 2 for release in releases]))
+    assert np.median([release.error for release in releases]) == pytest.approx(measured, rel=0.13)
 
 
 def test_withdrawn_people_are_not_asked_about() -> None:
@@ -217,8 +236,9 @@ def test_an_error_takes_the_smallest_share_that_reaches_it(
     plan = people.plan(statistic, column, error=error, **more)
     given = [] if column is None else [column]
     release = getattr(people, statistic)(*given, error=error, **more)
-    assert release.error <= error
-    assert release.error == pytest.approx(error, rel=0.02) or "mechanism" not in more
+    assert (release.mechanism, release.charges) == (plan[plan.mechanism].mechanism, plan[plan.mechanism].charges)
+    assert plan[plan.mechanism].error == pytest.approx(error, rel=0.02)
+    assert plan[plan.mechanism].error <= error
     share = plan.of_grants
     assert 0 < share < 1
     smaller = people.plan(statistic, column, share=float(share * Fraction(95, 100)), **more)
@@ -248,7 +268,7 @@ def test_a_plan_shows_charges_by_grant_and_costs_nothing() -> None:
     best = people.mean("wage", bounds=(0, 100), share=0.2)
     assert best.mechanism == plan.best.mechanism
     assert best.charges == plan.best.charges
-    assert best.error == plan.best.error
+    assert plan.best.error / 2 < best.error < 2 * plan.best.error  # by the rows that turned out to count
 
 
 # --- the same question ----------------------------------------------------------------------------------------------
@@ -258,14 +278,14 @@ OTHER: list[dict[str, Any]] = [
     {"bounds": (0, 101)}, {"where": "age > 40"}, {"where": None}, {"share": 0.02}, {"by": {"region": ["north"]}},
     {"by": {"region": ["south"]}}, {"by": {"region": ["north", "south"]}}, {"mechanism": "minimum"},
     {"mechanism": "threshold", "threshold": "mean"}, {"mechanism": "threshold", "threshold": "max"},
-    {"mechanism": "threshold", "rescale": True}, {"assume": "nothing"}, {"spread": 10}, {"density": 0.3},
-    {"location": 40}, {"missing": "exclude", "where": None, "by": {"union": ["yes"]}}, {"fresh": True},
-    {"entropy": seeded(1)}, {"share": None, "error": 30},
+    {"mechanism": "threshold", "rescale": True}, {"assume": "nothing"}, {"assume": "unrelated"}, {"spread": 10},
+    {"density": 0.3}, {"location": 40}, {"missing": "exclude", "where": None, "by": {"union": ["yes"]}},
+    {"fresh": True}, {"entropy": seeded(1)}, {"share": None, "error": 30},
 ]  # fmt: skip
 SAME: list[dict[str, Any]] = [
     {"bounds": [0.0, 100.0]}, {"bounds": np.array([0, 100])}, {"where": "  AGE>=40 "}, {"where": '"age" >= 40'},
     {"where": "(age >= 40)"}, {"where": "NOT age < 40"}, {"share": 0.0100}, {"share": Fraction(1, 100)},
-    {"mechanism": "auto"}, {"assume": "unrelated"}, {"missing": None}, {"by": None},
+    {"mechanism": "auto"}, {"assume": 0.3}, {"missing": None}, {"by": None},
 ]  # fmt: skip
 
 
@@ -293,6 +313,8 @@ def test_another_spelling_is_the_same_question(spelling: dict[str, Any]) -> None
     [
         ({"spread": 10}, {"spread": 10.0}),
         ({"spread": 10}, {"spread": np.float32(10)}),
+        ({"assume": "unrelated"}, {"assume": 0}),
+        ({"assume": "nothing"}, {"assume": math.inf}),
         ({"location": 50}, {"location": np.int64(50)}),
         ({"mechanism": "threshold", "threshold": 0.01}, {"mechanism": "threshold", "threshold": np.float64(0.01)}),
         ({"share": None, "error": 40}, {"share": None, "error": np.float64(40)}),

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import epsilons as eps
+from epsilons.arguments.reading import AT_CENTRE, COMPLETE, LEFT_OUT, NOT_COUNTED
 from epsilons.errors import DataError, LedgerError, PlanError
 from epsilons.mechanisms.base import list_mechanisms
-from epsilons.statistics.missing import AT_CENTRE, COMPLETE, LEFT_OUT, NOT_COUNTED
 from support.wages import dataset, wages
 
 #: Grants so large that answers are exact for our purposes.

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import reduce
 
 import numpy as np
@@ -33,7 +34,9 @@ BOUNDS = (-1.0, 2.0)
 WORLDS: dict[str, tuple[Additive, tuple[float, ...]]] = {
     "count": (Count(Scope()), (1.0, ABSENT)),
     "sum": (Sum(BOUNDS, Scope()), (-1.0, 0.5, 2.0, ABSENT)),
-    "mean": (Mean.over(Scope(), BOUNDS, "absent", None), (-1.0, 2.0, ABSENT)),
+    "mean, split": (Mean.over(Scope(), BOUNDS, "absent", 0.5), (-1.0, 2.0, ABSENT)),
+    "mean, pair": (Mean.over(Scope(), BOUNDS, "absent", None), (-1.0, 2.0, ABSENT)),
+    "mean, together": (Mean.over(Scope(), BOUNDS, "replace", None), (-1.0, 2.0, ABSENT)),
     "variance": (Variance(BOUNDS, Scope()), (-1.0, 0.5, ABSENT)),
 }
 ROSTERS = ((0.7, 0.7, 0.7), (0.2, 0.5, 1.0), (0.3, math.inf, 1.0))
@@ -57,7 +60,8 @@ def test_nobody_loses_more_than_they_are_charged_by_counting_or_not(name: str, k
         verdict = audit_exactly(mechanism, question, epsilons, domain)
         assert verdict.worst is not None
         assert verdict.holds, f"{mechanism} {question} {epsilons}: {verdict}"
-        if name in ("minimum", "weighted") and kind in ("count", "sum"):
+        tight = ("count", "sum", "mean, pair", "mean, together")
+        if name in ("minimum", "weighted") and kind in tight:
             assert verdict.worst.ratio == pytest.approx(1, abs=1e-6)
 
 
@@ -77,17 +81,45 @@ def test_a_sum_calibrated_as_if_everybody_counted_is_caught() -> None:
     assert not audit_exactly(create("minimum", question.statistic), question, (0.5, 0.5), (-1.0, 2.0, ABSENT)).holds
 
 
-def test_a_mean_that_does_not_pay_for_its_rows_is_caught() -> None:
+@pytest.mark.parametrize("kind", ["mean, split", "mean, pair", "mean, together"])
+@pytest.mark.parametrize("neighbors", NEIGHBORS)
+def test_a_mean_that_does_not_pay_for_its_rows_is_caught(kind: str, neighbors: str) -> None:
+    """The first sum at all of epsilon beside rows at their share; each sum of a pair as if it were alone; a sum at what
+    a row moves, beside the rows at twice that."""
+
     @dataclass(frozen=True)
     class FreeRows(Mean):
         @property
         def parts(self) -> tuple:  # type: ignore[type-arg]
             first, second = super().parts
-            return (replace(first, share=first.share + second.share), second)
+            if self.form == "split":
+                return replace(first, share=Fraction(1)), second
+            return replace(first, reach={name: reach // 2 for name, reach in first.reach.items()}), second
 
-    honest = Mean.over(Scope(), BOUNDS, "absent", None)
-    question = Question(FreeRows(honest.bounds, honest.scope, honest.split, honest.off))
-    assert not audit_exactly(create("minimum", question.statistic), question, (0.5, 0.5), (-1.0, 2.0, ABSENT)).holds
+    if (kind, neighbors) == ("mean, split", "replace"):
+        return  # a changed value moves only the sum, and who leaves moves it half as far: there is room for the rows
+    honest, domain = WORLDS[kind]
+    assert isinstance(honest, Mean)
+    question = Question(FreeRows(honest.bounds, honest.scope, honest.split, honest.off, honest.form), neighbors)
+    assert not audit_exactly(create("minimum", question.statistic), question, (0.5, 0.5), domain).holds
+
+
+def test_a_pair_of_sums_reaches_twice_as_far_where_people_are_replaced() -> None:
+    """Beyond its limit: at the noise of "absent" one who moves from a bound to the other loses twice the charge."""
+
+    @dataclass(frozen=True)
+    class Forgetful(Mean):
+        @property
+        def parts(self) -> tuple:  # type: ignore[type-arg]
+            return tuple(replace(part, reach=dict.fromkeys(NEIGHBORS, part.reach["absent"])) for part in super().parts)
+
+    honest, domain = WORLDS["mean, pair"]
+    assert isinstance(honest, Mean)
+    wrong = Forgetful(honest.bounds, honest.scope, honest.split, honest.off, honest.form)
+    for neighbors, worst in (("absent", 1), ("replace", 2)):
+        verdict = audit_exactly(create("minimum", wrong), Question(wrong, neighbors), (0.5, 0.5), domain)
+        assert verdict.worst is not None
+        assert verdict.worst.ratio == pytest.approx(worst, abs=1e-6)
 
 
 # --- order statistics of people with rows ---------------------------------------------------------------------------

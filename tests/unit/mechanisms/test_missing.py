@@ -43,7 +43,7 @@ def test_a_missing_person_counts_as_nothing_or_as_the_centre(name: str, kind: st
 def test_a_missing_person_adds_nothing_to_either_sum_of_a_variance() -> None:
     statistic = WORLDS["variance"][0]
     sums = arrays.tally(statistic, np.array([NAN, 2.0]), np.array([0, 1], np.uint8), 2)  # type: ignore[attr-defined]
-    assert [part[0, 0] for part in sums] == [0, 0]
+    assert [part[0, 0] for part in sums] == [0, 0, 0]
     assert all(part[1, 0] != 0 for part in sums)
 
 

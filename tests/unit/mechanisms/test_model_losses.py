@@ -61,15 +61,14 @@ def worst_ratios(mechanism: Weighing, question: Question, epsilons: tuple[float,
         charge = charges[roster.codes[person]]
         assert charge is not None
         assert charge <= round(epsilon * NANO)
-        worst = Fraction(0)
+        worst, sums = Fraction(0), {}
+        for own in (*rows_of(statistic), ABSENT):
+            data = np.array([own if i == person else (0.5, -1.0, 1.0) for i in range(len(epsilons))])
+            rows = Rows(data[:, :-1], data[:, -1])
+            counts = arrays.tally(statistic, rows, roster.codes, len(roster.levels.grants))[0]
+            sums[own] = weighted_sums(counts, weighting.weights)
         for row, other in pairs(statistic, question.neighbors):
-            sums = []
-            for own in (row, other):
-                data = np.array([own if i == person else (0.5, -1.0, 1.0) for i in range(len(epsilons))])
-                rows = Rows(data[:, :-1], data[:, -1])
-                counts = arrays.tally(statistic, rows, roster.codes, len(roster.levels.grants))[0]
-                sums.append(weighted_sums(counts, weighting.weights))
-            distance = sum(abs(a - b) for a, b in zip(*sums, strict=True))
+            distance = sum(abs(a - b) for a, b in zip(sums[row], sums[other], strict=True))
             worst = max(worst, distance * inverse)
         ratios.append(worst * NANO / charge if charge else (Fraction(0) if worst == 0 else Fraction(10**9)))
     return ratios

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import epsilons as eps
-from epsilons.accuracy.relation import uneven
+from epsilons.accuracy import FAMILIES
+from epsilons.accuracy.additive import uneven
 from epsilons.guarantee import NANO
 from epsilons.mechanisms.base import Weighing, weighting_of
 from epsilons.mechanisms.weighted import Weighted, saturation
@@ -98,7 +99,8 @@ def test_the_worst_relation_is_a_linear_programme() -> None:
 def test_the_predicted_error_is_the_objective(epsilons: tuple[float, ...]) -> None:
     """Of luck, of one noise and of the worst bias: found by a linear programme over all ways in which levels differ."""
     question = Question(Mean((0.0, 2.0)), assume=0.3)
-    predicted = Weighted().predict_error(question, roster_of(list(epsilons)).levels)
+    levels = roster_of(list(epsilons)).levels
+    predicted = float(FAMILIES["linear"].objective(question, levels, weighting_of(Weighted(), question, levels)))
     expected = related_objective(people_weights(question, epsilons), np.array(epsilons), 0.25, 1.0, 0.3)
     assert predicted == pytest.approx(math.sqrt(expected), rel=1e-6)
 

@@ -12,7 +12,7 @@ FILES = sorted(ROOM.glob("*.py"))
 # Probabilities for teaching; no draw looks at them.
 FLOAT_FILES = {"pmf.py"}
 # `/` divides balls (interval arithmetic) here, and nothing anywhere else.
-BALL_FILES = {"laplace.py", "weighing.py"}
+BALL_FILES = {"laplace.py", "weighing.py", "heavy.py"}
 GENERATORS = {"random", "secrets", "uuid", "math", "cmath", "statistics"}
 # The type of `SegmentSampler.probabilities`, in annotations only.
 FLOAT_TYPES_ALLOWED = {"segments.py": 1}

@@ -250,7 +250,9 @@ def test_shapes_are_public_and_may_be_refused() -> None:
     with pytest.raises(PlanError, match="bounds for 2"):
         arrays.tally(linear(2), Rows(np.zeros((3, 3)), np.zeros(3)), np.zeros(3, np.uint8), 1)
     with pytest.raises(DataError, match="dimensions"):
-        Rows.pair([1, 2], [1, 2])
+        Rows.pair(np.array([1, 2]), [1, 2])
+    # In a list nobody's row may decide: where none has one it is of one feature.
+    assert Rows.pair([1, 2], [1, 2]).features.shape == (2, 1)
     with pytest.raises(DataError, match="dimensions"):
         Rows.pair([[1, 2], [3]], [1, 2])
     with pytest.raises(DataError, match="not numbers"):

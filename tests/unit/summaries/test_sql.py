@@ -35,7 +35,7 @@ LEVELS = 3
 #: Bounds whose centre or half width rounds, so that a bound may land past 1; bounds far apart and close together.
 BOUNDS = [(0.0, 100.0), (-1.0, 1.0), (-1e6, 3.7), (0.1, 0.7), (0.1, 0.30000000000000004), (1e-30, 3e-30), (-1e30, 1e30)]
 BOUNDS += [(1.0, 1.0000000000000002), (1e15, 1e15 + 1), (-7.3, 11.9)]
-ADDITIVE: list[Additive] = [Count()]
+ADDITIVE: list[Additive] = [Count(), Count(centred=True)]
 ADDITIVE += [kind(bounds) for bounds in BOUNDS for kind in (Sum, Mean, Variance)]  # type: ignore[abstract]
 ADDITIVE += [
     Histogram(edges=(0.0, 1.0, 50.0, 100.0)),
@@ -255,7 +255,9 @@ def test_a_sum_that_could_pass_64_bits_is_refused_before_reading() -> None:
     prepared = Prepared(_unreadable(), "prepared", schema, "level", 1, 2**33)
     with pytest.raises(PlanError, match="too many rows"):
         tally(prepared, Mean((0.0, 1.0)), "x")
-    check_room(Mean((0.0, 1.0)), 2**33 - 1)
+    with pytest.raises(PlanError, match="too many rows"):
+        check_room(Mean.over(Scope(), (0.0, 1.0), "absent", None), 2**32)
+    check_room(Mean((0.0, 1.0)), 2**32 - 1)
     check_room(Count(), 2**62)
 
 
