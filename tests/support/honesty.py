@@ -25,9 +25,8 @@ from epsilons.mechanisms.mixed import Mixed
 from epsilons.planner.choose import choose
 from epsilons.preferences import Levels, Roster, roster_of
 from epsilons.release import Release, make_release
-from epsilons.statistics.base import Question
+from epsilons.statistics.base import Question, RowScope, Scope
 from epsilons.statistics.catalogue import find_statistic
-from epsilons.statistics.missing import scope_rows
 from epsilons.statistics.order import Order
 from epsilons.summaries import People
 from epsilons.summaries.arrays import ArrayPeople
@@ -127,14 +126,8 @@ class Asked:
         groups = tuple(range(len(setting.groups))) or None
         if groups is not None:
             options = replace(options, by={"region": list(groups)})
-        over, _ = scope_rows(
-            entry,
-            options,
-            "absent",
-            rows=setting.rows,
-            groups=groups,
-            column=setting.statistic != "count" or not setting.on_rows,
-        )
+        column = setting.statistic != "count" or not setting.on_rows
+        over, _ = RowScope(Scope(setting.rows, groups), column=column).asked(entry, options)
         question = Question.of(entry.build(call.own, over), options, "absent")
         mechanism, _ = choose(options.mechanism, question, roster.levels, options.settings)
         return cls(setting, roster, question, mechanism)
