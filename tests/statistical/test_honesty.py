@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -135,18 +134,18 @@ def test_a_relation_that_is_asked_for_is_there() -> None:
 # Settings drawn at random, and the paper's own -----------------------------------------------------------------------
 
 
-@cache
-def ratios(kind: str, assume: float, settings: int, runs: int) -> tuple[float, ...]:
-    """Stated errors over real ones of random settings with default guesses; of a table the typical one."""
-    random, found = np.random.default_rng(18), []
-    for place in range(settings):
-        setting = draw_setting(random, assume, kind == "quantiles")
-        seen = measure(setting, runs, place)
-        found.append(seen.stated_over_real(SELDOM))
-    return tuple(ratio for ratio in found if not math.isnan(ratio))
+def ratios(kind: str, settings: int, runs: int) -> list[float]:
+    """Stated errors over real ones of random settings that state one as a rule; of a histogram the typical one."""
+    random, found, place = np.random.default_rng(18), [], 0
+    while len(found) < settings:
+        setting, place = draw_setting(random, kind == "quantiles"), place + 1
+        asked = Asked.of(setting, place)
+        if measure(setting, 20, place, asked).unstated <= 0.5:
+            found.append(measure(setting, runs, place, asked).stated_over_real(SELDOM))
+    return found
 
 
-def within(found: tuple[float, ...], factor: float) -> float:
+def within(found: list[float], factor: float) -> float:
     """Which part is not further off than a factor, on either side."""
     return float(np.mean([1 / factor <= ratio <= factor for ratio in found]))
 
@@ -158,11 +157,11 @@ def test_stated_errors_are_near_in_random_settings(
     kind: str, settings: int, factor: float, record_property: Callable[[str, Any], None]
 ) -> None:
     record_property("size", settings)
-    assert within(ratios(kind, 0.0, settings, 400), factor) >= 0.9
+    assert within(ratios(kind, settings, 400), factor) >= 0.9
 
 
 def test_stated_errors_are_near_in_a_few_random_settings() -> None:
-    found = ratios("sums", 0.0, 12, 100)
+    found = ratios("sums", 12, 100)
     assert within(found, 1.25 * (1 + math.sqrt(1.25 / 100))) >= 0.75
     assert min(found) >= 1 / most_too_small(100)
 

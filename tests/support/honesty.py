@@ -177,8 +177,13 @@ class Asked:
         if math.isinf(self.question.assume):  # the strict on one side of everything, the open on the other
             return np.clip(shape((even / 2 + 0.5 * (self.far * tilt > 0)).clip(0, 1)), *BOUNDS)
         related = statistic.related(self.question)[1]
-        if isinstance(statistic, Order) or self.setting.statistic == "histogram":
-            q = float(statistic.q_asked) if isinstance(statistic, Order) else FIRST_BIN[self.setting.shape]
+        if self.setting.statistic == "histogram":
+            parts, luck = BINS[self.setting.shape], random.random((len(tilt), 1))
+            upto = np.cumsum(parts + tilt[:, None] * self._away(parts), axis=1)
+            place = (luck >= upto[:, :-1]).sum(axis=1)
+            return np.clip(shape((np.cumsum(parts) - parts)[place] + parts[place] * even), *BOUNDS)
+        if isinstance(statistic, Order):
+            q = float(statistic.q_asked)
             below = np.clip(q + self.far * math.sqrt(q * (1 - q)) * tilt, 0.0, 1.0)
             left = random.random(len(tilt)) < below
             return np.clip(shape(np.where(left, q * even, q + (1 - q) * even)), *BOUNDS)
@@ -189,6 +194,17 @@ class Asked:
             return np.clip(middle + (values - middle) * np.sqrt(factor), *BOUNDS)
         part = 1.0 if statistic.scope is None or self.setting.statistic == "mean" else self._counted
         return np.clip(values + self.far * related / part * tilt, *BOUNDS)
+
+    def _away(self, parts: Floats) -> Floats:
+        """How far levels are off in each bin: as far as is assumed, up in some of them, down in the others."""
+        counted = self.setting.fraction * parts
+        away = np.minimum(abs(self.far) * np.sqrt(counted * (1 - counted)) / self.setting.fraction, parts)
+        sums, sides = np.zeros(2), np.zeros(len(parts), int)
+        for place in np.argsort(-away):
+            sides[place] = sums.argmin()
+            sums[sides[place]] += away[place]
+        ways = math.copysign(sums.min(), self.far) * np.array([1.0, -1.0]) / np.maximum(sums, 1e-12)
+        return cast(Floats, away * ways[sides])
 
     @property
     def _counted(self) -> float:
@@ -215,9 +231,9 @@ class Asked:
         return ManyRows(self.roster, person, place[of_row].astype(np.int64), values[of_row])
 
 
-#: The part of people in the first bin of the histograms that are asked for, by shape.
 EDGES = (0.0, 20.0, 40.0, 60.0, 80.0, 100.0)
-FIRST_BIN = {name: float(np.mean(np.clip(shape(_PLACES), *BOUNDS) < EDGES[1])) for name, shape in SHAPES.items()}
+#: The parts of people in the bins of the histograms that are asked for, by shape.
+BINS = {name: np.histogram(np.clip(shape(_PLACES), *BOUNDS), EDGES)[0] / len(_PLACES) for name, shape in SHAPES.items()}
 
 
 def person_weights(mechanism: Mechanism, question: Question, levels: Levels) -> Floats:
@@ -359,9 +375,10 @@ def numbers_of(release: Release) -> tuple[list[float], list[float]]:
     return [float(number) for number in numbers], [math.nan if error is None else float(error) for error in errors]
 
 
-def draw_setting(random: Random, assume: float, order: bool) -> Setting:
-    """A random setting with default guesses: of an additive statistic or a variance, or of a quantile.
+def draw_setting(random: Random, order: bool) -> Setting:
+    """A random setting of which the caller tells nothing: of an additive statistic or a variance, or of a quantile.
 
+    Values are related to preferences as far as the default assumption allows: that is what errors are stated for.
     Quantiles are of values that are spread, not of a few values: these are in the hundred settings.
     """
     name = str(random.choice(["median", "quantile"] if order else ["count", "histogram", "sum", "mean", "variance"]))
@@ -376,5 +393,6 @@ def draw_setting(random: Random, assume: float, order: bool) -> Setting:
         fraction = float(random.choice([0.1, 0.3, 0.7]))
     shapes = [shape for shape in SHAPES if not order or shape not in ("two points", "rare", "two peaks", "discrete")]
     roster, people = str(random.choice(list(ROSTERS))), int(10 ** random.uniform(2.3, 3.7))
-    found = Setting(name, roster, people, str(random.choice(shapes)), assume, float(assume > 0), fraction=fraction)
-    return replace(found, more={**more, "complete": True} if whole else more)
+    found = Setting(name, roster, people, str(random.choice(shapes)), fraction=fraction)
+    more = {**more, "complete": True} if whole else more
+    return replace(found, relation=float(random.choice([-1, 1])), more=more)

@@ -19,8 +19,8 @@ import numpy as np
 from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy
 from epsilons.accuracy.intervals import RatioBar, laplace_quantile
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Moments
-from epsilons.statistics.base import Answer, Floats, Question, Scope, Weighting
+from epsilons.statistics.additive import LEAST_PART, Moments
+from epsilons.statistics.base import Answer, Floats, Question, Weighting
 from epsilons.statistics.total import CENTRED, Mean
 from epsilons.summaries.arrays import STEPS
 
@@ -73,10 +73,7 @@ class RatioAccuracy(SumAccuracy):
                 return most
             noise = self.noise(effect, seen.moments)
             return min(math.sqrt(seen.shift**2 + noise), most)
-        if not seen.certain:
-            return None
-        fraction = min(seen.moments.rows / cast(Scope, seen.statistic.scope).average, 1.0)
-        return self.likely_error(question, effect, seen.moments, seen.most / fraction)
+        return float(self.expected_errors(question, effect, seen.moments)) if seen.certain else None
 
     def error_bars(self, question: Question, levels: Levels, weighting: Weighting, answer: Answer) -> Bars:
         """One bar for each group; if nothing is assumed about who counts, whatever weights that differ can do."""
@@ -125,7 +122,8 @@ class RowsSeen:
         most = statistic.max_error**2 / 4 * (1 - max(off - 2 * doubt, 0.0) ** 2)
         guessed = (statistic.max_error / 4 if question.spread is None else question.spread) ** 2
         assert statistic.scope is not None
-        variance = min(guessed, most) / min(enough / statistic.scope.average, 1.0)
+        likely = max(min(guessed, most), LEAST_PART * most if question.spread is None else 0.0)
+        variance = likely / min(enough / statistic.scope.average, 1.0)
         known = replace(effect.facts.moments, variance=variance, off=off * statistic.max_error / 2, rows=enough)
         return cls(effect, sum_, rows, rows_noise, known, most if question.spread is None else guessed)
 
@@ -160,7 +158,7 @@ class RowsSeen:
         luck, population = spread * math.sqrt(differ), spread * math.sqrt(effect.people) * average
         nothing = math.isinf(question.assume)
         # What is told of levels' means is allowed for also where the answer shows a smaller spread than was guessed.
-        told = statistic.related(question)[1] * (self.rows_noise + max(self.rows, 0.0))
+        told = math.sqrt(effect.facts.moments.variance) * (self.rows_noise + max(self.rows, 0.0))
         related = 0.0 if nothing else question.assume * max(spread, told) * float(effect.drift) * weight
         return RatioBar(
             statistic.bounds,

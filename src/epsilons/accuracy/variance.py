@@ -100,13 +100,13 @@ class VarianceAccuracy(SumAccuracy):
         for mean, spread, rows in _each(effect, answer):
             enough = max(rows, noise)
             seen = _seen(question, effect, mean, max(spread, math.sqrt(2) * sum(scales) / enough), enough + noise)
-            luck = math.sqrt(_varied(effect, seen.bound, abs(mean), spread))
+            luck = math.sqrt(_varied(effect, seen.most, abs(mean), spread))
             bound = float(_apart(effect)) * square
             if not nothing:
                 bound = min(question.assume * _related(effect, seen) * float(effect.drift) * slope, bound)
             if rows < CERTAIN * noise:
                 bound = square
-            population = math.sqrt(seen.bound / effect.people)
+            population = math.sqrt(seen.most / effect.people)
             sums = (mean * enough, (spread + mean**2) * enough, rows)
             one_row = float(effect.factor) / effect.people if effect.facts.statistic.scope is not None else 0.0
             luck = 0.0 if nothing and not effect.sampled else luck * square * slope

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.accuracy import order as order_accuracy
-from epsilons.accuracy.additive import learn, uneven
+from epsilons.accuracy.additive import uneven
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel
 from epsilons.accuracy.relation import LevelAnswer, Relation
 from epsilons.guarantee import NANO, to_epsilon
@@ -134,10 +134,12 @@ class MixedMean(Mixed):
         return self._total(question, levels) * (high - low) / 2 * left_out
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
-        before = self._bar(question, levels, cast(Additive, question.statistic).guess(question))
+        statistic, total = cast(Additive, question.statistic), self._total(question, levels)
+        guessed = statistic.guess(question)
+        before = self._bar(question, levels, guessed)
         doubt = math.hypot(before.normal, *(math.sqrt(2) * scale for scale in before.laplace))
-        known = learn(question, answer.value, doubt, levels.size)
-        return (self._bar(question, levels, replace(known, variance=known.bound)),)
+        known = statistic.learn(question, guessed, answer.value / total, doubt / total)
+        return (self._bar(question, levels, replace(known, variance=known.most)),)
 
     def _bar(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel:
         model = self._model(question, levels, moments)

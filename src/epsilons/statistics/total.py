@@ -76,10 +76,10 @@ class Bounded(Additive):
             return Moments(self.centre, deviation**2, float(self.half) / 2)
         return Moments(min(max(location, self.bounds[0]), self.bounds[1]), deviation**2)
 
-    def learn(self, question: Question, mean: float, doubt: float) -> Moments:
+    def learn(self, question: Question, guessed: Moments, mean: float, doubt: float) -> Moments:
         """A spread that the caller guessed is taken at its word."""
-        found = super().learn(question, mean, doubt)
-        return found if question.spread is None else replace(found, most=self.guess(question).variance)
+        found, told = super().learn(question, guessed, mean, doubt), guessed.variance
+        return found if question.spread is None else replace(found, variance=min(told, found.most), most=told)
 
     def describe(self) -> str:
         return f"{self.name} in [{self.bounds[0]:g}, {self.bounds[1]:g}]"
@@ -120,13 +120,13 @@ class Sum(Bounded):
         rows = doubt(self.scope.fraction, density) * (1 + most) / 2
         return Moments(mean, max(square - mean**2, 0.0), math.hypot(value, rows * middle))
 
-    def learn(self, question: Question, mean: float, doubt: float) -> Moments:
+    def learn(self, question: Question, guessed: Moments, mean: float, doubt: float) -> Moments:
         """Whether a row counts matters the more, the farther from zero the values are that the sum shows."""
         if self.scope is None:
-            return super().learn(question, mean, doubt)
-        found = Additive.learn(self, question, mean, doubt)
+            return super().learn(question, guessed, mean, doubt)
+        found = Additive.learn(self, question, guessed, mean, doubt)
         shown = self.moments(question.spread, question.density, mean / max(self.scope.expected, 1e-9))
-        return replace(found, variance=min(max(found.variance, shown.variance), found.bound))
+        return replace(found, variance=min(max(found.variance, shown.variance), found.most))
 
     @cached_property
     def extremes(self) -> tuple[float, float]:
