@@ -135,13 +135,16 @@ class Asked:
     @cached_property
     def tilt(self) -> Floats:
         """For each person how far their level goes, from -1 to 1: 0 over all people, in the worst of all directions."""
+        return self.tilted(1.0, 1.0)
+
+    def tilted(self, down: float, up: float) -> Floats:
+        """The same from `-down` to `up`: who weighs most goes up, as many as the others can go down for."""
         levels = self.roster.levels
         weights, sizes = person_weights(self.mechanism, self.question, levels), np.array(levels.sizes, float)
-        order = np.argsort(weights, kind="stable")
-        middle = weights[order][np.searchsorted(np.cumsum(sizes[order]), sizes.sum() / 2)]
-        low, high = weights < middle * (1 - 1e-9), weights > middle * (1 + 1e-9)
-        rest = (sizes[low].sum() - sizes[high].sum()) / sizes[~low & ~high].sum()
-        return np.where(low, -1.0, np.where(high, 1.0, rest))[self.roster.codes]
+        order = np.argsort(-weights, kind="stable")
+        before = np.cumsum(sizes[order]) - sizes[order]
+        part = np.clip((sizes.sum() * down / max(down + up, 1e-12) - before) / sizes[order], 0.0, 1.0)
+        return ((down + up) * part - down)[np.argsort(order)][self.roster.codes]
 
     @cached_property
     def far(self) -> float:
@@ -158,7 +161,7 @@ class Asked:
         if setting.statistic == "count":
             values = (random.random(setting.people) < self._chance(setting.fraction)).astype(float)
         else:
-            values = self._values(random, self.tilt)
+            values = self._values(random, np.arange(setting.people))
             values[random.random(setting.people) >= setting.fraction] = np.nan
         return ArrayPeople.of(values, self.roster), true_of_values(values, self.question.statistic, setting)
 
@@ -166,12 +169,18 @@ class Asked:
         """Of a one, for each person: as far from everyone's as is assumed, or as there are people."""
         if math.isinf(self.question.assume):
             return np.clip(fraction + self.far * np.sign(self.tilt), 0.0, 1.0)
-        away = min(abs(self.far) * math.sqrt(fraction * (1 - fraction)), fraction, 1 - fraction)
-        return fraction + math.copysign(away, self.far) * self.tilt
+        return fraction + self._off(math.sqrt(fraction * (1 - fraction)), fraction, 1 - fraction)
 
-    def _values(self, random: Random, tilt: Floats) -> Floats:
-        """One value for each entry of `tilt`."""
-        shape, statistic, even = SHAPES[self.setting.shape], self.question.statistic, random.random(len(tilt))
+    def _off(self, spread: float, below: float, above: float) -> Floats:
+        """How far each person's level is off: as far as is assumed, and no further than is possible."""
+        away = abs(self.far) * spread
+        down, up = min(away, below), min(away, above)
+        return self.tilted(down, up) if self.far > 0 else -self.tilted(up, down)
+
+    def _values(self, random: Random, person: NDArray[np.int64]) -> Floats:
+        """A value for each of these people."""
+        shape, statistic, even = SHAPES[self.setting.shape], self.question.statistic, random.random(len(person))
+        tilt = self.tilt[person]
         if self.far == 0:
             return np.clip(shape(even), *BOUNDS)
         if math.isinf(self.question.assume):  # the strict on one side of everything, the open on the other
@@ -189,9 +198,14 @@ class Asked:
             return np.clip(shape(np.where(left, q * even, q + (1 - q) * even)), *BOUNDS)
         values = np.clip(shape(even), *BOUNDS)
         if self.setting.statistic == "variance":
-            middle, square = float(shape(_PLACES).mean()), float(shape(_PLACES).var())
-            factor = np.maximum(1 + self.far * related / square * tilt, 0.0)
-            return np.clip(middle + (values - middle) * np.sqrt(factor), *BOUNDS)
+            # Some stand nearer to the middle; of the others a part stands at the bounds, around the same middle.
+            all_values = np.clip(shape(_PLACES), *BOUNDS)
+            middle, square, (low, high) = float(all_values.mean()), float(all_values.var()), BOUNDS
+            room = max((high - middle) * (middle - low) - square, 1e-9)
+            off = self._off(related, square, room)[person]
+            nearer = middle + (values - middle) * np.sqrt(np.clip(1 + off / square, 0.0, 1.0))
+            bound = np.where(random.random(len(off)) < (middle - low) / (high - low), high, low)
+            return np.where(random.random(len(off)) < off / room, bound, nearer)
         part = 1.0 if statistic.scope is None or self.setting.statistic == "mean" else self._counted
         return np.clip(values + self.far * related / part * tilt, *BOUNDS)
 
@@ -217,17 +231,17 @@ class Asked:
         person = np.repeat(np.arange(setting.people), each)
         count = setting.people if setting.together else len(person)
         of_row = person if setting.together else np.arange(len(person))
-        tilt = self.tilt if setting.together else self.tilt[person]
+        owner = np.arange(setting.people) if setting.together else person
         parts = setting.groups or (setting.fraction,)
         if setting.statistic == "count":
             chances = np.array([self._chance(part) for part in parts]).T
-            chances = chances if setting.together else chances[person]
+            chances = chances[owner]
             chances = chances / np.maximum(chances.sum(axis=1, keepdims=True), 1.0)
         else:
             chances = np.broadcast_to(parts, (count, len(parts)))
         upto, luck = np.cumsum(chances, axis=1), random.random(count)
         place = np.where(luck < upto[:, -1], (luck[:, None] >= upto).sum(axis=1), -1)
-        values = self._values(random, tilt) if setting.statistic != "count" else np.ones(count)
+        values = self._values(random, owner) if setting.statistic != "count" else np.ones(count)
         return ManyRows(self.roster, person, place[of_row].astype(np.int64), values[of_row])
 
 
@@ -395,4 +409,4 @@ def draw_setting(random: Random, order: bool) -> Setting:
     roster, people = str(random.choice(list(ROSTERS))), int(10 ** random.uniform(2.3, 3.7))
     found = Setting(name, roster, people, str(random.choice(shapes)), fraction=fraction)
     more = {**more, "complete": True} if whole else more
-    return replace(found, relation=float(random.choice([-1, 1])), more=more)
+    return replace(found, relation=1.0, more=more)
