@@ -246,7 +246,9 @@ class SumAccuracy(Accuracy):
         gaps, facts = effect.multipliers - 1, effect.facts
         offset = math.hypot(moments.mean - effect.base, moments.location)
         bias = offset * np.abs(gaps @ effect.sizes - effect.left_out) / facts.divisor
-        bias = bias + question.assume * math.sqrt(moments.variance) * effect.drift
+        # How far levels may lie is told in the guessed spread; of ones, in that of as many as there are.
+        told = moments.variance if facts.ones else facts.moments.variance
+        bias = bias + question.assume * math.sqrt(told) * effect.drift
         luck = _within(facts, moments, question.assume) * (gaps**2 @ effect.sizes + effect.left_out)
         before = bias**2 + luck / facts.divisor**2 + effect.coins(moments)
         if question.assume > 0:  # what is assumed may allow for more than values within bounds can do

@@ -38,11 +38,13 @@ class VarianceAccuracy(SumAccuracy):
         square = effect.facts.max_error
         first = moments.off / math.sqrt(square)
         true = min(moments.mean / square, 1 - first**2)
-        # Squares that differ from level to level, and through the mean that they are taken around.
-        bias = question.assume * np.asarray(effect.drift) * _related(effect, moments) / square
+        # No level's squares are below zero: at most the heaviest people have all of them, or none.
+        told = question.assume * math.sqrt(effect.facts.moments.variance) / square
+        possible = true * np.maximum(effect.multipliers.max(axis=-1) - 1, 1.0)
+        bias = np.minimum(told * np.asarray(effect.drift), possible)
         varied = _varied(effect, moments.variance, first, true)
         noise = _errors(effect, first, true, varied, moments.rows)
-        return square * np.minimum(np.hypot(bias, noise), 1.0)
+        return cast(Floats, square * np.minimum(np.hypot(bias, noise), 1.0))
 
     def worst_errors(self, question: Question, effect: Effect) -> Floats:
         """Weights and people are two laws on the values, a distance T apart in total variation.
