@@ -86,7 +86,9 @@ def _table_fit(size: Size, X: Floats, y: Floats, epsilons: Floats) -> Row:
     table = pa.table({"id": np.arange(len(y)), **columns, "y": y, "epsilon": epsilons * 1000})
     bounds = dict.fromkeys([*names, "y"], (0.0, 100.0))
     preferences = eps.Preferences.from_column("epsilon")
-    people = eps.Dataset(table, person="id", preferences=preferences, version="made up", bounds=bounds, threads=2)
+    people = eps.Dataset(
+        table, person="id", preferences=preferences, version="made up", bounds=bounds, threads=2, ledger="memory"
+    )
     prepared = people._preparation.prepared
     pairs = [(a, b) for place, a in enumerate(names) for b in [*names[place:], "y"]]
     sums = ", ".join([f"SUM({a} * {b})" for a, b in pairs] + [f"SUM({name})" for name in [*names, "y"]])

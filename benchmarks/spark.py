@@ -78,7 +78,7 @@ def _of_size(session: Any, rows: int, repetitions: int, folder: Path) -> Iterato
     frame = session.read.parquet(str(path))
     frame.createOrReplaceTempView("wages")
     privacy = eps.Preferences.from_levels("level", LEVELS)
-    with eps.Dataset(frame, person="id", preferences=privacy, rows_per_person=ROWS_EACH) as people:
+    with eps.Dataset(frame, person="id", preferences=privacy, rows_per_person=ROWS_EACH, ledger="memory") as people:
         for what, (ask, query) in QUESTIONS.items():
             mine, theirs = [], []
             for turn in range(repetitions + 2):  # the first two warm up

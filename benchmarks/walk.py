@@ -99,7 +99,7 @@ def walk_table(name: str, **words: Any) -> Iterator[tuple[str, Walk]]:
     table = pa.table(
         {"id": range(1000), "wage": values, "e": epsilons, "region": ["n", "s"] * 500, "age": [20, 40, 60, 80] * 250}
     )
-    people = eps.Dataset(table, person="id", preferences=eps.Preferences.from_column("e"))
+    people = eps.Dataset(table, person="id", preferences=eps.Preferences.from_column("e"), ledger="memory")
 
     def ask() -> Any:
         return people.mean("wage", bounds=(0, 100), where="age >= 30", by={"region": ["n", "s"]}, share=0.1, **words)

@@ -107,7 +107,7 @@ UNASKABLE = {
 
 def test_types_that_cannot_be_asked_about_are_refused_before_the_charge(spark: Any) -> None:
     frame = spark.range(300).selectExpr("id", *(f"{made} AS {column}" for column, (made, _, _) in UNASKABLE.items()))
-    with eps.Dataset(frame, person="id", preferences=1000.0) as people:
+    with eps.Dataset(frame, person="id", preferences=1000.0, ledger="memory", ceiling=1e6) as people:
         for column, (_, kind, plain) in UNASKABLE.items():
             for ask in (
                 lambda column: people.count(where=f"{column} IS NULL"),
@@ -121,7 +121,9 @@ def test_types_that_cannot_be_asked_about_are_refused_before_the_charge(spark: A
                 assert "secret" not in str(caught.value)
         assert people.history() == ()
     hinted = (f"CAST({column} AS {plain}) AS {column}" for column, (_, _, plain) in UNASKABLE.items())
-    with eps.Dataset(frame.selectExpr("id", *hinted), person="id", preferences=1000.0) as people:
+    with eps.Dataset(
+        frame.selectExpr("id", *hinted), person="id", preferences=1000.0, ledger="memory", ceiling=1e6
+    ) as people:
         for column in UNASKABLE:
             assert abs(people.count(where=f"{column} IS NOT NULL", share=0.3).value - 300) < 2
 
@@ -136,7 +138,7 @@ def test_preferences_of_a_wrong_column_are_not_quoted(spark: Any) -> None:
         eps.Preferences.from_levels("privacy", {"strict": 1}),
     ):
         with pytest.raises(PreferenceError) as caught:
-            eps.Dataset(frame, person="id", preferences=preferences)
+            eps.Dataset(frame, person="id", preferences=preferences, ledger="memory")
         said.append(str(caught.value))
         assert not any(value in said[-1] for value in ("HIV", "well", "3.25"))
     assert "Column 'diagnosis' holds unknown levels" in said[0]

@@ -38,7 +38,7 @@ Given = Mapping[str, Any]
 
 def open_people() -> eps.Dataset:
     preferences = eps.Preferences.from_column("epsilon")
-    return eps.Dataset(TABLE, person="id", preferences=preferences, version="parity")
+    return eps.Dataset(TABLE, person="id", preferences=preferences, version="parity", ledger="memory")
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from epsilons.statistics.catalogue import CATALOGUE
 from epsilons.testing import seeded
 from support.fronts import AGE, BOUNDS, IDS, LEFT, PEOPLE, WAGE, facts, target
 from support.lengths import some
+from support.registered import open_people
 
 #: One person is the only open one, one the only strict one: without either the levels would be others.
 LEVEL = ["strict", "open"] + ["standard"] * (PEOPLE - 2)
@@ -125,9 +126,9 @@ def test_rows_that_go_change_nothing_for_others(way: str, tmp_path: Path) -> Non
             "person": "id",
             "preferences": preferences_of_tables()[way],
         }
-        with eps.Dataset(whole, **place):
+        with open_people(whole, **place):
             pass
-        with eps.Dataset(table, **place) as people:
+        with open_people(table, **place) as people:
             answers = [
                 outcome(
                     lambda entry=entry: getattr(people, entry.name)(target(entry), share=0.01, **facts(entry, TABLES))

@@ -28,6 +28,7 @@ from recorded.outcomes import (
     short,
 )
 from recorded.world import World
+from support.registered import open_people
 
 LEVELS = {"strict": 200, "standard": 750, "open": 3000, "public": eps.PUBLIC}
 #: Of so little everyone has a thousand questions, each at an epsilon from 0.2 to 3: none hangs on those before it.
@@ -64,7 +65,7 @@ def _levels() -> eps.Preferences:
 
 def _open(ledger: str, table: pa.Table | None = None, **options: Any) -> Any:
     given = {"person": "id", "preferences": _levels(), "version": "1", "threads": 1, "complete": ["age"], **options}
-    return eps.Dataset(rows() if table is None else table, ledger=ledger, **given)
+    return open_people(rows() if table is None else table, ledger, **given)
 
 
 #: Tables that many questions share; those of a story have one each.
@@ -773,7 +774,7 @@ def openings() -> Iterator[Case]:
 def _opening(full: str, options: dict[str, Any]) -> Case:
     def do() -> Outcome:
         given = {"person": "id", "version": "1", "threads": 1, **options}
-        with eps.Dataset(given.pop("source"), **given) as dataset:
+        with open_people(given.pop("source"), **given) as dataset:
             return {**_described(dataset, full), "left": rounded(dataset.remaining().epsilons)}
 
     return Case(full, lambda _: attempt(do))
@@ -855,7 +856,7 @@ def _source(full: str, written: Callable[[World, str], Any], kind: str, types: d
         def do() -> Outcome:
             preferences = eps.Preferences.from_column("epsilon")
             given = {"person": "id", "preferences": preferences, "version": "1", "threads": 1, "types": types}
-            with eps.Dataset(written(world, kind), **given) as dataset:
+            with open_people(written(world, kind), **given) as dataset:
                 about = _described(dataset, full)
                 answers = {
                     "mean": lambda: dataset.mean("wage", bounds=(0, 100), by=BY, entropy=entropy_of(full)),

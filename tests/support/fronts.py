@@ -84,7 +84,9 @@ Front = Arrays | Table
 def on_table(name: str, source: Any) -> Iterator[Table]:
     preferences = eps.Preferences.from_column("epsilon")
     complete = ["wage", "age", "left"]
-    with eps.Dataset(source, person="id", preferences=preferences, complete=complete, version="fronts") as people:
+    with eps.Dataset(
+        source, person="id", preferences=preferences, complete=complete, version="fronts", ledger="memory"
+    ) as people:
         yield Table(name, people)
 
 

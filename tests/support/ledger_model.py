@@ -27,6 +27,7 @@ STEPS = ["mark_read", "refund", "store"]
 class Account:
     granted: int | None
     withdrawn: bool = False
+    own: bool = False
     spent: int = 0
     reserved: int = 0
     written_off: int = 0
@@ -62,15 +63,15 @@ class Model:
         self.epoch = 0
         self.lost = False
 
-    def change(self, people: list[bytes], granted: Any, may: Any) -> None:
+    def change(self, people: list[bytes], granted: Any, may: Any, own: bool = False) -> None:
         changed = False
         for who in people:
             account = self.accounts.get(who)
             if account is None:
                 unknown = (granted or 0) if self.lost else 0
-                self.accounts[who], changed = Account(granted, spent=unknown, written_off=unknown), True
-            elif (account.withdrawn or account.granted != granted) and may(account):
-                account.granted, account.withdrawn, changed = granted, False, True
+                self.accounts[who], changed = Account(granted, own=own, spent=unknown, written_off=unknown), True
+            elif may(account) and (account.withdrawn, account.granted, account.own) != (False, granted, own):
+                account.granted, account.withdrawn, account.own, changed = granted, False, own, True
         self.epoch_moves(changed)
 
     def epoch_moves(self, changed: bool) -> None:
@@ -81,20 +82,23 @@ class Model:
         self.ledger.enroll(people, [granted] * len(people))
         self.change(people, granted, lambda a: not a.withdrawn and openness(granted) < openness(a.granted))
 
-    def sync(self, people: list[bytes], granted: int | None) -> None:
-        self.ledger.sync(people, [granted] * len(people))
-        self.change(people, granted, lambda a: not a.withdrawn)
+    def loosen(self, people: list[bytes], granted: int | None) -> None:
+        self.ledger.enroll(people, [granted] * len(people), loosen=True)
+        self.change(
+            people, granted, lambda a: not a.withdrawn and (not a.own or openness(granted) < openness(a.granted))
+        )
 
     def set_grants(self, people: list[bytes], granted: int | None) -> None:
         self.ledger.set_grants(people, [granted] * len(people))
-        self.change(people, granted, lambda a: True)
+        self.change(people, granted, lambda a: True, own=True)
 
     def withdraw(self, people: list[bytes]) -> None:
         self.ledger.withdraw(people)
         changed = False
         for who in people:
             changed |= who not in self.accounts or not self.accounts[who].withdrawn
-            self.accounts.setdefault(who, Account(0)).withdrawn = True
+            account = self.accounts.setdefault(who, Account(0))
+            account.withdrawn, account.own = True, True
         self.epoch_moves(changed)
 
     def expected(self, share: Fraction) -> dict[bytes, int]:

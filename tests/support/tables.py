@@ -14,8 +14,9 @@ import pyarrow as pa
 from epsilons.arguments.options import TABLES
 from epsilons.arguments.reading import read_plan
 from epsilons.dataset.facts import TableFacts
-from epsilons.dataset.people import Preparation, TablePeople, prepare
+from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion, parse_question
+from epsilons.dataset.rows import Preparation, prepare, stage
 from epsilons.engines.duckdb import DuckDB
 from epsilons.ledger.identity import digests
 from epsilons.ledger.values import Members
@@ -54,6 +55,7 @@ class Bench:
         members = Members(next(self._epoch), everyone[order], roster.codes[order].astype(np.int64))
         ids = pa.array([name for name in dict.fromkeys(table["id"].to_pylist()) if name is not None], pa.large_string())
         person = self.engine.schema["id"]
+        stage(self.engine)
         return prepare(self.engine, person, ids, digests(ids, SALT), members, rows, SALT)
 
     def people(

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 import epsilons as eps
+from support.registered import open_people
 
 COUNT = 60
 EPSILONS = np.repeat([0.5, 1.0, 4.0], 20)
@@ -31,4 +32,4 @@ def dataset(source: Any = None, **options: Any) -> eps.Dataset:
     """A dataset of it, by the column of epsilons unless told otherwise, on one thread."""
     options.setdefault("preferences", eps.Preferences.from_column("epsilon"))
     options.setdefault("person", "id")
-    return eps.Dataset(wages() if source is None else source, threads=1, **options)
+    return open_people(wages() if source is None else source, threads=1, **options)

@@ -25,7 +25,7 @@ def shown() -> dict[str, Any]:
             "epsilon": made.choice([20.0, 50.0], 400),
         }
     )
-    people = eps.Dataset(table, person="id", preferences=eps.Preferences.from_column("epsilon"))
+    people = eps.Dataset(table, person="id", preferences=eps.Preferences.from_column("epsilon"), ledger="memory")
     release = people.mean("wage", bounds=(0, 100), share=0.01)
     plan = people.plan("mean", "wage", bounds=(0, 100), share=0.01)
     preferences = eps.Preferences({"ann": 0.1, "bob": eps.PUBLIC}, default=0.05)

@@ -9,12 +9,13 @@ import numpy as np
 
 from epsilons.arguments.checks import LARGEST_NUMBER, check_entropy, check_share, check_unbounded_step, exact
 from epsilons.errors import Argument, DataError, PlanError
-from epsilons.guarantee import NANO
+from epsilons.guarantee import INDIVIDUAL, NANO, Guarantee
 from epsilons.mechanisms.base import Account
+from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy, is_private, system
 from epsilons.noise.laplace import discrete_laplace
 from epsilons.preferences import Levels, aligned_roster
-from epsilons.release import Release, individual_release
+from epsilons.release.answer import Release, build_release, list_caveats
 from epsilons.summaries.arrays import check_values
 
 WHOSE_WORD = "The local sensitivity is the caller's word; nothing here checked it."
@@ -62,8 +63,16 @@ def individually(
     place, rate = round(Fraction(answer) / grid), _rate(reach, scaled.codes, scaled.levels, grid)
     value = float((place if rate is None else place + discrete_laplace(source, rate)) * grid)
     account = Account.of(scaled.levels, scaled.levels.grants).at_share(roster.levels, part)
-    what, caveats = "function of everybody's values", (WHOSE_WORD,)
-    made = individual_release(what, value, roster.levels, account, is_private(source), caveats)
+    caveats = list_caveats(roster.levels, is_private(source), (*LocalSensitivity.caveats, WHOSE_WORD))
+    made = build_release(
+        account,
+        Guarantee("replace", account.losses, INDIVIDUAL, caveats),
+        statistic="function of everybody's values",
+        value=value,
+        mechanism=LocalSensitivity.name,
+        why="Asked for by name: noise for a local sensitivity that the caller stated.",
+        no_interval="Its width would be data.",
+    )
     return made.about(roster.covered)
 
 

@@ -23,7 +23,8 @@ from epsilons.statistics.catalogue import CATALOGUE
 #: {file of cli/commands: what is typed}; each file holds its commands in `COMMANDS`, by these names.
 FILES = {
     "statistics": (*(name.replace("_", "-") for name in CATALOGUE), "plan", "sql"),
-    "file": ("init", "check", "sync"),
+    "file": ("init", "register", "check", "sync"),
+    "person": ("person",),
     "ledger": ("ledger",),
     "collect": ("collect",),
 }

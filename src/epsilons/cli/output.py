@@ -11,7 +11,6 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 
     from epsilons.dataset import Dataset
     from epsilons.dataset.answers import Answers
+    from epsilons.ledger import Remaining
     from epsilons.release import Release
-    from epsilons.statistics.entry import Entry
 
 _T = TypeVar("_T")
 #: Levels of fewer people than this share a line, and so do those beyond the largest few.
@@ -115,18 +114,18 @@ def under(where: str | None) -> str:
     return f"where {where}\n" if where else ""
 
 
-def print_answers(people: Dataset, answers: Answers | Release, stored: bool, where: str | None = None) -> None:
+def print_answers(left: Remaining, answers: Answers | Release, stored: bool, where: str | None = None) -> None:
     """One or several answers as JSON; a query in SQL shows its conditions itself."""
-    left = people.remaining().epsilons
     if isinstance(answers, Mapping):
-        charges = [(granted, spent) for granted, spent in answers.charges.items() if granted in left]
-        shown = {"answers": {name: _document(one) for name, one in answers.items()}, "charges": charges}
+        charges = [(granted, spent) for granted, spent in answers.charges.items() if granted in left.epsilons]
+        shown = {"answers": {name: describe_answer(one) for name, one in answers.items()}, "charges": charges}
     else:
-        shown = _document(answers)
-    print_json({**shown, "where": where, "left": list(left.items()), "stored": stored})
+        shown = describe_answer(answers)
+    print_json({**shown, "where": where, "left": list(left.epsilons.items()), "stored": stored})
 
 
-def _document(release: Release) -> dict[str, Any]:
+def describe_answer(release: Release) -> dict[str, Any]:
+    """An answer as JSON, with its 95% interval, or those of its keys in order."""
     from epsilons.dataset.answers import interval_of
 
     interval = interval_of(release)
@@ -134,26 +133,10 @@ def _document(release: Release) -> dict[str, Any]:
     return {"release": release.to_dict(), "interval": plain}
 
 
-def name_release(release: Release, entry: Entry, asked: Mapping[str, Any]) -> Answers:
-    """One answer as a table: its value, or one for each group, bin or coefficient."""
-    from epsilons.dataset.answers import Answers
+def show_answers(left: Remaining, answers: Answers, stored: bool, verbose: bool, where: str | None = None) -> None:
+    """A row for each group, each value with its interval; then charges, the promise, and where it is found again."""
+    from epsilons.release.answer import cite
 
-    column = asked.get("target" if entry.model else "column")
-    which = "".join(f" ({name}={asked[name]:g})" for name in ("q", "k") if name in asked)
-    title = release.statistic if column is None else f"{entry.name.replace('_', ' ')} of {column}{which}"
-    keys = tuple(asked.get("by", ()))
-    if entry.name == "histogram":
-        if len(keys) > 1:  # ((group, group), bin)
-            flat = {(*group, cell): number for (group, cell), number in release.value.items()}
-            release = replace(release, value=flat)
-        title, keys = "rows", (*keys, str(column))
-    elif entry.model:
-        keys = (*keys, "coefficient")
-    return Answers({title: release}, keys)
-
-
-def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool, where: str | None = None) -> None:
-    """A row for each group, each value with its interval; then charges and the promise."""
     asked = [release.where for release in answers.values()]
     where = where or (asked[0] if len({*asked}) == 1 else None)
     head, rows = answers.table()
@@ -175,10 +158,12 @@ def show_answers(people: Dataset, answers: Answers, stored: bool, verbose: bool,
         table = text_table([*head[:keys], "", "answer", "95% interval"], lines, width())
     hold = "The interval holds" if alone else "Intervals hold"
     write(under(where) + (table if beside or not held else f"{table}\n{hold} {held}."))
-    write(f"\n{_charges(people, answers, stored)}\n")
+    write(f"\n{_charges(left, answers, stored)}\n")
     for name, release in answers.items():
         named = f"{show_key(name)}{f' where {release.where}' if release.where and not where else ''}: "
         write((named if len(answers) > 1 else "") + _explain(release, verbose))
+    if cited := cite(*answers.values()):
+        write(f"{cited}.")
     guarantee = compose_all(release.guarantee for release in answers.values())
     if verbose or guarantee.kind != PERSONALIZED:
         write(str(guarantee))
@@ -200,9 +185,9 @@ def _explain(release: Release, verbose: bool) -> str:
     return f"By {release.mechanism}{error}.{why}{none}"
 
 
-def _charges(people: Dataset, answers: Answers, stored: bool) -> str:
+def _charges(remaining: Remaining, answers: Answers, stored: bool) -> str:
     """A line for each level: what it granted, what was charged, what is left of it."""
-    charges, remaining = answers.charges, people.remaining()
+    charges = answers.charges
     names = {granted: name for release in answers.values() for granted, name in release.levels.items()}
     left = remaining.epsilons
     sizes: Counter[float] = Counter()

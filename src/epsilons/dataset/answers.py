@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from epsilons.display import Sheet, Shown, show, show_errors, show_key
 from epsilons.errors import EpsilonsError
-from epsilons.release import Release
+from epsilons.release.answer import Release, cite, tell_question
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+
+
+#: Where the name of a statistic ends and its bounds or features begin.
+_BOUNDED = re.compile(r" in \[| on ")
 
 
 class Answers(Shown, Mapping[str, Release]):
@@ -90,9 +96,23 @@ class Answers(Shown, Mapping[str, Release]):
     def sheets(self) -> list[Sheet]:
         notes = [f"{name}: {show_errors(release.error)} ({release.mechanism})" for name, release in self.items()]
         holds = " and ".join(dict.fromkeys(release.assumption for release in self.values()))
-        return [Sheet("", *self.table(), [*notes, f"Condition: {holds}."])]
+        cited = cite(*self.values())
+        return [Sheet("", *self.table(), [*notes, f"Condition: {holds}.", *([f"{cited}."] if cited else [])])]
 
     __repr__ = Shown.__str__
+
+
+def as_table(release: Release) -> Answers:
+    """One answer as a table: its value, or one for each group, bin or coefficient."""
+    keys, title = release.by, tell_question(_BOUNDED.split(release.statistic)[0], release.column, "", ())
+    if release.statistic.startswith("histogram"):
+        if len(keys) > 1:  # ((group, group), bin)
+            flat = {(*group, cell): number for (group, cell), number in release.value.items()}
+            release = replace(release, value=flat)
+        title, keys = "rows", (*keys, release.column)
+    elif isinstance(release.value, dict) and not keys:  # a model; or groups of a release that did not yet name them
+        keys = ("coefficient" if " on " in release.statistic else "group",)
+    return Answers({title: release}, keys)
 
 
 def interval_of(release: Release) -> Any:

@@ -6,7 +6,7 @@ back, and no second sample is drawn for one charge. So the result must survive J
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,15 @@ from epsilons.arrays.algorithms import Algorithm, run_algorithm
 from epsilons.arrays.personalize import Sampling
 from epsilons.dataset.attempt import Attempt, spendable_for
 from epsilons.dataset.facts import TableFacts
-from epsilons.dataset.people import PERSON, TablePeople
+from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion
+from epsilons.dataset.rows import PERSON
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.trees import Predicate, column
 from epsilons.errors import DataError, PlanError
 from epsilons.noise.entropy import is_private, system
 from epsilons.preferences import Levels
-from epsilons.release import Release, algorithm_release
+from epsilons.release.answer import Release, algorithm_release, tell_question
 from epsilons.release.door import Sketch, cannot_resume
 from epsilons.summaries.sql import Prepared
 
@@ -49,9 +50,11 @@ class Applied(TableQuestion):
     def kind(self) -> str:
         return "apply"
 
+    def about(self) -> dict[str, Any]:
+        return {**super().about(), "column": ", ".join(self.columns)}
+
     def describe(self) -> str:
-        condition = f" where {self.condition}" if self.condition else ""
-        return f"{self.recipe.name} of {', '.join(self.columns)}{condition}"
+        return tell_question(self.recipe.name, **self.about())
 
     def identity(self) -> dict[str, Any]:
         return {
@@ -111,7 +114,7 @@ class ApplyAttempt(Attempt):
         private = is_private(entropy) and not recipe.seeded
         facts = sketch.threshold, self.facts.neighbors, recipe.claim, private, told
         called = recipe.name if asked.name is None else asked.name
-        return replace(algorithm_release(called, value, levels, sketch.account, *facts), where=asked.condition)
+        return algorithm_release(called, value, levels, sketch.account, *facts)
 
 
 def _rows(prepared: Prepared, digests: NDArray[np.uint8], columns: Sequence[str], where: Predicate | None) -> pa.Table:

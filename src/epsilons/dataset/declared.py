@@ -1,5 +1,6 @@
 """A dataset declared in a file, `people.toml`: where the data are, whose they are, what was promised.
 
+    name = "wages"
     source = "wages.parquet"
     person = "id"
     version = "2026-11"
@@ -13,38 +14,47 @@
     [bounds]
     wage = [0, 100]
 
-Paths are relative to the file. An unknown key is an error that names it.
+    [keys]
+    region = ["north", "south"]
+
+Paths are relative to the file. An unknown key is an error that names it. The file is read to register the dataset; to
+ask, it only says which dataset of which ledger is meant, and is refused where it no longer says what was registered.
 """
 
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from epsilons.arguments.checks import check_real, check_whole
-from epsilons.errors import DataError, PreferenceError
+from epsilons.errors import DataError, LedgerError, PreferenceError
 from epsilons.preferences import PUBLIC, Preferences
 
-#: Arguments of `Dataset` that are taken as they stand.
+#: Arguments of `Dataset.register` that are taken as they stand.
 _PLAIN = (
-    "person", "rows_per_person", "neighbors", "complete", "version", "allow_individual", "types", "table", "threads",
-    "memory", "engine",
+    "name", "person", "rows_per_person", "neighbors", "complete", "public", "keys", "version", "allow_individual",
+    "ceiling", "measure", "delta", "renews", "accounts", "types", "table", "threads", "memory", "engine",
 )  # fmt: skip
-_KEYS = {*_PLAIN, "source", "ledger", "bounds", "preferences"}
+_KEYS = {*_PLAIN, "source", "ledger", "snapshots", "bounds", "preferences"}
 _PREFERENCES = {"column", "levels", "default", "file", "person", "types", "everyone"}
 #: What an engine on a cluster finds by itself: an address with a scheme, or a table's name.
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/.*|(?!.*\.(parquet|pq)$)[^/]+", re.DOTALL)
 _MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
 _SOURCE = 'source = "wages.parquet"'
+#: What only a ledger that lasts takes.
+_LASTING = ("snapshots", "measure", "delta", "renews", "accounts")
+#: What was settled under the same name as in the file.
+_SETTLED = ("person", "rows_per_person", "complete", "public", "keys", "ceiling")
+_D = TypeVar("_D")
 _HINT = "epsilons init data.parquet writes such a file"
 
 
 def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The arguments of `Dataset` that a file stands for; nothing is opened but the file.
+    """The arguments of `Dataset.register` that a file stands for; nothing is opened but the file.
 
-    What stands in it is the steward's own and may be quoted in messages.
+    What stands in it is the steward's own and may be quoted in messages. Without a name it is called like the file.
     """
     where = Path(path)
     declared = _read(where)
@@ -57,6 +67,9 @@ def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     arguments["source"] = _resolve(declared["source"], here, where.name, local)
     arguments["preferences"] = _read_preferences(declared["preferences"], here)
     arguments["ledger"] = _resolve_ledger(declared.get("ledger"), here)
+    arguments.setdefault("name", where.stem)
+    if "snapshots" in declared:
+        arguments["snapshots"] = str(here / str(declared["snapshots"]))
     bounds = declared.get("bounds", {})
     if not isinstance(bounds, Mapping):
         raise DataError("'bounds' is not a table.", suggest="[bounds]")
@@ -67,6 +80,40 @@ def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(memory, str) or not _MEMORY.fullmatch(memory):
         raise DataError("The memory is not an amount.", rule="A number and its unit.", suggest='memory = "2GB"')
     return arguments
+
+
+def lasting_arguments(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The same, of a file that has to name a ledger."""
+    arguments = arguments_of(path)
+    if arguments["ledger"] is None:
+        rule = "A dataset is registered in a ledger, and asked by it."
+        hint = 'ledger = "sqlite:///people.ledger" in the file, then `epsilons register`'
+        raise LedgerError(f"{Path(path).name} names no ledger.", rule=rule, suggest=hint)
+    return arguments
+
+
+def open_declared(path: str | os.PathLike[str], opener: Callable[..., _D], maker: Callable[..., _D]) -> _D:
+    """What `opener` opens of a dataset that the file names; with a ledger in memory `maker` registers it on the way."""
+    arguments = lasting_arguments(path)
+    if arguments["ledger"] == "memory":
+        return maker(**{name: value for name, value in arguments.items() if name not in _LASTING})
+    return opener(arguments["name"], **{name: arguments.get(name) for name in ("ledger", "threads", "memory")})
+
+
+def check_as_registered(path: str | os.PathLike[str], about: Mapping[str, Any], version: str) -> None:
+    """Refuse a file that says something else than what was registered: asking changes nothing."""
+    arguments = arguments_of(path)
+    plain = {name: arguments[name] for name in _SETTLED if name in arguments}
+    plain["bounds"] = {name: list(pair) for name, pair in arguments["bounds"].items()}
+    for name in ("complete", "public"):
+        if name in plain:
+            plain[name] = sorted(plain[name])
+    changed = [name for name, value in plain.items() if value != about[name]]
+    changed += ["version"] if arguments.get("version", version) != version else []
+    if changed:
+        what = f"{Path(path).name} says something else than was registered: {', '.join(changed)}."
+        hint = f"`epsilons register {Path(path).name}`, by the steward; or the file as it was"
+        raise LedgerError(what, rule="Asking redefines nothing.", suggest=hint)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -94,10 +141,7 @@ def _resolve(source: Any, here: Path, name: str, local: bool) -> str | list[str]
         raise DataError("The source is a path, or a list of paths.", suggest=_SOURCE)
     if not local:
         return source if _ELSEWHERE.fullmatch(source) else str(here / source)
-    path = str(here / source)
-    if not any(sign in path for sign in "*?[") and not os.path.exists(path):
-        raise DataError(f"There is no file {path}.", rule=f"Paths are relative to {name}.", suggest=_SOURCE)
-    return path
+    return str(here / source)
 
 
 def _resolve_ledger(ledger: Any, here: Path) -> str | None:

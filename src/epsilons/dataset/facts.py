@@ -1,15 +1,11 @@
-"""What is publicly known of a dataset: what it fixes for all questions, its version, and its description."""
+"""What is publicly known of a dataset: what it fixes for all questions, and its description."""
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
-from epsilons.errors import Argument, DataError
-from epsilons.noise.entropy import system
 
 #: More levels than this are counted, not listed.
 _MOST_SHOWN = 64
@@ -30,6 +26,13 @@ class TableFacts:
     #: The column of this table that holds people's preferences, and the epsilons of the names in it, if it has names.
     preference: str | None = None
     levels: Mapping[str, float] = field(default_factory=dict)
+    #: What answers are cited by.
+    name: str = ""
+    version: str = ""
+    #: Public keys of columns, for groups that name none.
+    keys: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    #: Whether charges outlive this process.
+    lasting: bool = True
 
     def describe(self, column: Column) -> str:
         """What is known of a column."""
@@ -37,23 +40,6 @@ class TableFacts:
         facts += ["complete"] if column.name in self.complete else []
         facts += ["cannot be asked about"] if column.family == OTHER else []
         return ", ".join(facts) or "–"
-
-
-def label_version(given: Any, files: Sequence[str]) -> tuple[str, str]:
-    """Which data a question was asked of: (what goes into every question's digest, what people are shown).
-
-    It is the steward's label, never anything read from the contents. Without one, the version of files is where they
-    lie, how long they are and when they were written; of anything else it is this one object, so that nothing asked of
-    one frame is ever answered from another.
-    """
-    if given is not None:
-        if not isinstance(given, str) or not given.strip() or len(given) > 200:
-            raise DataError("A version is a short label.", suggest=Argument("version", "2026-11"))
-        return f"label:{given}", given
-    if files:
-        facts = [[path, os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files]
-        return f"files:{json.dumps(facts)}", "no label: path, size and time of the files stand in for it"
-    return f"object:{system().bytes(16).hex()}", "no label: answers are kept for this object only"
 
 
 @dataclass(frozen=True)
@@ -74,10 +60,12 @@ class Description(Shown):
     levels: tuple[Level, ...]
     withdrawn: int
     pending: int
+    name: str
     person: str
     rows_per_person: int
     neighbors: str
     version: str
+    registered: str
     ledger: str
     epoch: int
     releases: int
@@ -104,10 +92,8 @@ class Description(Shown):
         unbounded = [name for name, facts in numbers if "in [" not in facts]
         if unbounded:
             hints.append(f"No bounds: {', '.join(unbounded)}. Questions about them must give their own.")
-        if self.version.startswith("no label"):
-            hints.append("No version label: give one, so that the same question is known again.")
         if "in memory" in self.ledger:
-            hints.append("No ledger: budgets are forgotten with this process.")
+            hints.append("The ledger is in memory: budgets are forgotten with this process.")
         if not any("complete" in facts for _, _, facts in self.columns):
             hints.append("No column is declared complete: means pay for the number of values as well.")
         return hints
@@ -129,7 +115,7 @@ class Description(Shown):
         notes = [
             f"A person is a value of {self.person!r}, has at most {show_count(self.rows_per_person, 'row')}, "
             f"and is protected against being {_AGAINST[self.neighbors]}.",
-            f"Version: {self.version}.",
+            f"{self.name}, version {self.version}, registered on {self.registered[:10]}.",
             f"Ledger: {self.ledger}; {show_count(self.releases, 'release')} so far, roster of epoch {self.epoch}.",
             "The roster (who is there, with which preference) is public and is not protected.",
             f"Preparation took {self.preparation_seconds:.2g} s.",
@@ -137,8 +123,9 @@ class Description(Shown):
         if self.withdrawn:
             notes.insert(2, f"Withdrawn: {show_count(self.withdrawn, 'person', 'people')}, not used any more.")
         if self.pending:
-            many = f"{self.pending:,} people prefer a larger epsilon"
-            notes.insert(2, f"{many}: sync_preferences() or `epsilons sync` grants it.")
+            one = self.pending == 1
+            many = f"{show_count(self.pending, 'person', 'people')} {'prefers' if one else 'prefer'} a larger epsilon"
+            notes.insert(2, f"{many}: registering with loosen={self.pending} grants it.")
         if self.rounding_loss:
             notes.insert(2, f"Preferences were rounded down to a fixed ladder, by {self.rounding_loss:.1%} on average.")
         return notes + ([self.caveat] if self.caveat else [])

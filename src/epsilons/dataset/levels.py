@@ -1,14 +1,18 @@
 """Questions about preferences themselves: how many people chose what is known of the roster, exactly and for free."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.question import TableQuestion
-from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import list_active
+from epsilons.guarantee import PERSONALIZED, ROSTER_IS_PUBLIC, Guarantee
+from epsilons.ledger.values import Cohort, list_active
+from epsilons.mechanisms.base import Account
 from epsilons.preferences import to_nano
-from epsilons.release.answer import Release, roster_release
+from epsilons.release.answer import EXACT, Release, build_release
 from epsilons.statistics.count import Count
+
+FROM_THE_ROSTER = "It comes from the roster, which is public: exact, and nobody is charged."
 
 
 def counts_levels(asked: TableQuestion, facts: TableFacts) -> bool:
@@ -19,16 +23,30 @@ def counts_levels(asked: TableQuestion, facts: TableFacts) -> bool:
     return people and asked.where is None and [group.name for group in groups] == [facts.preference]
 
 
-def count_levels(asked: TableQuestion, facts: TableFacts, ledger: Ledger) -> Release:
+def count_levels(asked: TableQuestion, facts: TableFacts, cohorts: Sequence[Cohort]) -> Release:
     """People on the roster by what they granted, under the names that the column has for it."""
     people: dict[int | None, int] = {}
-    for cohort in list_active(ledger.cohorts()):
+    for cohort in list_active(cohorts):
         people[cohort.granted] = people.get(cohort.granted, 0) + cohort.people
     scope = asked.question.statistic.scope
     assert scope is not None
     assert scope.groups is not None
     counted = {key: people.get(_granted(key, facts), 0) for key in scope.groups}
-    return roster_release(asked.question, counted, tuple(people))
+    account = Account(
+        tuple(
+            (grant, None if grant is None else 0) for grant in sorted(people, key=lambda grant: (grant is None, grant))
+        )
+    )
+    return build_release(
+        account,
+        Guarantee(asked.question.neighbors, account.losses, PERSONALIZED, (ROSTER_IS_PUBLIC,)),
+        statistic=asked.question.statistic.describe(),
+        value=counted,
+        error=0.0,
+        mechanism=EXACT,
+        why=FROM_THE_ROSTER,
+        no_interval="The answer is exact.",
+    )
 
 
 def _granted(key: Any, facts: TableFacts) -> int | None:

@@ -15,6 +15,7 @@ from epsilons.engines.conditions import parse
 from epsilons.engines.trees import MismatchError, Predicate, canonical
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.noise.entropy import system
+from epsilons.release.answer import IN_MEMORY, tell_question
 from epsilons.statistics.base import Question, RowScope, Scope
 from epsilons.summaries.columns import Keys
 
@@ -44,13 +45,14 @@ class TableQuestion:
         """Which rows it is about, in normal form; empty for all."""
         return "" if self.where is None else self.where.text
 
+    def about(self) -> dict[str, Any]:
+        """Which column and rows of the dataset it is about, as a release says it."""
+        groups = () if self.by is None else tuple(kind.name for kind in self.by.columns)
+        return {"column": self.column or "", "where": self.condition, "by": groups}
+
     def describe(self) -> str:
         """The question in a line, for the ledger."""
-        condition, parts = self.condition, [self.question.statistic.describe()]
-        parts += [f"of {self.column}"] if self.column is not None else []
-        parts += [f"where {condition}"] if condition else []
-        parts += ["by " + ", ".join(kind.name for kind in self.by.columns)] if self.by is not None else []
-        return " ".join(parts)
+        return tell_question(self.question.statistic.describe(), **self.about())
 
     def identity(self) -> dict[str, Any]:
         """What is asked of which rows, whatever the options."""
@@ -72,7 +74,7 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     if entry.model:
         statistic, column, note = _parse_model(call, facts)
     else:
-        by = None if options.by is None else Keys.of(options.by, facts.schema)
+        by = None if options.by is None else Keys.of(_with_keys(options.by, facts), facts.schema)
         column = None if call.column is None else facts.schema.askable(call.column).name
         if column is None and entry.column == "required":
             raise PlanError(f"A {entry.name} needs a column.", suggest=Argument("column", "wage"))
@@ -89,8 +91,21 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     if facts.preference is not None and facts.preference in looked_at:  # nor is a count of people about any column
         options, note = replace(options, assume=math.inf), f"{note} {ABOUT_PREFERENCES}"
     capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
-    notes = (note, capped) if facts.rows > 1 else (note,)
+    notes = (note, *([capped] if facts.rows > 1 else []), *([] if facts.lasting else [IN_MEMORY]))
     return TableQuestion(Question.of(statistic, options, facts.neighbors), column, where, by, notes, options)
+
+
+def _with_keys(by: Any, facts: TableFacts) -> Any:
+    """Columns of groups that are named alone have the keys that were registered for them."""
+    named = [by] if isinstance(by, str) else by
+    if isinstance(named, Mapping) or not isinstance(named, Sequence):
+        return by
+    known = {facts.schema.find(name).name: facts.keys.get(facts.schema.find(name).name) for name in named}
+    for name, keys in known.items():
+        if keys is None:
+            rule, hint = "Keys are public; they are never read from the data.", Argument("by", {name: ["a", "b"]})
+            raise PlanError(f"Column {name!r} has no registered keys.", rule=rule, suggest=hint)
+    return known
 
 
 def _parse_model(call: Call, facts: TableFacts) -> tuple[Any, str, str]:
@@ -132,17 +147,16 @@ def _is_value(label: Any, aim: Column) -> bool:
         return False
 
 
-def question_key(facts: TableFacts, version: str, epoch: int, asked: TableQuestion) -> bytes:
+def question_key(facts: TableFacts, asked: TableQuestion) -> bytes:
     """32 bytes, the same for the same question; `fresh` makes it another one every time.
 
-    Everything that affects the answer or its promise, and nothing else: the version label and the table's columns stand
-    for the data, the epoch for the roster. Never anything read from the data: that two questions are the same must not
-    say anything about a value.
+    Everything that affects the answer or its promise, and nothing else: the dataset's name and version stand for the
+    data. Never anything read from the data: that two questions are the same must not say anything about a value. Nor
+    the roster: whoever changed their mind since, the answer that was given stays the answer.
     """
     about = {
         "columns": [[kind.name, kind.family] for kind in facts.schema.values()],
-        "version": version,
-        "epoch": epoch,
+        "dataset": [facts.name, facts.version],
         "terms": [facts.person, facts.neighbors, facts.rows, sorted(facts.complete)],
         "asked": asked.identity(),
         "manner": asked.options.identity(),

@@ -1,113 +1,109 @@
-"""People and their grants: from the table to the ledger, and from the ledger back to the rows."""
+"""The people of a registered dataset, by its ledger: who stands where, what they say, what they have left."""
 
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from epsilons import ledger as ledgers
 from epsilons.arguments.checks import check_real
 from epsilons.dataset.facts import Description, Level, TableFacts
-from epsilons.dataset.people import Preparation, prepare
-from epsilons.dataset.preferences import PreferenceTable, as_ids, check_id_column, read_given, read_preferences
-from epsilons.engines.base import Engine
-from epsilons.errors import Argument, LedgerError, PreferenceError
+from epsilons.dataset.preferences import as_ids
+from epsilons.engines.base import NUMBER, TEXT, Column
+from epsilons.errors import Argument, DataError, PreferenceError
 from epsilons.guarantee import to_epsilon
+from epsilons.ledger.consent import PUBLIC_CODE, Word
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import ACTIVE, WITHDRAWN, Digests, Enrolment
-from epsilons.preferences import Preferences, name_grant
-from epsilons.storage import show_address
+from epsilons.ledger.values import (
+    ACTIVE,
+    WITHDRAWN,
+    Cohort,
+    Digests,
+    Enrolment,
+    Members,
+    Registration,
+    Remaining,
+    Statement,
+)
+from epsilons.preferences import name_grant, to_nano
 
 
 class Registry:
-    """Who is on the roster of a table, by the ledger."""
+    """One dataset in its ledger. Nothing here creates or enrols anything."""
 
-    def __init__(self, engine: Engine, person: Any, preferences: Any, ledger: str | Ledger | None) -> None:
-        self._engine = engine
-        self._person = check_id_column(engine, person)
-        self._preferences = _as_preferences(preferences)
-        #: What the steward calls the grants.
-        self.names = self._preferences.names
-        self._own = not isinstance(ledger, Ledger)
-        self._address = "in memory, gone with this object" if ledger is None else "open"
-        self.ledger = ledger if isinstance(ledger, Ledger) else ledgers.open(ledger)
-        if isinstance(ledger, str):
-            self._address = show_address(ledger)
-        if self._own:
-            # A balance or an answer that was edited is found before anybody is charged by it.
-            self.ledger.verify()
-        self._salt = self.ledger.salt
-        #: What was read of the table's preferences, and people's digests; let go once the rows are prepared.
-        self._asked: tuple[PreferenceTable, Digests] | None = None
-        self._rounding_loss = 0.0
+    def __init__(self, ledger: Ledger, registration: Registration, address: str, own: bool) -> None:
+        self.ledger, self.registration, self.address = ledger, registration, address
+        #: Whether the ledger was opened for this dataset alone, and is closed with it.
+        self._own = own
 
-    def preference_facts(self) -> dict[str, Any]:
-        """Which column of the table itself holds preferences, and what its names mean."""
-        given = self._preferences.column
-        if given is None or given.source is not None:
-            return {}
-        return {"preference": self._engine.schema.find(given.column).name, "levels": dict(given.levels or {})}
+    @cached_property
+    def names(self) -> dict[float, str]:
+        """What the grants are called; two levels with one epsilon are one."""
+        found: dict[float, str] = {}
+        for name, code in self.ledger.levels().items():
+            epsilon = math.inf if code == PUBLIC_CODE else to_epsilon(code)
+            found[epsilon] = f"{found[epsilon]} or {name}" if epsilon in found else name
+        return found
+
+    def cohorts(self) -> tuple[Cohort, ...]:
+        """Everyone who is on this dataset's roster."""
+        return self.ledger.cohorts(self.registration.dataset)
+
+    def members(self) -> Members:
+        """Who stands in which cohort."""
+        return self.ledger.members(self.registration.dataset)
+
+    def remaining(self) -> Remaining:
+        """What everybody on the roster has left."""
+        return self.ledger.remaining(self.registration.dataset)
+
+    def check_newest(self) -> None:
+        """Questions go to the newest registration, whose roster is the one that pays."""
+        if self.ledger.newest(self.registration.dataset) != self.registration.number:
+            what = f"{self.registration.name!r} was registered anew since it was opened."
+            raise DataError(what, rule="Nothing was charged.", suggest="open it again")
 
     def close(self) -> None:
         """Close the ledger if it was opened here."""
         if self._own:
             self.ledger.close()
 
-    def enroll(self) -> Enrolment:
-        """Newcomers join, stricter preferences hold at once, looser ones wait."""
-        asked, people = self._read()
-        self._check_familiar(people)
-        return self.ledger.enroll(people, asked.nano)
+    @cached_property
+    def person(self) -> Column:
+        """The column of people's ids, whose kind is the ledger's."""
+        terms = self.ledger.terms()
+        assert terms is not None
+        return Column(self.registration.about["person"], TEXT if terms.ids == "text" else NUMBER)
 
-    def _check_familiar(self, people: Digests) -> None:
-        """A table none of whose people the ledger knows would give the same people, named otherwise, new budgets."""
-        if not any(cohort.people for cohort in self.ledger.cohorts()):
-            return
-        # A quick look at a few of them, before all are compared.
-        for digest in people[:8]:
-            try:
-                self.ledger.statement(digest.tobytes())
-            except LedgerError:
-                continue
-            return
-        known, here = (np.ascontiguousarray(all_).view("S16") for all_ in (self.ledger.members().digests, people))
-        if not np.isin(here, known).any():
-            rule = "A ledger is for one group of people; 1 and '1' are two people."
-            hint = (Argument("types", {"id": "int"}), " for ids in a CSV file, or a ledger for these people")
-            raise LedgerError("This ledger knows nobody of this table.", rule=rule, suggest=hint)
-
-    def sync(self) -> Enrolment:
-        """The table's preferences as they stand now, in both directions."""
-        asked, people = self._read()
-        return self.ledger.sync(people, asked.nano)
-
-    def set_preferences(self, given: Any) -> Enrolment:
-        """What people asked for themselves."""
-        ids, nano = read_given(given, self._person, self._preferences)
-        return self.ledger.set_grants(digests(ids, self._salt), nano)
+    def set_level(self, given: Mapping[Any, Any]) -> Enrolment:
+        """What people say themselves: {id: name of a level, or epsilon}."""
+        if not isinstance(given, Mapping):
+            rule, hint = "People's own words are given by id.", "{'ann': 'strict'}"
+            raise PreferenceError("Levels are given as {id: level}.", rule=rule, suggest=hint)
+        words = [read_word(one, self.ledger.levels(), self.registration.about["ceiling"]) for one in given.values()]
+        return self.ledger.say(self.find_people(list(given)), np.arange(len(words)), words)
 
     def withdraw(self, people: Any) -> Enrolment:
         """None of these is used any more, also if they join only later."""
-        return self.ledger.withdraw(digests(as_ids(people, self._person), self._salt))
+        return self.ledger.withdraw(self.find_people(people))
 
-    def _read(self) -> tuple[PreferenceTable, Digests]:
-        asked = read_preferences(self._engine, self._person, self._preferences)
-        self._rounding_loss = asked.rounding_loss
-        self._asked = asked, digests(asked.ids, self._salt)
-        return self._asked
+    def statement(self, who: Any) -> Statement:
+        """One person's account, by id."""
+        return self.ledger.statement(self.find_people([who])[0].tobytes())
 
-    def prepare(self, rows: int) -> Preparation:
-        """Number the people, cap their rows, copy; what was read of the table's preferences is then let go."""
-        assert self._asked is not None
-        (asked, people), self._asked = self._asked, None
-        return prepare(self._engine, self._person, asked.ids, people, self.ledger.members(), rows, self._salt)
+    def find_people(self, people: Any) -> Digests:
+        """Digests of people by their ids, however those are written."""
+        terms = self.ledger.terms()
+        assert terms is not None
+        return digests(as_ids(people, self.person, normal=terms.spelling == "normal"), self.ledger.salt)
 
-    def describe(self, facts: TableFacts, version: str, pending: int, seconds: float) -> Description:
+    def describe(self, facts: TableFacts, pending: int, seconds: float) -> Description:
         """Public facts about people and the ledger."""
-        cohorts, left = self.ledger.cohorts(), self.ledger.remaining()
+        cohorts, left = self.cohorts(), self.remaining()
         people: Counter[int | None] = Counter()
         for cohort in (cohort for cohort in cohorts if cohort.state == ACTIVE and cohort.people):
             people[cohort.granted] += cohort.people
@@ -117,26 +113,35 @@ class Registry:
             levels=tuple(Level(*one, left.epsilons.get(one[1])) for one in sorted(shown, key=itemgetter(1))),
             withdrawn=sum(cohort.people for cohort in cohorts if cohort.state == WITHDRAWN),
             pending=pending,
-            person=self._person.name,
+            name=facts.name,
+            person=facts.person,
             rows_per_person=facts.rows,
             neighbors=facts.neighbors,
-            version=version,
-            ledger=self._address,
+            version=facts.version,
+            registered=self.registration.at,
+            ledger=self.address,
             epoch=self.ledger.epoch,
-            releases=len(self.ledger.history()),
+            releases=len(self.ledger.history(self.registration.dataset)),
             caveat=left.caveat,
-            rounding_loss=self._rounding_loss,
+            rounding_loss=self.registration.about.get("rounding_loss", 0.0),
             preparation_seconds=seconds,
         )
 
 
-def _as_preferences(given: Any) -> Preferences:
-    if isinstance(given, Preferences):
-        return given
-    if isinstance(given, Mapping):
-        return Preferences(given)
+def read_word(said: Any, levels: Mapping[str, int], ceiling: float) -> Word:
+    """A level's name, or an epsilon; public goes by its name, whether or not a level is called so."""
+    if isinstance(said, str):
+        if said not in levels and said != "public":
+            known: Sequence[str] = [*levels, *(["public"] if "public" not in levels else [])]
+            raise PreferenceError(f"Unknown privacy level {said!r}.", suggest=f"{', '.join(known)}, or a number")
+        return Word(levels.get(said, PUBLIC_CODE), said)
     try:
-        return Preferences({}, default=check_real(given))
+        epsilon = check_real(said)
     except TypeError:
-        hint = (Argument("preferences", {"ann": 0.1}), ", or a column of epsilons or levels")
-        raise PreferenceError("Preferences are missing or of an unknown kind.", suggest=hint) from None
+        rule = "An epsilon is a number, or the name of a level."
+        raise PreferenceError("A preference is not a number.", rule=rule) from None
+    nano = to_nano(epsilon)
+    if nano is not None and epsilon > ceiling:
+        hint = (Argument("ceiling", epsilon), " of the registration, by the steward")
+        raise PreferenceError(f"This epsilon is above the ceiling of {ceiling:g}.", suggest=hint)
+    return Word(PUBLIC_CODE if nano is None else nano)

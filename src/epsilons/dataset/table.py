@@ -5,42 +5,33 @@ Every method that answers goes through the one door (`release.door`): the charge
 
 from __future__ import annotations
 
-import os
-import threading
-import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from epsilons.accuracy.relation import Relation
-from epsilons.arguments.checks import check_bounds, check_truth
+from epsilons.arguments.checks import check_truth
 from epsilons.arguments.options import DEFAULT_SHARE, TABLES
 from epsilons.arguments.reading import AskOptions, Call, check_call
 from epsilons.arrays.algorithms import read_algorithm
 from epsilons.calls import query_signature
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.applying import Applied, ApplyAttempt
-from epsilons.dataset.attempt import Attempt, NothingToPlanError, spendable_for
+from epsilons.dataset.attempt import Attempt, NothingToPlanError, needs_rough_count, spendable_for
 from epsilons.dataset.batch import Batch
-from epsilons.dataset.facts import Description, TableFacts, label_version
-from epsilons.dataset.levels import counts_levels
+from epsilons.dataset.levels import FROM_THE_ROSTER, counts_levels
 from epsilons.dataset.methods import Questions
-from epsilons.dataset.people import renew
 from epsilons.dataset.question import TableQuestion, parse_question
-from epsilons.dataset.registry import Registry
-from epsilons.engines.base import NUMBER, TRUTH, open_table
+from epsilons.dataset.registered import Registered
+from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.conditions import parse
-from epsilons.errors import Argument, DataError, LedgerError, PlanError
-from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import Enrolment, History, Remaining, StalePlanError
+from epsilons.errors import Argument, LedgerError, PlanError
+from epsilons.ledger.values import StalePlanError
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.choose import PlanRow
 from epsilons.planner.plan import Plan
-from epsilons.preferences import Preferences
 from epsilons.release import Release
-from epsilons.release.answer import FROM_THE_ROSTER
-from epsilons.release.door import asked_of
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from epsilons.summaries.sql import check_asked
@@ -49,61 +40,27 @@ from epsilons.summaries.sql import check_asked
 _TRIES = 100
 
 
-class Dataset(Questions):
+class Dataset(Registered, Questions):
     """A table about people, each of whom said how private they want to be.
+
+    A steward registers it once (`Dataset.register`), in a ledger that lasts; whoever asks opens it (`Dataset.open`).
+    `Dataset(...)` itself is both at once for a notebook, with a ledger in memory, and says so on every answer.
 
     `source` is a path (Parquet, CSV, JSON lines, a DuckDB file with `table=`; globs and lists of paths too), or a frame
     of pandas, polars or Arrow, or a DuckDB relation, or a Spark DataFrame; with `engine="spark"` the name of a table
-    or a path that Spark reads. `person` names the column of ids, `preferences` say who asked for what. `ledger` is an
-    address ("sqlite:///wages.ledger"), an open ledger, or None for one in memory. `types` declare the columns of a JSON
-    file, and those of a CSV file that are no text. `bounds` are public bounds of columns, for questions that give none.
-    `complete` names columns in which nothing is missing.
+    or a path that Spark reads. `person` names the column of ids, `preferences` say who asked for what. `types` declare
+    the columns of a JSON file, and those of a CSV file that are no text. `bounds` are public bounds of columns, for
+    questions that give none, `keys` those of groups; `complete` names columns in which nothing is missing. Nobody has a
+    larger epsilon than the `ceiling`, but for public people.
 
     >>> import epsilons as eps
     >>> import pyarrow as pa
     >>> table = pa.table({"id": [1, 2, 3], "wage": [20.0, 30.0, 40.0], "epsilon": [0.5, 1.0, 1.0]})
-    >>> people = eps.Dataset(table, person="id", preferences=eps.Preferences.from_column("epsilon"))
+    >>> people = eps.Dataset(table, person="id", preferences=eps.Preferences.from_column("epsilon"), ledger="memory")
     >>> answer = people.mean("wage", bounds=(0, 100), share=0.5)
     >>> people.remaining().epsilons
     {0.5: 0.25, 1.0: 0.5}
     """
-
-    def __init__(
-        self,
-        source: Any,
-        *,
-        person: str,
-        preferences: Preferences | Mapping[Any, float] | float,
-        rows_per_person: int = 1,
-        neighbors: str = "absent",
-        ledger: str | Ledger | None = None,
-        complete: Sequence[str] = (),
-        version: str | None = None,
-        allow_individual: bool = False,
-        bounds: Mapping[str, tuple[float, float]] | None = None,
-        types: Mapping[str, str] | None = None,
-        table: str | None = None,
-        threads: int | None = None,
-        memory: str | None = None,
-        engine: str | None = None,
-    ) -> None:
-        started = time.perf_counter()
-        self._lock = threading.RLock()
-        self._closed = False
-        self._engine = open_table(source, engine, types=types, table=table, threads=threads, memory=memory)
-        schema = self._engine.schema
-        known = {schema.number(name).name: check_bounds(pair, "column") for name, pair in (bounds or {}).items()}
-        if isinstance(complete, (str, bytes)) or not isinstance(complete, Sequence):
-            raise DataError("Complete columns are given as a list.", suggest=Argument("complete", ["age"]))
-        whole = frozenset(schema.find(name).name for name in complete)
-        self._facts = TableFacts(schema, schema.find(person).name, neighbors, rows_per_person, whole, known)
-        self._version, self._shown_version = label_version(version, self._engine.files)
-        self._registry = Registry(self._engine, person, preferences, ledger)
-        self._facts = replace(self._facts, **self._registry.preference_facts())
-        self.ledger.settle_terms(neighbors, rows_per_person, allow_individual)
-        self._enrolled = self._registry.enroll()
-        self._preparation = self._registry.prepare(rows_per_person)
-        self._seconds = time.perf_counter() - started
 
     @check_call("run")
     def apply(
@@ -163,13 +120,6 @@ class Dataset(Questions):
                 raise PlanError(f"{word!r} is not a number.", rule=f"Column {kind.name!r} holds numbers.") from None
         return word.strip().lower() in ("true", "1", "yes") if kind.family == TRUTH else word
 
-    @classmethod
-    def from_toml(cls, path: str | os.PathLike[str]) -> Dataset:
-        """The dataset that a file such as people.toml declares; `epsilons init` writes one."""
-        from epsilons.dataset.declared import arguments_of
-
-        return cls(**arguments_of(path))
-
     @check_call("batch")
     def batch(self, share: float = DEFAULT_SHARE) -> Batch:
         """Several questions for one share, split where the error is least: `with people.batch(share=.2) as ask:`."""
@@ -204,63 +154,6 @@ class Dataset(Questions):
         answer = self.mean(column, share=share, **Relation.question(options))
         return Relation.of(answer.details.get("levels", ()))
 
-    def describe(self) -> Description:
-        """Columns, people per level, bounds known, the ledger's state. Public facts; no charge."""
-        with self._lock:
-            self._refresh()
-            return self._registry.describe(self._facts, self._shown_version, self._enrolled.pending, self._seconds)
-
-    @property
-    def ledger(self) -> Ledger:
-        """People's accounts."""
-        return self._registry.ledger
-
-    def remaining(self) -> Remaining:
-        """What everybody has left: `.epsilons`, `.cohorts`, `.questions`."""
-        return self.ledger.remaining()
-
-    def history(self) -> History:
-        """Every question that was charged, with the grants in force then."""
-        return History(replace(past, description=asked_of(past.description)) for past in self.ledger.history())
-
-    def set_preferences(self, preferences: Any) -> Enrolment:
-        """What people asked for themselves: {id: epsilon or name of a level}, or a table with ids and preferences."""
-        return self._change(lambda: self._registry.set_preferences(preferences))
-
-    def withdraw(self, people: Any) -> Enrolment:
-        """These people (a list of ids) are not used any more; their accounts stay. `unknown` were not on the roster."""
-        return self._change(lambda: self._registry.withdraw(people))
-
-    def sync_preferences(self) -> Enrolment:
-        """Take the preferences of the table as they stand now, looser ones too.
-
-        Rows stay those of the version that was opened; another version is another dataset.
-        """
-        with self._lock:
-            self._enrolled = self._change(self._registry.sync)
-            return self._enrolled
-
-    def _change(self, change: Callable[[], Enrolment]) -> Enrolment:
-        """Who stands where, in the ledger and then beside the rows; refused at once if those are out of reach."""
-        with self._lock:
-            self._check_open()
-            done = change()
-            self._refresh()
-        return done
-
-    def close(self) -> None:
-        """Let go of the table, and of the ledger if it was opened here."""
-        with self._lock:
-            self._closed = True
-            self._engine.close()
-            self._registry.close()
-
-    def __enter__(self) -> Dataset:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.close()
-
     def __str__(self) -> str:
         return str(self.describe())
 
@@ -277,7 +170,7 @@ class Dataset(Questions):
             for _ in range(_TRIES):
                 self._refresh()
                 try:
-                    attempt = kind(asked, self._facts, self._version, self._registry, self._preparation, planned)
+                    attempt = kind(asked, self._facts, self._registry, self._preparation, planned)
                     return attempt.release()
                 except StalePlanError:
                     continue
@@ -302,7 +195,7 @@ class Dataset(Questions):
             raise NothingToPlanError("There is nothing to plan.", rule=FROM_THE_ROSTER)
         with self._lock:
             self._refresh()
-            share, spendable = spendable_for(asked, self.ledger.cohorts(), self._registry.names)
+            share, spendable = spendable_for(asked, self._registry.cohorts(), self._registry.names)
         if spendable.levels.all_public:
             raise NothingToPlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
 
@@ -317,16 +210,6 @@ class Dataset(Questions):
         plan = Plan.make(asked.question, spendable.levels, Fraction(1), settings, options.mechanism, ask_row)
         accounts = [spendable.account([charge for _, charge in row.account.losses]) for row in plan.rows]
         rows = [replace(row, account=one, share=share) for row, one in zip(plan.rows, accounts, strict=True)]
-        plan = replace(plan, rows=tuple(rows), of_grants=share)
+        first = needs_rough_count(asked, self._registry)
+        plan = replace(plan, rows=tuple(rows), of_grants=share, counts_first=first)
         return plan
-
-    def _refresh(self) -> None:
-        """After people changed their minds, here or elsewhere, the rows get their new cohorts."""
-        self._check_open()
-        if self._registry.ledger.epoch != self._preparation.epoch:
-            self._preparation = renew(self._preparation, self.ledger.members())
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise DataError("This dataset is closed.", rule="Nothing is charged for a table that cannot be read.")
-        self._engine.check_ready()

@@ -29,6 +29,9 @@ _REGISTRY: dict[str, type[Any]] = {}
 
 #: The name under which every engine's queries find the table.
 SOURCE = "source"
+#: No column of a table begins like this, in whatever case: these names are ours.
+RESERVED = "epsilons "
+UNREAD = f"{RESERVED}unread "
 
 NUMBER, TEXT, TRUTH, DATE, TIME, OTHER = "number", "text", "truth", "date", "time", "other"
 ASKABLE = "Questions are about numbers, text, truths, dates, and times without a zone."
@@ -155,9 +158,8 @@ class Engine(Protocol):
     files: tuple[str, ...]
     #: Whether it works in this very process, where a number per row may be handed over without leaving it.
     embedded: bool
-    #: Whether `SOURCE` may be read more than once, and together with what `keep` and `add` made known. Where it may
-    #: not, since it lies elsewhere or might hold other rows the next time, it is copied first.
-    joins: bool
+    #: Columns whose text was declared to be something else.
+    declared: tuple[str, ...]
 
     @staticmethod
     def takes(source: Any) -> bool:
@@ -166,11 +168,24 @@ class Engine(Protocol):
     def check_ready(self) -> None:
         """`DataError` if nothing can be read any more; checked before anyone is charged."""
 
+    def stage(self, name: str) -> Schema:
+        """Read the source, exactly once, and store under a name what can be asked about; its columns.
+
+        Beside each column of `declared` stands one, called `UNREAD` and its name: 1 where a cell did not parse, else 0.
+        """
+
     def run(self, tree: exp.Query) -> pa.Table:
         """The result of a query; `DataError` with a fixed text if the engine fails."""
 
     def keep(self, name: str, tree: exp.Query) -> Schema:
         """Store the result of a query inside the engine under a name, for later queries; its columns."""
+
+    def write(self, tree: exp.Query, folder: str) -> None:
+        """Write the result of a query to files in a folder of our own, for `reopen`."""
+
+    @classmethod
+    def reopen(cls, folder: str, **options: Any) -> Engine:
+        """What `write` wrote, as the source of an engine that only reads it; of `options` what files need."""
 
     def add(self, name: str, table: pa.Table) -> Schema:
         """Make an Arrow table known to later queries; its columns."""

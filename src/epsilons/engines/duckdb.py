@@ -9,6 +9,7 @@ and the rules for conditions (`conditions`) are the only barrier there.
 
 import os
 import re
+import shutil
 import weakref
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -21,14 +22,15 @@ from sqlglot import exp
 from epsilons.engines import base
 from epsilons.engines.base import SOURCE, Column, Schema, make_column, register
 from epsilons.engines.sources import Files, Frame, cast_text, locate
-from epsilons.engines.trees import column, table
+from epsilons.engines.trees import bit, column, join_bits, table
 from epsilons.errors import Argument, DataError
 from epsilons.storage.files import claim_folder, release_folder
 
 _T = TypeVar("_T")
 
 _HOMES = ("pyarrow", "pandas", "polars", "duckdb", "_duckdb")
-_RAW, _ATTACHED, _COPIES = "raw", "attached", "copies"
+_RAW, _ATTACHED, _COPIES, _FILE = "raw", "attached", "copies", "file"
+_HANDED_OVER, _ROWS, _WRITTEN = "handed over", "rows", "rows.duckdb"
 _A_FEW = 1 << 16
 #: Counts per (grid point, level) then stand in an array instead of a hash table: up to 4 million of them.
 _ARRAY_BITS = 22
@@ -68,11 +70,11 @@ class DuckDB:
         if self._relation is not None and (types or table):
             unfit = ("leave ", Argument("types"), " and ", Argument("table"), " out")
             raise DataError("A DuckDB relation has its own types.", suggest=unfit)
-        located = None if self._relation is not None else locate(source, types, table)
+        known = self._relation is not None or isinstance(source, Files)
+        located = (None if self._relation is not None else source) if known else locate(source, types, table)
         self._kept: set[str] = set()
         self.files = located.paths if isinstance(located, Files) else ()
-        # A user's relation lives on its own connection, where nothing of ours is known.
-        self.joins = self._relation is None
+        self.declared = tuple(name for name, kind in getattr(located, "types", ()) if kind != "text")
         self._spill = claim_folder()
         try:
             if isinstance(located, Files):
@@ -125,29 +127,43 @@ class DuckDB:
         origin = located.scan(_ATTACHED) if isinstance(located, Files) and arrow is None else table(_RAW)
         found = self._describe(exp.select("*").from_(origin.copy()))
         types = dict(located.types)
-        columns: list[exp.Expr] = []
+        cells: dict[str, exp.Expr] = {}
         for name, kind in found:
-            view: exp.Expr = column(name)
+            cells[name] = column(name)
             if name in types:
-                view = cast_text(view, types[name])
+                cells[name] = cast_text(cells[name], types[name])
             elif _VIEWED.fullmatch(kind):
                 plain = "TIMESTAMP" if kind.startswith("TIMESTAMP") else "VARCHAR"
-                view = exp.TryCast(this=view, to=exp.DataType.build(plain))
-            columns.append(exp.alias_(view, name, quoted=True))
-        query = exp.select(*columns).from_(origin)
+                cells[name] = exp.TryCast(this=cells[name], to=exp.DataType.build(plain))
+        self._origin, self._cells = origin, cells
+        query = _select_as(cells).from_(origin)
         self._connection.execute(exp.Create(this=table(SOURCE), kind="VIEW", expression=query).sql("duckdb"))
         unusable = [Column(name, base.OTHER) for name in getattr(located, "unusable", ())]
         named = not isinstance(located, Files) or located.kind != "csv" or len(types) > 0
-        return Schema([*self._columns(SOURCE).values(), *unusable], named)
+        return Schema([*self._columns(table(SOURCE)).values(), *unusable], named)
 
     def _describe(self, query: exp.Query) -> list[tuple[str, str]]:
         return [row[:2] for row in self._connection.execute(f"DESCRIBE {query.sql('duckdb')}").fetchall()]
 
-    def _columns(self, name: str) -> Schema:
-        return _make_schema(self._describe(exp.select("*").from_(table(name))))
+    def _columns(self, found: exp.Table) -> Schema:
+        return _make_schema(self._describe(exp.select("*").from_(found)))
 
     def check_ready(self) -> None:
         """Always: questions go to copies on a connection of our own, also if the user has closed theirs."""
+
+    def stage(self, name: str) -> Schema:
+        """As every engine. What a user's relation gives passes through Arrow into the private connection."""
+        asked = [kind.name for kind in self.schema.values() if kind.family != base.OTHER]
+        cells = {each: column(each) if self._relation is not None else self._cells[each] for each in asked}
+        for each in self.declared:
+            written, read = (exp.Is(this=tree.copy(), expression=exp.null()) for tree in (column(each), cells[each]))
+            cells[base.UNREAD + each] = join_bits([bit(exp.Not(this=written)), bit(read)])
+        if self._relation is None:
+            return _hide_errors(lambda: self._store(table(name), _select_as(cells).from_(self._origin), {}))
+        self.add(_HANDED_OVER, self.run(_select_as(cells).from_(table(SOURCE))))
+        schema = self.keep(name, exp.select("*").from_(table(_HANDED_OVER)))
+        self.drop(_HANDED_OVER)
+        return schema
 
     def run(self, tree: exp.Query) -> pa.Table:
         text = tree.sql("duckdb", copy=False)
@@ -156,17 +172,29 @@ class DuckDB:
         return _hide_errors(lambda: ask(text).to_arrow_table())
 
     def keep(self, name: str, tree: exp.Query) -> Schema:
-        """As every engine. Of a user's relation, what is read passes through Arrow into the private connection."""
-        if self._relation is None or not _reads_source(tree):
-            return self._store(name, tree.copy())
-        self.add("handed_over", self.run(tree))
-        schema = self._store(name, exp.select("*").from_(table("handed_over")))
-        self.drop("handed_over")
-        return schema
+        return _hide_errors(lambda: self._store(table(name), tree, self._look(tree)))
 
-    def add(self, name: str, table: pa.Table) -> Schema:
-        _hide_errors(lambda: self._connection.register(name, table))
-        return _hide_errors(lambda: self._columns(name))
+    def write(self, tree: exp.Query, folder: str) -> None:
+        """As every engine: a database file, made in the only folder that a locked connection may write to."""
+        made = os.path.join(self._spill, _WRITTEN)
+
+        def work() -> None:
+            self._connection.execute(f"ATTACH {exp.Literal.string(made).sql('duckdb')} AS {_FILE}")
+            try:
+                self._store(_in_file(_ROWS), tree, self._look(tree))
+            finally:
+                self._connection.execute(f"DETACH {_FILE}")
+            shutil.move(made, os.path.join(folder, _WRITTEN))
+
+        _hide_errors(work)
+
+    @classmethod
+    def reopen(cls, folder: str, **options: Any) -> "DuckDB":
+        return cls(Files("duckdb", (os.path.join(folder, _WRITTEN),), table=_ROWS), **options)
+
+    def add(self, name: str, arrow: pa.Table) -> Schema:
+        _hide_errors(lambda: self._connection.register(name, arrow))
+        return _hide_errors(lambda: self._columns(table(name)))
 
     def drop(self, name: str) -> None:
         if name in self._kept:
@@ -178,26 +206,35 @@ class DuckDB:
     def close(self) -> None:
         self._closing()
 
-    def _store(self, name: str, tree: exp.Query) -> Schema:
-        """Floats that hardly repeat stay as they are: unpacking them would take longer than adding them."""
+    def _look(self, tree: exp.Query) -> dict[str, str]:
+        """Floats that hardly repeat stay as they are: unpacking them would take longer than adding them.
 
-        def pack() -> Schema:
-            new, text = table(name).sql("duckdb"), tree.sql("duckdb")
-            columns = {column(each).sql("duckdb"): kind for each, kind in self._describe(tree)}
-            floats = [each for each, kind in columns.items() if kind in ("FLOAT", "DOUBLE")]
-            # A look at a few rows, which decides on speed alone.
-            distinct = "".join(f", approx_count_distinct({each})" for each in floats)
-            query = f"SELECT COUNT(*){distinct} FROM (SELECT * FROM ({text}) LIMIT {_A_FEW})"
-            ((rows, *counts),) = self._connection.execute(query).fetchall() if floats else [(0,)]
-            for each, count in zip(floats, counts, strict=True):
-                columns[each] += " USING COMPRESSION uncompressed" if count > rows / 2 else ""
-            self._connection.execute(f"CREATE TABLE {new} ({', '.join(map(' '.join, columns.items()))})")
-            self._connection.execute(f"INSERT INTO {new} {text}")
-            self._connection.execute(f"CHECKPOINT {_COPIES}")
-            self._kept.add(name)
-            return self._columns(name)
+        A look at a few rows, which decides on speed alone.
+        """
+        floats = [column(each).sql("duckdb") for each, kind in self._describe(tree) if kind in ("FLOAT", "DOUBLE")]
+        distinct = "".join(f", approx_count_distinct({each})" for each in floats)
+        query = f"SELECT COUNT(*){distinct} FROM (SELECT * FROM ({tree.sql('duckdb')}) LIMIT {_A_FEW})"
+        ((rows, *counts),) = self._connection.execute(query).fetchall() if floats else [(0,)]
+        pairs = zip(floats, counts, strict=True)
+        return {each: "USING COMPRESSION uncompressed" for each, count in pairs if count > rows / 2}
 
-        return _hide_errors(pack)
+    def _store(self, new: exp.Table, tree: exp.Query, packing: Mapping[str, str]) -> Schema:
+        columns = [(column(each).sql("duckdb"), kind) for each, kind in self._describe(tree)]
+        written = ", ".join(f"{each} {kind} {packing.get(each, '')}" for each, kind in columns)
+        self._connection.execute(f"CREATE TABLE {new.sql('duckdb')} ({written})")
+        self._connection.execute(f"INSERT INTO {new.sql('duckdb')} {tree.sql('duckdb')}")
+        self._connection.execute(f"CHECKPOINT {new.db or _COPIES}")
+        if not new.db:
+            self._kept.add(new.name)
+        return self._columns(new)
+
+
+def _in_file(name: str) -> exp.Table:
+    return exp.Table(this=exp.to_identifier(name, quoted=True), db=exp.to_identifier(_FILE))
+
+
+def _select_as(cells: Mapping[str, exp.Expr]) -> exp.Select:
+    return exp.select(*(exp.alias_(tree, name, quoted=True) for name, tree in cells.items()))
 
 
 def _reads_source(tree: exp.Query) -> bool:

@@ -11,6 +11,7 @@ reading, and Spark takes over the files of one attempt of each task only.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -24,10 +25,10 @@ from sqlglot import exp
 
 from epsilons.engines import base
 from epsilons.engines.base import SOURCE, Schema, make_column, register
-from epsilons.engines.trees import table
+from epsilons.engines.trees import column, table
 from epsilons.errors import Argument, DataError
 from epsilons.noise.entropy import system
-from epsilons.storage.files import claim_folder, release_folder
+from epsilons.storage.files import claim_folder, release_folder, write_private
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -62,6 +63,9 @@ _SETTINGS = {
 _ADAPTIVE, _PARTITIONS = "spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions"
 #: A path without it may lie on whatever file system the cluster prefers.
 _HERE = "file://"
+#: What a snapshot's files are called, and what Spark takes for a pattern in a path.
+_WRITTEN, _COLUMNS = "rows", "columns.json"
+_PATTERN = re.compile(r"([\\{}\[\]*?])")
 #: What Spark calls the absence of what was named.
 _ABSENT = ("TABLE_OR_VIEW_NOT_FOUND", "PATH_NOT_FOUND")
 #: Where pyspark writes what a failed query was about, values included.
@@ -78,8 +82,7 @@ class Spark:
     files: tuple[str, ...] = ()
     #: The driver holds only summaries.
     embedded = False
-    #: The second reading of a frame may give other rows than the first.
-    joins = False
+    declared: tuple[str, ...] = ()
 
     @staticmethod
     def takes(source: Any) -> bool:
@@ -125,21 +128,51 @@ class Spark:
 
         return _hide_errors(work)
 
+    def stage(self, name: str) -> Schema:
+        asked = [column(kind.name) for kind in self.schema.values() if kind.family != base.OTHER]
+        return self.keep(name, exp.select(*asked).from_(table(SOURCE)))
+
     def keep(self, name: str, tree: exp.Query) -> Schema:
         """As every engine: written to files, and read from there ever after."""
 
         def work() -> Schema:
-            self._set(*self._usual)
-            frame = self._session.sql(tree.sql("spark"))
             path = f"{self._home}/{_token()}"
-            # Files know the columns by their place: a name may hold signs that some format refuses.
-            placed = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
-            placed.write.parquet(path)
-            reader = self._session.read.schema(placed.schema)
-            stored = reader.options(ignoreMissingFiles=False, ignoreCorruptFiles=False).parquet(path)
-            return self._name(name, stored.toDF(*frame.columns), path)
+            return self._name(name, _read_placed(self._session, path, *self._write_placed(tree, path)), path)
 
         return _hide_errors(work)
+
+    def _write_placed(self, tree: exp.Query, path: str) -> tuple[Any, list[str]]:
+        """Files know the columns by their place: a name may hold signs that some format refuses."""
+        self._set(*self._usual)
+        frame = self._session.sql(tree.sql("spark"))
+        placed = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
+        placed.write.parquet(path)
+        return placed.schema, frame.columns
+
+    def write(self, tree: exp.Query, folder: str) -> None:
+        """As every engine: Parquet files, in a folder that every executor must reach."""
+
+        def work() -> None:
+            schema, names = self._write_placed(tree, f"{_HERE}{folder}/{_WRITTEN}")
+            write_private(os.path.join(folder, _COLUMNS), json.dumps({"schema": schema.jsonValue(), "names": names}))
+
+        _hide_errors(work)
+        if not any(name.endswith(".parquet") for name in os.listdir(os.path.join(folder, _WRITTEN))):
+            rule = "Spark's executors write the rows, and this process finds them."
+            hint = "a folder on a disk that all of them share"
+            raise DataError("The snapshot did not arrive in its folder.", rule=rule, suggest=hint)
+
+    @classmethod
+    def reopen(cls, folder: str, **options: Any) -> Spark:
+        def work() -> DataFrame:
+            from pyspark.sql.types import StructType
+
+            with open(os.path.join(folder, _COLUMNS), encoding="utf-8") as file:
+                known = json.load(file)
+            path = _PATTERN.sub(r"\\\1", f"{folder}/{_WRITTEN}")
+            return _read_placed(_find_session(), _HERE + path, StructType.fromJson(known["schema"]), known["names"])
+
+        return cls(_hide_errors(work))
 
     def add(self, name: str, table: pa.Table) -> Schema:
         def work() -> Schema:
@@ -171,6 +204,11 @@ class Spark:
     def _set(self, adaptive: str, partitions: str) -> None:
         self._session.conf.set(_ADAPTIVE, adaptive)
         self._session.conf.set(_PARTITIONS, partitions)
+
+
+def _read_placed(session: SparkSession, path: str, schema: Any, names: list[str]) -> DataFrame:
+    reader = session.read.schema(schema).options(ignoreMissingFiles=False, ignoreCorruptFiles=False)
+    return reader.parquet(path).toDF(*names)
 
 
 def _find_frame(source: Any) -> DataFrame:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from epsilons.errors import Argument, LedgerError, PlanError, PreferenceError
 from epsilons.guarantee import NANO, NEIGHBORS
+from epsilons.ledger.consent import PUBLIC_CODE
 from epsilons.ledger.values import DIGEST_BYTES, Digests, Terms
 from epsilons.preferences import LARGEST_EPSILON
 
@@ -21,11 +22,10 @@ QUESTION_KEY_BYTES = 32
 #: The largest grant and the largest charge, in nano-epsilon; sums of them stay far below 2^63.
 LARGEST_GRANT = LARGEST_EPSILON * NANO
 LARGEST_QUOTA = 2**62
+#: How losses are measured and added up.
+MEASURES = ("pure",)
 LARGEST_ANSWER = 1 << 30
 LONGEST_DESCRIPTION = 1 << 16
-#: How a public grant is written in an array of int64.
-PUBLIC_CODE = -1
-
 Sorted = NDArray[np.bytes_]
 People = Digests | Sorted | Sequence[bytes]
 Grants = NDArray[np.int64] | Sequence[int | None]
@@ -131,13 +131,15 @@ def check_exact_share(given: Fraction) -> Fraction:
     return given
 
 
-def check_terms(neighbors: str, rows_per_person: int, allow_individual: bool) -> Terms:
+def check_terms(neighbors: str, rows_per_person: int | None, allow_individual: bool, measure: str = "pure") -> Terms:
     if neighbors not in NEIGHBORS:
         either = (Argument("neighbors", "absent"), " or ", Argument("neighbors", "replace"))
         raise LedgerError("Unknown neighbours.", suggest=either)
-    if not is_whole(rows_per_person, 1, 2**31 - 1):
+    if rows_per_person is not None and not is_whole(rows_per_person, 1, 2**31 - 1):
         raise LedgerError("This number of rows per person is not allowed.", suggest=Argument("rows_per_person", 1))
     if not isinstance(allow_individual, bool):
         given = (Argument("allow_individual"), " is either True or False.")
         raise LedgerError(given, suggest=Argument("allow_individual", False))
-    return Terms(neighbors, int(rows_per_person), allow_individual)
+    if measure not in MEASURES:
+        raise LedgerError("This measure of privacy is not kept here.", suggest=Argument("measure", "pure"))
+    return Terms(neighbors, None if rows_per_person is None else int(rows_per_person), allow_individual, measure)

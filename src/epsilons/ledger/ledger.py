@@ -6,19 +6,21 @@ Order of a release: `reserve` (durable), `mark_read` (durable; from here on noth
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from sqlalchemy import Connection, func, insert, select, update
+from numpy.typing import NDArray
+from sqlalchemy import Connection, func, insert, select
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger import checks, journal, recount, roster, statements, tables, values
+from epsilons.ledger import checks, journal, recount, registration, roster, statements, tables, values
 from epsilons.ledger.checks import Grants, People
+from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Word, by_person, by_source
 from epsilons.ledger.journal import Anchor, Clock, write_time
 from epsilons.storage.base import Database, reach
 
@@ -75,79 +77,105 @@ class Ledger:
 
     def terms(self) -> values.Terms | None:
         """What was settled, or None."""
-        return self._read(statements.read_terms)
+        return self._read(registration.read_terms)
 
-    def settle_terms(self, neighbors: str, rows_per_person: int, allow_individual: bool = False) -> values.Terms:
+    def settle_terms(
+        self, neighbors: str, rows_per_person: int | None = None, allow_individual: bool = False
+    ) -> values.Terms:
         """Fix the terms for the life of the ledger; the same ones again are fine, others are refused."""
-        asked = checks.check_terms(neighbors, rows_per_person, allow_individual)
-        if self.terms() == asked:
-            return asked
-        with self._writing("enrolling", "enrolled") as connection:
-            held = statements.read_terms(connection)
-            if held is None:
-                row = {**asdict(asked), "allow_individual": int(asked.allow_individual)}
-                connection.execute(update(tables.ledger).values(**row))
-                journal.append(connection, "terms", write_time(self._clock), row)
-            elif held != asked:
-                rule = "Neighbours, rows per person and individual privacy are fixed for the life of a ledger."
-                first, *others = (Argument(name, value) for name, value in asdict(held).items())
-                settled = (first, *(part for other in others for part in (", ", other)))
-                raise LedgerError("This ledger was created under other terms.", rule=rule, suggest=settled)
+        asked, held = checks.check_terms(neighbors, rows_per_person, allow_individual), self.terms()
+        if held is None or not registration.agree(held, asked):
+            with self._writing("enrolling", "enrolled") as connection:
+                registration.settle_terms(connection, write_time(self._clock), asked)
         return asked
 
-    def enroll(self, people: People, grants: Grants) -> values.Enrolment:
-        """Take a table's preferences: newcomers join, stricter ones hold at once, looser ones wait for `sync`.
+    def register(
+        self, given: registration.Application, preview: bool = False
+    ) -> tuple[values.Registration, values.Enrolment]:
+        """Settle a dataset, enrol its people, let go of those who are no longer in it; or say what that would do."""
+        if preview:
+            return self._read(lambda c: registration.register(self._database, c, "", given, preview=True))
+        with self._writing("enrolling", "enrolled") as connection:
+            made, done = registration.register(self._database, connection, write_time(self._clock), given)
+        _log.info("registration %d: %d people joined or changed their grant", made.number, done.changed)
+        return made, done
+
+    def registrations(self) -> tuple[values.Registration, ...]:
+        """Every registration of every dataset, in its order."""
+        return self._read(registration.list_registrations)
+
+    def find_registration(self, name: str) -> values.Registration | None:
+        """The newest registration of a dataset, which is the one that is asked."""
+        return self._read(partial(registration.find_registration, name=name))
+
+    def levels(self) -> dict[str, int]:
+        """What names of levels mean now, in nano-epsilon; -1 for public."""
+        return self._read(registration.read_levels)
+
+    def enroll(self, people: People, grants: Grants, *, loosen: bool = False) -> values.Enrolment:
+        """Take a list of preferences: newcomers join, stricter ones hold at once, looser ones with `loosen` alone.
 
         A person listed several times has the strictest of their preferences. Enrolling a list again changes nothing.
         """
-        return self._change(people, grants, roster.only_tighten)
-
-    def sync(self, people: People, grants: Grants) -> values.Enrolment:
-        """Take a table's preferences in both directions. Who withdrew stays away until they grant again themselves."""
-        return self._change(people, grants, roster.follow_column)
+        return self._change(people, *_as_words(grants, len(people)), by_source(None, {}, loosen))
 
     def set_grants(self, people: People, grants: Grants) -> values.Enrolment:
         """What people said themselves: stricter, looser, public, or back again after withdrawing."""
-        return self._change(people, grants, roster.follow_person)
+        return self._change(people, *_as_words(grants, len(people)), by_person)
+
+    def say(self, people: People, asked: NDArray[Any], words: Sequence[Word]) -> values.Enrolment:
+        """The same in words, which may be names of levels: `people[i]` says `words[asked[i]]`."""
+        return self._change(people, asked, words, by_person)
 
     def withdraw(self, people: People) -> values.Enrolment:
         """These people are not used any more; their accounts stay.
 
         Those not on the roster are noted as withdrawn, should they join one day, and reported as `unknown`.
         """
-        return self._change(people, None, roster.follow_person)
+        return self._change(people, np.zeros(len(people), np.int64), [Word(WITHDRAW_CODE)], by_person)
 
-    def _change(self, people: People, grants: Grants | None, policy: roster.Policy) -> values.Enrolment:
-        listed = checks.check_digests(people)
-        withdrawn = np.full(len(listed), roster.WITHDRAW_CODE, dtype=np.int64)
-        codes = withdrawn if grants is None else checks.check_grants(grants, len(listed))
+    def _change(self, people: People, asked: NDArray[Any], words: Sequence[Word], decide: Decide) -> values.Enrolment:
+        request = roster.Request(checks.check_digests(people), asked, words, decide)
         with self._writing("enrolling", "enrolled") as connection:
-            done = roster.change(self._database, connection, write_time(self._clock), listed, codes, policy)
-        _log.info("roster: %d of %d people joined or changed their cohort", done.changed, len(listed))
+            done = roster.change(self._database, connection, write_time(self._clock), request)
+        _log.info("roster: %d of %d people joined or changed their grant", done.changed, len(people))
         return done
 
     @property
     def epoch(self) -> int:
-        """How often the roster changed: part of what makes a question the same."""
+        """How often the roster changed: part of what a charge is planned for."""
         return self._read(statements.read_epoch)
 
-    def cohorts(self) -> tuple[values.Cohort, ...]:
-        """All cohorts, in the order they were made, empty ones included."""
-        return self._read(statements.read_cohorts)
+    def newest(self, dataset: int) -> int:
+        """The number of the newest registration of a dataset."""
+        return self._read(partial(registration.find_newest, dataset=dataset))
 
-    def members(self) -> values.Members:
-        """Who is in which cohort, sorted by digest."""
+    def cohorts(self, dataset: int | None = None) -> tuple[values.Cohort, ...]:
+        """All cohorts, or those on the roster of a dataset, in the order they were made, empty ones included."""
+        return self._read(partial(statements.read_cohorts, dataset=dataset))
+
+    def members(self, dataset: int | None = None) -> values.Members:
+        """Who is in which cohort, sorted by digest: everyone, or those on the roster of a dataset."""
         query = select(tables.people.c.digest, tables.people.c.cohort).order_by(tables.people.c.digest)
         with self._database.read() as connection:
+            if dataset is not None:
+                here = [cohort.id for cohort in statements.read_cohorts(connection, dataset)]
+                query = query.where(tables.people.c.cohort.in_(here))
             digests, cohorts = roster.read_members(self._database, connection, query)
             epoch = statements.read_epoch(connection)
         return values.Members(epoch, digests.view(np.uint8).reshape(-1, values.DIGEST_BYTES), cohorts)
 
-    def allowance(self, share: Fraction) -> values.Allowance:
+    def allowance(self, share: Fraction, dataset: int | None = None) -> values.Allowance:
         """What a question may charge each cohort; BudgetExceeded when nobody with a finite epsilon has any left."""
         part = checks.check_exact_share(share)
         with self._database.read() as connection:
-            return values.allowance(statements.read_cohorts(connection), part, statements.read_epoch(connection))
+            here = statements.read_cohorts(connection, dataset)
+            return values.allowance(here, part, statements.read_epoch(connection))
+
+    def find_answer(self, question: bytes) -> bytes | None:
+        """The stored answer to a question, by its digest that knows nothing of the roster. Free."""
+        with self._database.read() as connection:
+            return statements.find_answer(connection, checks.check_question_key(question))
 
     def find(self, key: bytes) -> values.Reservation | None:
         """The reservation of a question that was asked before, with its answer if it has one. Free."""
@@ -164,12 +192,15 @@ class Ledger:
         description: str = "",
         individual: bool = False,
         analyst: str | None = None,
+        dataset: int | None = None,
+        asked: bytes | None = None,
     ) -> values.Reservation:
         """Charge a question, durably, all cohorts or none; asked again, it resumes at no further charge.
 
         `epoch` is the one of the allowance the charges were planned with, and of the members that will be read; it
         belongs into the question's digest as well. StalePlanError: plan again. `analyst` is a name that quotas are
-        kept under; QuotaError is about fairness between analysts, not about privacy.
+        kept under; QuotaError is about fairness between analysts, not about privacy. `dataset` is the one asked, whose
+        people alone are charged; `asked` is the question's digest without the epoch, for `find_answer`.
         """
         question, paid = checks.check_question_key(key), checks.check_charges(charges)
         checks.check_description(kind, "kind"), checks.check_description(description, "description")
@@ -185,7 +216,7 @@ class Ledger:
             before = statements.find_reservation(connection, question)
             if before is not None:
                 return before
-            terms = statements.read_terms(connection)
+            terms = registration.read_terms(connection)
             if terms is None:
                 raise LedgerError("This ledger's terms are not settled.", suggest="settle them first")
             if individual and not terms.allow_individual:
@@ -194,21 +225,25 @@ class Ledger:
                 raise LedgerError("This ledger does not allow individual privacy.", rule=rule, suggest=anew)
             if statements.read_epoch(connection) != epoch:
                 raise values.stale_plan()
+            here = None if dataset is None else {one.id for one in statements.read_cohorts(connection, dataset)}
+            if here is not None and not here.issuperset(paid):
+                raise LedgerError("A charge to people who are not on the roster.", rule="A dataset charges its people.")
             number = (connection.execute(_LAST_NUMBER).scalar_one() or 0) + 1
             about = {
                 "number": number, "kind": kind, "individual": int(individual), "epoch": epoch,
-                "description": description, "analyst": asker,
+                "description": description, "analyst": asker, "dataset": dataset,
             }  # fmt: skip
             if asker is not None:
                 statements.use_quota(connection, asker, paid)
             statements.charge(connection, number, paid)
             at = write_time(self._clock)
             line = {**about, "key": question.hex(), "charges": sorted(paid.items())}
+            line |= {"question": None if asked is None else checks.check_question_key(asked).hex()}
             seq, _ = journal.append(connection, "reserve", at, line)
-            row = {**about, "key": question, "state": values.RESERVED, "seq": seq, "at": at}
+            row = {**about, "key": question, "question": asked, "state": values.RESERVED, "seq": seq, "at": at}
             connection.execute(insert(tables.reservations), row)
         _log.info("release %d: charged to %d cohorts", number, len(paid))
-        return values.Reservation(number, values.RESERVED, epoch, paid, description)
+        return values.Reservation(number, values.RESERVED, epoch, paid, description, at=at)
 
     def check_seeded(self) -> None:
         """Refuse a draw from entropy of the caller's own, unless this ledger is gone with this process."""
@@ -279,13 +314,17 @@ class Ledger:
         """What every analyst may use and has used, by name. For fairness only."""
         return self._read(statements.list_quotas)
 
-    def remaining(self) -> values.Remaining:
+    def remaining(self, dataset: int | None = None) -> values.Remaining:
         """What is left: the least at every granted level, each cohort, and in questions like the last one."""
-        return self._read(partial(statements.read_remaining, seeded=self._seeded))
+        return self._read(partial(statements.read_remaining, seeded=self._seeded, dataset=dataset))
 
-    def history(self) -> values.History:
-        """Every question that was ever charged, with the grants in force then."""
-        return self._read(partial(statements.read_history, seeded=self._seeded))
+    def history(self, dataset: int | None = None) -> values.History:
+        """Every question that was ever charged, with the grants in force then; or those about a dataset."""
+        return self._read(partial(statements.read_history, seeded=self._seeded, dataset=dataset))
+
+    def answers(self, number: int | None = None) -> tuple[values.Stored, ...]:
+        """Every answer that was ever stored, newest last, whoever joined or left since; or the one of a number."""
+        return self._read(partial(statements.read_answers, number=number))
 
     def statement(self, person: bytes) -> values.Statement:
         """One person's account."""
@@ -311,6 +350,12 @@ class Ledger:
             if self._anchor is not None:
                 self._anchor.check(connection, self.id)
             return recount.verify(connection)
+
+
+def _as_words(grants: Grants, people: int) -> tuple[NDArray[Any], list[Word]]:
+    """Grants in nano-epsilon as numbers that people said."""
+    distinct, asked = np.unique(checks.check_grants(grants, people), return_inverse=True)
+    return asked, [Word(code) for code in distinct.tolist()]
 
 
 def _was_lost() -> LedgerError:

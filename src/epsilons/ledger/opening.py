@@ -13,12 +13,13 @@ too. What people themselves grant beyond that is new.
 import os
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from sqlalchemy import Connection, case, insert, inspect, select, text, update
+from sqlalchemy import Connection, Table, case, insert, inspect, select, text, update
+from sqlalchemy.schema import CreateColumn
 
 from epsilons.errors import Argument, LedgerError, Text
 from epsilons.ledger import journal, tables
@@ -76,7 +77,9 @@ OWNER = Owner(
         suggest=("the address that the ledger was created with, or a new file: ", _FILE),
     ),
 )
-_no_ledger = _refusal("There is no ledger here.", suggest="the address it was created with")
+_no_ledger = _refusal(
+    "There is no ledger here.", suggest="the address it was created with; a steward makes one by `epsilons register`"
+)
 
 
 def find_database(url: str | None, *, create: bool) -> Database:
@@ -133,9 +136,9 @@ def _create(database: Database, at: str, anchor: Place) -> None:
         database.make_schema(connection)
         tables.metadata.create_all(connection, checkfirst=False)
         name, salt = uuid.uuid4().hex, entropy.system().bytes(SALT_BYTES)
-        about = {"one": 1, "id": name, "format": tables.FORMAT, "epoch": 0, "salt": salt, "losses": 0}
-        connection.execute(insert(tables.ledger), about)
-        line = {"id": name, "format": tables.FORMAT, "salt": journal.hash_salt(salt)}
+        known = {"id": name, "format": tables.FORMAT, "measure": "pure"}
+        connection.execute(insert(tables.ledger), {**known, "one": 1, "epoch": 0, "salt": salt, "losses": 0})
+        line = {**known, "salt": journal.hash_salt(salt)}
         journal.append(connection, "open", at, line)
         head = _find_head(database, anchor, name)
         if head is not None:
@@ -144,11 +147,16 @@ def _create(database: Database, at: str, anchor: Place) -> None:
 
 
 def _find_head(database: Database, anchor: Place, name: str) -> Anchor | None:
-    """Usually in the user's state directory: it outlives a restart and is no document (freedesktop.org)."""
+    """Where the head is kept: usually in the user's state directory."""
     if anchor is False or (anchor is None and not database.lasting):
         return None
     if anchor is not None:
         return Anchor(anchor)
+    return Anchor(state_folder() / "ledgers" / f"{name}.json")
+
+
+def state_folder() -> Path:
+    """Where this user's programs keep what outlives them and is no document (freedesktop.org)."""
     state = Path(os.environ.get("XDG_STATE_HOME", ""))
     if not state.is_absolute():
         try:
@@ -157,7 +165,7 @@ def _find_head(database: Database, anchor: Place, name: str) -> Anchor | None:
             missing = "This user has no home directory to keep the ledger's head in."
             raise LedgerError(missing, suggest=Argument("anchor")) from None
         state = home / ("Library/Application Support" if sys.platform == "darwin" else ".local/state")
-    return Anchor(state / "epsilons" / "ledgers" / f"{name}.json")
+    return state / "epsilons"
 
 
 def _accept_loss(database: Database, at: str, head: Anchor | None, name: str) -> None:
@@ -204,11 +212,8 @@ def _read_format(connection: Connection) -> int:
 
 def _add_salt_losses_quotas(connection: Connection, schema: str | None) -> dict[str, Any]:
     """Format 2: a salt for people's digests, accepted losses, analysts and their quotas."""
+    _add_columns(connection, schema, {tables.ledger: ("salt", "losses"), tables.reservations: ("analyst",)})
     prefix = "" if schema is None else f'"{schema}".'
-    for table, name in ((tables.ledger, "salt"), (tables.ledger, "losses"), (tables.reservations, "analyst")):
-        if name not in {column["name"] for column in inspect(connection).get_columns(table.name, schema=schema)}:
-            kind = table.c[name].type.compile(connection.dialect)
-            connection.execute(text(f"ALTER TABLE {prefix}{table.name} ADD COLUMN {name} {kind}"))
     connection.execute(text(f"DROP INDEX {prefix}one_per_key"))
     next(index for index in tables.reservations.indexes if index.name == "one_per_key").create(connection)
     tables.quotas.create(connection)
@@ -218,5 +223,32 @@ def _add_salt_losses_quotas(connection: Connection, schema: str | None) -> dict[
     return {"salt": journal.hash_salt(salt)}
 
 
+def _add_registrations(connection: Connection, schema: str | None) -> dict[str, Any]:
+    """Format 3: datasets are registered; levels have names; people stand on the rosters of datasets."""
+    new = {
+        tables.ledger: ("measure", "ids", "spelling"),
+        tables.cohorts: ("level", "own", "datasets"),
+        tables.reservations: ("dataset", "question"),
+    }
+    _add_columns(connection, schema, new)
+    tables.levels.create(connection)
+    tables.registrations.create(connection)
+    next(index for index in tables.reservations.indexes if index.name == "by_question").create(connection)
+    connection.execute(update(tables.ledger).values(measure="pure"))
+    return {"measure": "pure"}
+
+
+def _add_columns(connection: Connection, schema: str | None, new: Mapping[Table, Sequence[str]]) -> None:
+    prefix = "" if schema is None else f'"{schema}".'
+    for table, names in new.items():
+        there = {column["name"] for column in inspect(connection).get_columns(table.name, schema=schema)}
+        for name in (name for name in names if name not in there):
+            described = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
+            connection.execute(text(f"ALTER TABLE {prefix}{table.name} ADD COLUMN {described}"))
+
+
 #: The step from each older format, which says what the journal must know of it.
-_MIGRATIONS: dict[int, Callable[[Connection, str | None], dict[str, Any]]] = {1: _add_salt_losses_quotas}
+_MIGRATIONS: dict[int, Callable[[Connection, str | None], dict[str, Any]]] = {
+    1: _add_salt_losses_quotas,
+    2: _add_registrations,
+}

@@ -17,6 +17,9 @@ from epsilons.ledger import journal, tables
 from epsilons.ledger.roster import hash_people
 from epsilons.ledger.values import DIGEST_BYTES, LOST, REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount
 
+#: What cohorts were before levels had names and datasets had rosters.
+_UNNAMED = {"level": None, "own": 0, "datasets": "{}"}
+
 
 def does_not_add_up(what: str) -> LedgerError:
     return LedgerError(
@@ -40,6 +43,8 @@ class Replay:
     live: set[str] = field(default_factory=set)
     payers: dict[int, list[int]] = field(default_factory=dict)
     quotas: dict[str, dict[str, Any]] = field(default_factory=dict)
+    levels: list[dict[str, Any]] = field(default_factory=list)
+    registrations: list[dict[str, Any]] = field(default_factory=list)
 
     def line(self, seq: int, kind: str, at: str, body: dict[str, Any]) -> None:
         match kind:
@@ -48,6 +53,7 @@ class Replay:
                     "one": 1, "id": body["id"], "format": body["format"], "epoch": 0,
                     "neighbors": None, "rows_per_person": None, "allow_individual": None,
                     "salt": body.get("salt"), "losses": 0,
+                    "measure": body.get("measure"), "ids": None, "spelling": None,
                 }  # fmt: skip
             case "migrate":
                 if body["format"] != self.about["format"] + 1:
@@ -57,6 +63,14 @@ class Replay:
                 if self.about["neighbors"] is not None:
                     raise does_not_add_up("the terms were settled twice")
                 self.about |= body
+            case "unit":
+                if self.about["ids"] is not None:
+                    raise does_not_add_up("the unit was settled twice")
+                self.about |= body
+            case "levels":
+                self.levels += [{"name": n, "seq": seq, "granted": code} for n, code in body["levels"].items()]
+            case "register":
+                self._register(seq, at, body)
             case "roster":
                 self._roster(seq, body)
             case "reserve":
@@ -81,6 +95,13 @@ class Replay:
             case _:
                 raise does_not_add_up(f"line {seq} is of no known kind")
 
+    def _register(self, seq: int, at: str, body: dict[str, Any]) -> None:
+        first = next((one["dataset"] for one in self.registrations if one["name"] == body["name"]), body["number"])
+        in_turn = body["number"] == len(self.registrations) + 1 and body["epoch"] == self.about["epoch"]
+        if not in_turn or body["dataset"] != first:
+            raise does_not_add_up(f"line {seq} registers out of turn")
+        self.registrations.append({**body, "seq": seq, "at": at})
+
     def _roster(self, seq: int, body: dict[str, Any]) -> None:
         if body["epoch"] != self.about["epoch"] + 1:
             raise does_not_add_up(f"line {seq} skips a change of the roster")
@@ -88,7 +109,7 @@ class Replay:
         for made in body["made"]:
             if made["id"] in self.cohorts:
                 raise does_not_add_up(f"line {seq} makes a cohort twice")
-            self.cohorts[made["id"]] = {**made, "reserved": 0, "people": 0}
+            self.cohorts[made["id"]] = {**_UNNAMED, **made, "reserved": 0, "people": 0}
         for number, cohort, nano in body["carried"]:
             self._pay(number, cohort, nano, carried=1)
             self.cohorts[cohort]["reserved"] += nano
@@ -116,10 +137,13 @@ class Replay:
             raise does_not_add_up(f"line {seq} breaks the terms")
         self.reservations[number] = {
             **{name: body[name] for name in ("number", "key", "kind", "individual", "epoch", "description")},
-            "state": RESERVED, "seq": seq, "at": at, "analyst": body.get("analyst"),
+            "state": RESERVED, "seq": seq, "at": at,
+            **{name: body.get(name) for name in ("analyst", "dataset", "question")},
         }  # fmt: skip
         for cohort, nano in body["charges"]:
             account = self.cohorts[cohort]
+            if body.get("dataset") is not None and str(body["dataset"]) not in json.loads(account["datasets"]):
+                raise does_not_add_up(f"line {seq} charges people of another dataset")
             account["reserved"] += nano
             if nano <= 0 or account["granted"] is None or account["spent"] + account["reserved"] > account["granted"]:
                 raise does_not_add_up(f"line {seq} charges more than was granted")
@@ -176,6 +200,8 @@ def verify(connection: Connection) -> Recount:
             replay.line(row.seq, row.kind, row.at, json.loads(row.body))
         _compare(connection, tables.ledger, [replay.about])
         _compare(connection, tables.quotas, replay.quotas.values())
+        _compare(connection, tables.levels, replay.levels)
+        _compare_registrations(connection, replay)
         _compare(connection, tables.cohorts, replay.cohorts.values())
         charged = [{"number": n, "cohort": c, "nano": v, "carried": k} for (n, c), (v, k) in replay.charges.items()]
         _compare(connection, tables.charges, charged)
@@ -202,6 +228,16 @@ def _differs(table: str) -> LedgerError:
     return does_not_add_up(f"the table of {table} differs from the journal")
 
 
+def _compare_registrations(connection: Connection, replay: Replay) -> None:
+    """The journal has digests of what was settled."""
+    table = tables.registrations
+    held = [dict(row) for row in connection.execute(select(table).order_by(table.c.number)).mappings()]
+    for row in held:
+        row |= {name: hashlib.sha256(row[name].encode()).hexdigest() for name in ("about", "stamp")}
+    if held != replay.registrations:
+        raise _differs("registrations")
+
+
 def _compare_reservations(connection: Connection, replay: Replay) -> None:
     table = tables.reservations
     held = connection.execute(select(table).order_by(table.c.number)).mappings().all()
@@ -209,7 +245,8 @@ def _compare_reservations(connection: Connection, replay: Replay) -> None:
         raise _differs("reservations")
     for row in held:
         expected = replay.reservations[row["number"]]
-        if {name: row[name] for name in expected} | {"key": bytes(row["key"]).hex()} != expected:
+        bare = {name: None if row[name] is None else bytes(row[name]).hex() for name in ("key", "question")}
+        if {name: row[name] for name in expected} | bare != expected:
             raise _differs("reservations")
         answer = None if row["answer"] is None else hashlib.sha256(row["answer"]).hexdigest()
         if answer != replay.answers.get(row["number"]):

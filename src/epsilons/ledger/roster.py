@@ -2,11 +2,14 @@
 
 A person who moves takes along what was spent and what is reserved; the cohort they come to has exactly that past, and
 is made if there is none. A cohort's grant never changes, so the history shows the grant that was in force.
+
+Who moves where is decided by the rules of `consent`, for all people who stand alike and ask alike at once.
 """
 
 import hashlib
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -16,46 +19,24 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, select, update
 
 from epsilons.ledger import journal, tables
-from epsilons.ledger.checks import PUBLIC_CODE, Sorted
+from epsilons.ledger.checks import Sorted
+from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Word, rank_openness, waits
 from epsilons.ledger.values import ACTIVE, DIGEST_BYTES, RESERVED, WITHDRAWN, Enrolment
 from epsilons.storage.base import Database
-
-#: How a withdrawal is written beside grants; no grant is 0.
-WITHDRAW_CODE = 0
 
 Group = dict[str, Any]
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-#: Which of the known people move: (what is in force, what they ask for) -> mask.
-Policy = Callable[[Codes, Codes], Mask]
+#: What a cohort's line in the journal says when it is made.
+_MADE = ("id", "granted", "spent", "state", "ceiling", "level", "own", "datasets")
 
 # Up to so many people are looked up one by one; for more, one pass over everybody is faster, in parts of so many rows.
 _FEW, _PART = 500, 1 << 14
 
 
-def rank_openness(codes: Codes) -> Codes:
-    """Numbers that rise from the strictest code to the most open: withdrawn, grants, public."""
-    return np.where(codes == PUBLIC_CODE, np.iinfo(np.int64).max, codes)
-
-
-def only_tighten(now: Codes, asked: Codes) -> Mask:
-    """What a preference column may do by itself: people become more private, and who withdrew stays away."""
-    return np.less(rank_openness(asked), rank_openness(now))
-
-
-def follow_column(now: Codes, asked: Codes) -> Mask:
-    """What the column says, in both directions; but who withdrew comes back only by asking for it themselves."""
-    return np.not_equal(asked, now) & np.not_equal(now, WITHDRAW_CODE)
-
-
-def follow_person(now: Codes, asked: Codes) -> Mask:
-    """What a person asked for themselves."""
-    return np.not_equal(asked, now)
-
-
 @dataclass
 class _Cohorts:
-    """The cohorts as they are, by what makes people alike: grant, state, spent, open reservations."""
+    """The cohorts as they are, by what makes people alike: standing, spent, open reservations."""
 
     rows: dict[int, Any]
     open: dict[int, frozenset[tuple[int, int]]]
@@ -75,34 +56,35 @@ class _Cohorts:
         lost = connection.execute(select(tables.ledger.c.losses)).scalar_one() > 0
         cohorts = cls(rows, {cohort: frozenset(held.get(cohort, ())) for cohort in rows}, lost=lost)
         for cohort in sorted(rows, reverse=True):
-            row = rows[cohort]
-            cohorts.index[row["granted"], row["state"], row["spent"], cohorts.open[cohort]] = cohort
+            cohorts.index[cohorts.standing(cohort), rows[cohort]["spent"], cohorts.open[cohort]] = cohort
         return cohorts
 
-    def code(self, cohort: int) -> int:
+    def standing(self, cohort: int) -> Standing:
         row = self.rows[cohort]
-        if row["state"] == WITHDRAWN:
-            return WITHDRAW_CODE
-        return PUBLIC_CODE if row["granted"] is None else int(row["granted"])
+        code = PUBLIC_CODE if row["granted"] is None else int(row["granted"])
+        code = WITHDRAW_CODE if row["state"] == WITHDRAWN else code
+        said = tuple(sorted((int(number), text) for number, text in json.loads(row["datasets"]).items()))
+        return Standing(code, row["level"], bool(row["own"]), said)
 
-    def find_target(self, origin: int | None, code: int) -> int:
-        """Where people of this past go who ask for this."""
-        granted = None if code == PUBLIC_CODE else code
-        state = WITHDRAWN if code == WITHDRAW_CODE else ACTIVE
+    def find_target(self, origin: int | None, new: Standing) -> int:
+        """Where people of this past go who stand so from now on."""
+        granted = None if new.code == PUBLIC_CODE else new.code
         if origin is None:
             # Who joins after a loss may have been charged in the part that is lost.
             spent, held = (granted or 0) if self.lost else 0, frozenset[tuple[int, int]]()
         else:
             spent, held = int(self.rows[origin]["spent"]), self.open[origin]
-        alike = (granted, state, spent, held)
+        alike = (new, spent, held)
         if alike not in self.index:
             reserved = sum(nano for _, nano in held)
-            new = max(self.rows, default=0) + 1
+            number = max(self.rows, default=0) + 1
             made = {
-                "id": new, "granted": granted, "spent": spent, "reserved": reserved,
-                "ceiling": max(granted or 0, spent + reserved), "people": 0, "state": state,
+                "id": number, "granted": granted, "spent": spent, "reserved": reserved,
+                "ceiling": max(granted or 0, spent + reserved), "people": 0,
+                "state": WITHDRAWN if new.code == WITHDRAW_CODE else ACTIVE,
+                "level": new.level, "own": int(new.own), "datasets": json.dumps({str(d): text for d, text in new.said}),
             }  # fmt: skip
-            self.rows[new], self.open[new], self.index[alike] = made, held, new
+            self.rows[number], self.open[number], self.index[alike] = made, held, number
             self.made.append(made)
         return self.index[alike]
 
@@ -118,72 +100,135 @@ def list_digests(people: Sorted) -> Iterator[bytes]:
     return (raw[at : at + DIGEST_BYTES] for at in range(0, len(raw), DIGEST_BYTES))
 
 
-def change(
-    database: Database, connection: Connection, at: str, people: Sorted, codes: Codes, policy: Policy
-) -> Enrolment:
-    """Carry out what people ask for in one transaction, and say what happened.
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What is asked for: `words[asked[i]]` for `people[i]`, and who decides what becomes of it.
+
+    With `everyone` it is a whole roster: those who are on the dataset's and not listed are off it from now on.
+    """
+
+    people: Sorted
+    asked: NDArray[Any]
+    words: Sequence[Word]
+    decide: Decide
+    dataset: int | None = None
+    everyone: bool = False
+
+    def once(self) -> tuple[Sorted, Codes]:
+        """Everyone once, sorted, with the strictest of what they ask for: the first that `unique` finds."""
+        strictness = np.argsort(np.argsort([rank_openness(word.code) for word in self.words], kind="stable"))
+        order = np.lexsort((strictness[self.asked], self.people)) if len(self.people) else np.empty(0, np.int64)
+        people, first = np.unique(self.people[order], return_index=True)
+        return people, self.asked[order][first].astype(np.int64)
+
+
+def change(database: Database, connection: Connection, at: str, request: Request, preview: bool = False) -> Enrolment:
+    """Carry out what people ask for in one transaction, and say what happened; a preview only says what would.
 
     The roster's epoch grows only when a person changes their cohort.
     """
-    # Everyone once, sorted, with the strictest of what they ask for: the first that `unique` finds.
-    order = np.lexsort((rank_openness(codes), people))
-    people, first = np.unique(people[order], return_index=True)
-    codes = codes[order][first]
+    people, asked = request.once()
     cohorts = _Cohorts.of(connection)
-    found, standing = _find_people(database, connection, people)
-    distinct, inverse = np.unique(standing, return_inverse=True)
-    now = np.array([cohorts.code(cohort) for cohort in distinct.tolist()], dtype=np.int64)[inverse]
-    asked = codes[found]
-    moving = policy(now, asked)
+    found, standing = _find_people(database, connection, people, request.everyone)
+    unlisted = found[_locate(people, found) < 0]
+    if len(unlisted):  # they ask for nothing: -1
+        everyone = np.concatenate([people, unlisted])
+        order = np.argsort(everyone, kind="stable")
+        people, asked = everyone[order], np.concatenate([asked, np.full(len(unlisted), -1)])[order]
+    place = _locate(found, people)
+    origins = np.where(place >= 0, np.append(standing, 0)[place], 0)
     epoch = int(connection.execute(select(tables.ledger.c.epoch)).scalar_one())
-    withdrawing, tighter = asked == WITHDRAW_CODE, rank_openness(asked) < rank_openness(now)
-    unknown = int((codes[~found] == WITHDRAW_CODE).sum())
-    counts = {
-        "joined": int((~found).sum()) - unknown,
-        "withdrawn": int((moving & withdrawing).sum()) + unknown,
-        "tightened": int((moving & ~withdrawing & tighter).sum()),
-        "loosened": int((moving & ~tighter).sum()),
-        "pending": int((~moving & (asked != now)).sum()),
-        "unchanged": int((asked == now).sum()),
-        "unknown": unknown,
-    }
-    if found.all() and not moving.any():
+    counts: Counter[str] = Counter()
+    targets, groups = _decide_all(request, people, asked, origins, cohorts, counts)
+    if preview or not groups:
         return Enrolment(epoch=epoch, **counts)
 
     seq = journal.head(connection)[0] + 1
-    newcomers, movers = people[~found], people[found][moving]
-    joined, joined_to = _group_people(newcomers, None, codes[~found], cohorts)
-    moved, moved_to = _group_people(movers, standing[moving], asked[moving], cohorts)
+    moving = (targets != origins) & (origins > 0)
+    newcomers, movers = people[origins == 0], people[moving]
+    joined = [group for group in groups if group["origin"] == 0]
+    moved = [group for group in groups if group["origin"] > 0]
     if joined:
-        arrivals = zip(list_digests(newcomers), joined_to.tolist(), strict=True)
+        arrivals = zip(list_digests(newcomers), targets[origins == 0].tolist(), strict=True)
         database.insert_many(connection, tables.people, ((digest, cohort, seq) for digest, cohort in arrivals))
     if moved:
-        targets = moved_to.tolist()
-        pairs = zip(targets, list_digests(movers), strict=True)
+        goals = targets[moving].tolist()
+        pairs = zip(goals, list_digests(movers), strict=True)
         database.update_many(connection, tables.people.c.cohort, tables.people.c.digest, pairs)
-        steps = zip(list_digests(movers), standing[moving].tolist(), targets, strict=True)
+        steps = zip(list_digests(movers), origins[moving].tolist(), goals, strict=True)
         database.insert_many(connection, tables.moves, ((digest, seq, *step) for digest, *step in steps))
     carried = _write_cohorts(database, connection, cohorts, joined, moved)
     connection.execute(update(tables.ledger).values(epoch=epoch + 1))
-    made = [{key: one[key] for key in ("id", "granted", "spent", "state", "ceiling")} for one in cohorts.made]
+    made = [{key: one[key] for key in _MADE} for one in cohorts.made]
     body = {"epoch": epoch + 1, "made": made, "carried": carried, "joined": joined, "moved": moved}
     journal.append(connection, "roster", at, body)
     return Enrolment(epoch=epoch + 1, **counts)
 
 
-def _find_people(database: Database, connection: Connection, people: Sorted) -> tuple[Mask, Codes]:
-    """Who is known, and the cohort of everyone who is (in the order of `people`)."""
+def _locate(known: Sorted, people: Sorted) -> Codes:
+    """The place of each of these people among those who are known, both sorted; -1 for those who are not."""
+    if len(known) == 0:
+        return np.full(len(people), -1)
+    place = np.minimum(np.searchsorted(known, people), len(known) - 1)
+    return np.where(known[place] == people, place, -1)
+
+
+def _decide_all(
+    request: Request, people: Sorted, asked: Codes, origins: Codes, cohorts: _Cohorts, counts: Counter[str]
+) -> tuple[Codes, list[Group]]:
+    """Where everyone goes, and the groups that move together: people of one cohort (newcomers: 0) who ask alike."""
+    targets, groups = origins.copy(), []
+    pair = origins * (len(request.words) + 1) + asked + 1
+    order = np.argsort(pair, kind="stable")
+    pairs, starts = np.unique(pair[order], return_index=True)
+    for both, members in zip(pairs.tolist(), np.split(order, starts[1:]), strict=len(pairs) > 0):
+        origin, which = divmod(both, len(request.words) + 1)
+        now = cohorts.standing(origin) if origin else None
+        word = None if which == 0 else request.words[which - 1]
+        new = request.decide(now, word)
+        _count(counts, request.dataset, now, word, new, len(members))
+        if new == now:
+            continue
+        target = cohorts.find_target(origin or None, new)
+        targets[members] = target
+        digest = hash_people(people[members])
+        groups.append({"origin": origin, "target": target, "people": len(members), "digest": digest})
+    return targets, groups
+
+
+def _count(
+    counts: Counter[str], dataset: int | None, now: Standing | None, asked: Word | None, new: Standing, people: int
+) -> None:
+    """What happened to these people, for the report."""
+    if now is None:
+        gone = new.code == WITHDRAW_CODE
+        counts["withdrawn" if gone else "joined"] += people
+        counts["unknown"] += people * gone
+        return
+    before, after = rank_openness(now.code), rank_openness(new.code)
+    counts["tightened"] += people * (0 < after < before)
+    counts["loosened"] += people * (after > before)
+    counts["withdrawn"] += people * (after == 0 < before)
+    if asked is None:
+        counts["gone"] += people * (new.said != now.said)
+        return
+    counts["known"] += people
+    pending = waits(dataset, now, asked, new)
+    counts["pending"] += people * pending
+    counts["unchanged"] += people * (asked.code == now.code == new.code)
+    counts["kept"] += people * (new.own and not pending and asked.code != new.code)
+
+
+def _find_people(database: Database, connection: Connection, people: Sorted, everyone: bool) -> tuple[Sorted, Codes]:
+    """Those of these people who are known, or with `everyone` all who are, sorted, and the cohort of each."""
     query = select(tables.people.c.digest, tables.people.c.cohort)
-    if len(people) <= _FEW:
+    if len(people) <= _FEW and not everyone:
         query = query.where(tables.people.c.digest.in_(list(list_digests(people))))
     known, cohorts = read_members(database, connection, query)
     order = np.argsort(known)
     known, cohorts = known[order], cohorts[order]
-    place = np.searchsorted(known, people)
-    found = np.zeros(len(people), dtype=bool)
-    inside = place < len(known)
-    found[inside] = known[place[inside]] == people[inside]
-    return found, cohorts[place[found]]
+    listed = slice(None) if everyone else _locate(people, known) >= 0
+    return known[listed], cohorts[listed]
 
 
 def read_members(database: Database, connection: Connection, query: Any) -> tuple[Sorted, Codes]:
@@ -194,24 +239,6 @@ def read_members(database: Database, connection: Connection, query: Any) -> tupl
             digests += b"".join([row[0] for row in rows])
             numbers.append(np.fromiter((row[1] for row in rows), dtype=np.int64, count=len(rows)))
     return np.frombuffer(digests, dtype=f"S{DIGEST_BYTES}"), np.concatenate(numbers)
-
-
-def _group_people(people: Sorted, origins: Codes | None, codes: Codes, cohorts: _Cohorts) -> tuple[list[Group], Codes]:
-    """People who come from one cohort (newcomers: none) and ask alike go together; also where each of them goes."""
-    targets = np.empty(len(people), dtype=np.int64)
-    groups = []
-    places, place = np.unique(np.zeros(len(people), np.int64) if origins is None else origins, return_inverse=True)
-    distinct, asked = np.unique(codes, return_inverse=True)
-    pair = place * len(distinct) + asked
-    order = np.argsort(pair, kind="stable")
-    pairs, starts = np.unique(pair[order], return_index=True)
-    for which, members in zip(pairs.tolist(), np.split(order, starts[1:]), strict=len(pairs) > 0):
-        origin, code = int(places[which // len(distinct)]), int(distinct[which % len(distinct)])
-        target = cohorts.find_target(None if origins is None else origin, code)
-        targets[members] = target
-        digest = hash_people(people[members])
-        groups.append({"origin": origin, "target": target, "people": len(members), "digest": digest})
-    return groups, targets
 
 
 def _write_cohorts(

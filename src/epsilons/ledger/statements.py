@@ -17,7 +17,19 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import checks, tables, values
-from epsilons.ledger.values import LOST, REFUNDED, STORED, TOUCHED, Cohort, History, Past, Quota, Reservation, Statement
+from epsilons.ledger.values import (
+    LOST,
+    REFUNDED,
+    STORED,
+    TOUCHED,
+    Cohort,
+    History,
+    Past,
+    Quota,
+    Reservation,
+    Statement,
+    Stored,
+)
 
 _past, _paid, _groups, _quotas = tables.reservations, tables.charges, tables.cohorts, tables.quotas
 #: Data may have been read for these.
@@ -27,6 +39,12 @@ _COHORTS = select(*(_groups.c[each.name] for each in fields(Cohort))).order_by(_
 _LEDGER = select(tables.ledger)
 _FIRST_INDIVIDUAL = select(func.min(_past.c.number)).where(_past.c.individual == 1, _SPENT)
 _LIVE = select(_past).where(_past.c.key == bindparam("question"), _past.c.state.not_in((REFUNDED, LOST)))
+_ANSWER = (
+    select(_past.c.answer)
+    .where(_past.c.question == bindparam("question"), _past.c.state == STORED)
+    .order_by(_past.c.number.desc())
+    .limit(1)
+)
 _NUMBERED = select(_past).where(_past.c.number == bindparam("which"))
 _mine = _paid.c.number == bindparam("which")
 _OWN_CHARGES = select(_paid.c.cohort, _paid.c.nano).where(_mine, _paid.c.carried == 0).order_by(_paid.c.cohort)
@@ -49,15 +67,10 @@ _SET_STATE = update(_past).where(_past.c.number == bindparam("which")).values(st
 _STORE = _SET_STATE.values(answer=bindparam("content"))
 
 
-def read_terms(connection: Connection) -> values.Terms | None:
-    about = connection.execute(_LEDGER).one()
-    if about.neighbors is None:
-        return None
-    return values.Terms(about.neighbors, about.rows_per_person, bool(about.allow_individual))
-
-
-def read_cohorts(connection: Connection) -> tuple[Cohort, ...]:
-    return tuple(Cohort(*row) for row in connection.execute(_COHORTS))
+def read_cohorts(connection: Connection, dataset: int | None = None) -> tuple[Cohort, ...]:
+    """All cohorts, or those on the roster of a dataset."""
+    found = (Cohort(*row) for row in connection.execute(_COHORTS))
+    return tuple(cohort for cohort in found if cohort.is_of(dataset))
 
 
 def read_epoch(connection: Connection) -> int:
@@ -74,6 +87,11 @@ def fits(connection: Connection, paid: Mapping[int, int], epoch: int) -> bool:
     """Whether a charge looks possible at this moment; only the guard in `charge` decides."""
     left = {c.id: c.left for c in read_cohorts(connection) if c.state == values.ACTIVE and c.left is not None}
     return read_epoch(connection) == epoch and all(nano <= left.get(cohort, 0) for cohort, nano in paid.items())
+
+
+def find_answer(connection: Connection, question: bytes) -> bytes | None:
+    """The newest answer to this very question, whatever has become of the roster since."""
+    return cast(bytes | None, connection.execute(_ANSWER, {"question": question}).scalar_one_or_none())
 
 
 def find_reservation(connection: Connection, key: bytes) -> Reservation | None:
@@ -93,10 +111,18 @@ def get_reservation(connection: Connection, number: int) -> Reservation:
 def _resume(connection: Connection, row: Any) -> Reservation:
     """A reservation with what was charged when it was asked, without what people took along later."""
     charges = {paid.cohort: paid.nano for paid in connection.execute(_OWN_CHARGES, {"which": row.number})}
-    return Reservation(row.number, row.state, row.epoch, charges, row.description, row.answer, resumed=True)
+    return Reservation(row.number, row.state, row.epoch, charges, row.description, row.answer, resumed=True, at=row.at)
 
 
-def read_history(connection: Connection, seeded: int | None) -> History:
+def read_answers(connection: Connection, number: int | None = None) -> tuple[Stored, ...]:
+    """Every answer that was stored, newest last; or the one of a number."""
+    query = select(*(_past.c[each.name] for each in fields(Stored))).where(_past.c.state == STORED)
+    if number is not None:
+        query = query.where(_past.c.number == get_reservation(connection, number).number)
+    return tuple(Stored(*row) for row in connection.execute(query.order_by(_past.c.number)))
+
+
+def read_history(connection: Connection, seeded: int | None, dataset: int | None = None) -> History:
     paid: dict[int, list[tuple[int, int, int]]] = {}
     query = select(_paid.c.number, _paid.c.cohort, _groups.c.granted, _paid.c.nano)
     joined = query.join(_groups, _groups.c.id == _paid.c.cohort).where(_paid.c.carried == 0)
@@ -115,11 +141,12 @@ def read_history(connection: Connection, seeded: int | None) -> History:
             grants={cohort: granted for cohort, granted, _ in paid.get(row.number, ())},
         )
         for row in connection.execute(select(_past).order_by(_past.c.number))
+        if dataset in (None, row.dataset)
     )
 
 
-def read_remaining(connection: Connection, seeded: int | None) -> values.Remaining:
-    here = read_cohorts(connection)
+def read_remaining(connection: Connection, seeded: int | None, dataset: int | None = None) -> values.Remaining:
+    here = read_cohorts(connection, dataset)
     least = values.least_left(here)
     charged = select(func.max(_past.c.number)).join(_paid, _paid.c.number == _past.c.number)
     last = connection.execute(charged.where(_past.c.state != REFUNDED)).scalar_one()

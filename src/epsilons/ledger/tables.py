@@ -12,7 +12,7 @@ from sqlalchemy import CheckConstraint, Column, Index, LargeBinary, MetaData, Ta
 
 from epsilons.storage.base import Whole, number, optional, required
 
-FORMAT = 2
+FORMAT = 3
 
 metadata = MetaData()
 
@@ -26,9 +26,23 @@ ledger = _table(
     number("one", CheckConstraint("one = 1")),
     *required(id=Text, format=Whole, epoch=Whole),
     *optional(neighbors=Text, rows_per_person=Whole, allow_individual=Whole, salt=LargeBinary, losses=Whole),
+    *optional(measure=Text, ids=Text, spelling=Text),
 )
 journal = _table("journal", number("seq"), *required(kind=Text, at=Text, body=Text, hash=Text))
 
+# What levels mean, since which line of the journal; the newest line of a name holds. Public: null.
+levels = _table("levels", Column("name", Text, primary_key=True), number("seq"), *optional(granted=Whole))
+
+# Every registration of a dataset, whose own number is that of its first one. `about` is what was settled, `stamp` where
+# its rows are and how they are known again, both as JSON. The newest registration of a dataset is the one asked.
+registrations = _table(
+    "registrations",
+    number("number"),
+    *required(dataset=Whole, name=Text, version=Text, seq=Whole, epoch=Whole, at=Text, about=Text, stamp=Text),
+)
+
+# `level` is the name of what was granted, where it has one; `own` says that it is people's own word; `datasets` has the
+# datasets whose roster they are on with what each source last said of them, as JSON: only those datasets charge them.
 # `ceiling` is the larger of the grant and what was gone when the cohort was made: a grant tightened below what was
 # spent stands as it is, and nothing can ever be added to it.
 cohorts = _table(
@@ -40,6 +54,9 @@ cohorts = _table(
     Column("ceiling", Whole, nullable=False),
     Column("people", Whole, CheckConstraint("people >= 0"), nullable=False),
     Column("state", Text, nullable=False),
+    Column("level", Text),
+    Column("own", Whole, nullable=False, server_default="0"),
+    Column("datasets", Text, nullable=False, server_default="{}"),
     CheckConstraint("spent + reserved <= ceiling", name="within_ceiling"),
 )
 
@@ -61,7 +78,7 @@ reservations = _table(
     number("number"),
     *required(key=LargeBinary, state=Text, seq=Whole, kind=Text),
     *required(individual=Whole, epoch=Whole, at=Text, description=Text),
-    *optional(answer=LargeBinary, analyst=Text),
+    *optional(answer=LargeBinary, analyst=Text, dataset=Whole, question=LargeBinary),
     CheckConstraint("(state = 'stored') = (answer IS NOT NULL)", name="stored_has_answer"),
 )
 
@@ -70,6 +87,9 @@ _live = text("state <> 'refunded' AND state <> 'lost'")
 Index("one_per_key", reservations.c.key, unique=True, sqlite_where=_live, postgresql_where=_live)
 _marking = text("individual = 1")
 Index("individual", reservations.c.number, sqlite_where=_marking, postgresql_where=_marking)
+
+# The same question again, whatever has become of the roster since.
+Index("by_question", reservations.c.question)
 
 # `carried`: the charge came along with people who moved while the reservation was open.
 charges = _table(

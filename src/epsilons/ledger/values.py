@@ -7,11 +7,13 @@ moves to another cohort and takes along what was spent. A *reservation* is a que
 release once an answer is stored.
 """
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,11 +55,18 @@ def stale_plan() -> StalePlanError:
 
 @dataclass(frozen=True)
 class Terms:
-    """What is fixed for the life of a ledger, since charges under other terms do not add up."""
+    """What is fixed for the life of a ledger, since charges under other terms do not add up.
+
+    `ids` is what kind people's ids are (text, number), `spelling` whether they are brought to their normal form; None:
+    not settled yet. `rows_per_person` is a dataset's own since format 3; ledgers of older formats keep theirs.
+    """
 
     neighbors: str
-    rows_per_person: int
-    allow_individual: bool
+    rows_per_person: int | None = None
+    allow_individual: bool = False
+    measure: str = "pure"
+    ids: str | None = None
+    spelling: str | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +79,15 @@ class Cohort:
     reserved: int
     people: int
     state: str = ACTIVE
+    #: The name of what was granted, where it has one; whether it is people's own word; and, as JSON, the datasets whose
+    #: roster they are on with the last word of each one's source.
+    level: str | None = None
+    own: int = 0
+    datasets: str = "{}"
+
+    def is_of(self, dataset: int | None) -> bool:
+        """Whether these people are on the roster of a dataset (None: of the ledger)."""
+        return dataset is None or str(dataset) in json.loads(self.datasets)
 
     @property
     def left(self) -> int | None:
@@ -97,8 +115,28 @@ class Allowance:
 
 
 @dataclass(frozen=True)
-class Enrolment:
-    """What became of a list of preferences, in people; `unknown` of those who withdrew were on no roster before."""
+class Registration:
+    """A dataset as it was settled: `about` and `stamp` are plain values; `dataset` is its number in the ledger."""
+
+    number: int
+    dataset: int
+    name: str
+    version: str
+    epoch: int
+    at: str
+    about: Mapping[str, Any]
+    stamp: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Enrolment(Shown):
+    """What became of a list of preferences, in people.
+
+    `joined` are new to the ledger, `gone` left the dataset's roster. `pending` prefer more than holds, which waits for
+    an act that names their number; for `kept` their own word stands against the source's. `unknown` of those who spoke
+    for themselves were on no roster before. `defaulted` said nothing, so that the default applies; `unmatched`
+    preferences name nobody in the data.
+    """
 
     epoch: int
     joined: int = 0
@@ -108,17 +146,34 @@ class Enrolment:
     pending: int = 0
     unchanged: int = 0
     unknown: int = 0
+    known: int = 0
+    gone: int = 0
+    kept: int = 0
+    defaulted: int = 0
+    unmatched: int = 0
 
     @property
     def changed(self) -> int:
-        """How many people joined or changed their cohort."""
+        """How many people joined or have another grant than before."""
         return self.joined + self.tightened + self.loosened + self.withdrawn
+
+    def sheets(self) -> list[Sheet]:
+        told = {
+            "known": self.known, "new": self.joined, "gone": self.gone, "no preference, so the default": self.defaulted,
+            "preferences that name nobody": self.unmatched, "stricter than before": self.tightened,
+            "looser than before": self.loosened, "looser, waiting for the steward": self.pending,
+            "own words that stand against the source": self.kept, "withdrawn": self.withdrawn,
+        }  # fmt: skip
+        always = ("known", "new", "gone")
+        rows = [[name, f"{number:,}"] for name, number in told.items() if number or name in always]
+        return [Sheet("", ("enrolment", "people"), rows)]
 
 
 @dataclass(frozen=True)
 class Reservation:
     """A question that was charged, with the charges it was planned for; `answer` holds the stored bytes.
 
+    `at` is the date and time of the charge, in UTC.
     `not_dp_since` is the first release, once this one may read data, that was not DP.
     """
 
@@ -130,6 +185,18 @@ class Reservation:
     answer: bytes | None = None
     resumed: bool = False
     not_dp_since: int | None = None
+    at: str = ""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An answer as it was stored: its bytes, with the number, the time and the text of its question."""
+
+    number: int
+    at: str
+    kind: str
+    description: str
+    answer: bytes
 
 
 class _Marked:

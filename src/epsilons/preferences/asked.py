@@ -46,6 +46,8 @@ class Preferences(Shown):
         if default is not None:
             to_single_nano(default)
         self.names: dict[float, str] = {}
+        #: What names of levels mean.
+        self.levels: dict[str, float] = {}
         #: Where a table holds the preferences.
         self.column: PreferenceColumn | None = None
         #: {id: epsilon} where preferences were given that way.
@@ -125,6 +127,7 @@ class Preferences(Shown):
     def _name_levels(self, known: Mapping[str, int | None]) -> None:
         """Give epsilons the names of their levels; two levels with one epsilon are one."""
         for name, nano in known.items():
+            self.levels[name] = to_epsilon(nano)
             same = self.names.get(to_epsilon(nano))
             self.names[to_epsilon(nano)] = name if same is None else f"{same} or {name}"
 

@@ -24,7 +24,6 @@ from epsilons.display import Sheet, Shown, show, show_key
 from epsilons.errors import PlanError, printable
 from epsilons.guarantee import NOT_DP, PUBLIC_PEOPLE, ROSTER_IS_PUBLIC, SEEDED, Covered, Guarantee, to_epsilon
 from epsilons.mechanisms.base import Account, Mechanism, charges_of
-from epsilons.mechanisms.local_sensitivity import LocalSensitivity
 from epsilons.noise.entropy import Entropy, is_private
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
@@ -39,7 +38,10 @@ _MOST_LEVELS = 8
 #: The mechanism of a roster on which everyone is public.
 EXACT = "exact"
 EVERYONE_PUBLIC = "Everyone on the roster chose public, so the exact answer is released."
-FROM_THE_ROSTER = "It comes from the roster, which is public: exact, and nobody is charged."
+#: What only answers about a table have, and answers stored by an earlier version have not.
+_CITED: dict[str, Any] = {
+    "dataset": "", "version": "", "column": "", "where": "", "by": (), "at": "", "number": None
+}  # fmt: skip
 _KINDS = (ErrorModel, CountBar, FractionBar, RatioBar, QuantileBar, VarianceBar)
 _BARS: dict[str, type[ErrorBar]] = {bar.__name__: bar for bar in _KINDS}
 #: Keys that JSON does not know: their type, and how they are read back.
@@ -68,8 +70,15 @@ class Release(Shown):
     models: tuple[ErrorBar, ...] | None = None
     no_interval: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
-    #: Which rows of a table it is about; empty for all.
+    #: Of a table: which data it is about (`where` is empty for all rows), when it was charged (UTC), and its number in
+    #: the ledger.
+    dataset: str = ""
+    version: str = ""
+    column: str = ""
     where: str = ""
+    by: tuple[str, ...] = ()
+    at: str = ""
+    number: int | None = None
 
     @property
     def private(self) -> bool:
@@ -79,6 +88,16 @@ class Release(Shown):
     def about(self, covered: Covered) -> Release:
         """This release with the people it is about, so that its promise adds up with others person by person."""
         return replace(self, guarantee=replace(self.guarantee, covers=covered))
+
+    @property
+    def question(self) -> str:
+        """What was asked, in a line: "mean in [0, 100] of wage where age >= 30 by region"."""
+        return tell_question(self.statistic, self.column, self.where, self.by)
+
+    @property
+    def citation(self) -> str:
+        """Where it is found again: "wages, version 2026-11, release 17 of 2026-11-16"; empty for arrays."""
+        return cite(self)
 
     def interval(self, confidence: float = 0.95, target: str = "roster") -> Any:
         """Where the statistic of the people on the roster lies; `target="population"` adds who happened to be asked.
@@ -101,7 +120,7 @@ class Release(Shown):
             value = {"list": _listed(value)}
         return {
             "format": FORMAT,
-            **{name: part for name, part in vars(self).items() if name != "where" or part},
+            **{name: part for name, part in vars(self).items() if name not in _CITED or part or self.number},
             "value": value,
             "error": _plain_table(self.error),
             "guarantee": self.guarantee.to_dict(),
@@ -109,14 +128,15 @@ class Release(Shown):
             "levels": [[_finite(granted), name] for granted, name in self.levels.items()],
             "models": None if self.models is None else [plain_bar(bar) for bar in self.models],
             "details": dict(self.details),
+            **({"by": list(self.by)} if self.by or self.number else {}),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Release:
         """The inverse of `to_dict`."""
         try:
-            parts = {one.name: {"where": "", **data}[one.name] for one in fields(cls)}
-            value, models = parts["value"], parts["models"]
+            parts = {one.name: {**_CITED, **data}[one.name] for one in fields(cls)}
+            value, models, parts["by"] = parts["value"], parts["models"], tuple(parts["by"])
             parts |= {name: _read_table(parts[name]) for name in ("value", "error")}
             if isinstance(value, dict):
                 parts["value"] = value["list"]
@@ -169,8 +189,8 @@ class Release(Shown):
         since = "".join(f" [{caveat[:-1]}]" for caveat in self.guarantee.caveats if caveat.startswith(NOT_DP))
         warning = since if self.private else " [NOT PRIVATE: seeded]"
         held = "" if self.error in (None, 0.0) and not self.models else f" {holds(self.assumption)}"
-        what = f"{self.statistic} where {self.where}" if self.where else self.statistic
-        return printable(f"{what}: {shown}{error}{held} ({self.mechanism}, {self.guarantee.kind}){warning}")
+        told = f"{self.question}: {shown}{error}{held} ({self.mechanism}, {self.guarantee.kind}){warning}"
+        return printable(told) + (f"\n{self.citation}" if self.citation else "")
 
     def sheets(self) -> list[Sheet]:
         intervals, rows = None if self.models is None else self.interval(), []
@@ -182,11 +202,31 @@ class Release(Shown):
         notes = [f"By {self.mechanism}: {self.why}"]
         notes += [f"No interval: {self.no_interval}"] if self.no_interval else []
         notes += [self.details["quality"]] if "quality" in self.details else []
-        notes += [f"Condition: {self.assumption}."]
+        notes += [f"Condition: {self.assumption}.", *([f"{self.citation}."] if self.citation else [])]
         paid = [[self.levels[granted], show(spent)] for granted, spent in self.charges.items()]
         more = [f"... and {len(paid) - _MOST_LEVELS} more levels."] if len(paid) > _MOST_LEVELS else []
-        answer = Sheet(self.statistic, ("", "value", "error", "95% interval"), rows, notes)
+        answer = Sheet(self.question, ("", "value", "error", "95% interval"), rows, notes)
         return [answer, Sheet("", ("level", "charged"), paid[:_MOST_LEVELS], [*more, str(self.guarantee)])]
+
+
+#: What every answer says that is kept by a ledger in memory.
+IN_MEMORY = "The ledger is in memory: what was charged is forgotten with this process."
+
+
+def tell_question(statistic: str, column: str | None, where: str, by: Sequence[str]) -> str:
+    """A question in a line, for the ledger and wherever its answer is shown."""
+    parts = [statistic, *([f"of {column}"] if column else []), *([f"where {where}"] if where else [])]
+    return " ".join([*parts, *([f"by {', '.join(by)}"] if by else [])])
+
+
+def cite(*releases: Release) -> str:
+    """Where answers are found again, each part said once."""
+    parts: dict[str, None] = {}
+    for one in releases:
+        parts |= dict.fromkeys([one.dataset, f"version {one.version}" if one.version else ""])
+        parts |= {} if one.number is None else {f"release {one.number} of {one.at[:10]}": None}
+        parts |= {"ledger in memory": None} if IN_MEMORY in one.guarantee.caveats else {}
+    return printable(", ".join(part for part in parts if part))
 
 
 def make_release(
@@ -211,8 +251,8 @@ def make_release(
     if question.groups:
         groups = ", ".join(f"{to_epsilon(g):.6g} for {i}" for i, g in enumerate(question.groups, 1))
         own = (*own, f"In this release alone, bounds for groups by their size: {groups}.")
-    caveats = _caveats(levels, is_private(entropy), own, notes)
-    return _build(
+    caveats = list_caveats(levels, is_private(entropy), own, notes)
+    return build_release(
         account,
         Guarantee(question.neighbors, account.losses, mechanism.kind, caveats, mechanism.imputes),
         statistic=question.statistic.describe(),
@@ -233,7 +273,7 @@ def exact_release(
     """The exact answer from people who all chose public, labelled so."""
     account = account or Account.of(people.levels, people.levels.grants)
     caveats = (ROSTER_IS_PUBLIC, PUBLIC_PEOPLE, *notes)
-    return _build(
+    return build_release(
         account,
         Guarantee(question.neighbors, account.losses, promises.NO_PROMISE, caveats),
         statistic=question.statistic.describe(),
@@ -242,38 +282,6 @@ def exact_release(
         mechanism=EXACT,
         why=EVERYONE_PUBLIC,
         no_interval="The answer is exact.",
-    )
-
-
-def roster_release(question: Question, value: Any, grants: Sequence[int | None]) -> Release:
-    """What the roster says, which is public: exact, and nobody is charged."""
-    ordered = sorted(grants, key=lambda grant: (grant is None, grant))
-    account = Account(tuple((grant, None if grant is None else 0) for grant in ordered))
-    return _build(
-        account,
-        Guarantee(question.neighbors, account.losses, promises.PERSONALIZED, (ROSTER_IS_PUBLIC,)),
-        statistic=question.statistic.describe(),
-        value=value,
-        error=0.0,
-        mechanism=EXACT,
-        why=FROM_THE_ROSTER,
-        no_interval="The answer is exact.",
-    )
-
-
-def individual_release(
-    statistic: str, value: float, levels: Levels, account: Account, private: bool, caveats: tuple[str, ...]
-) -> Release:
-    """An answer with individual privacy for a function of the caller's own."""
-    told = _caveats(levels, private, (*LocalSensitivity.caveats, *caveats))
-    return _build(
-        account,
-        Guarantee("replace", account.losses, promises.INDIVIDUAL, told),
-        statistic=statistic,
-        value=value,
-        mechanism=LocalSensitivity.name,
-        why="Asked for by name: noise for a local sensitivity that the caller stated.",
-        no_interval="Its width would be data.",
     )
 
 
@@ -289,9 +297,9 @@ def algorithm_release(
     details: Mapping[str, Any],
 ) -> Release:
     """The result of another's private algorithm on a sample; the promise rests on their claim, which it names."""
-    return _build(
+    return build_release(
         account,
-        Guarantee(neighbors, account.losses, caveats=_caveats(levels, private, (claim,))),
+        Guarantee(neighbors, account.losses, caveats=list_caveats(levels, private, (claim,))),
         statistic=name,
         value=value,
         mechanism="sample",
@@ -302,13 +310,13 @@ def algorithm_release(
     )
 
 
-def _build(account: Account, promise: Guarantee, **parts: Any) -> Release:
+def build_release(account: Account, promise: Guarantee, **parts: Any) -> Release:
     """A release at the price of an account; an error that is not told is not known, nor is anything assumed."""
     told = {"error": None, "assumption": ASSUMPTIONS["nothing"], **parts}
     return Release(guarantee=promise, charges=account.charges, levels=account.called, **told)
 
 
-def _caveats(levels: Levels, private: bool, own: tuple[str, ...], notes: tuple[str, ...] = ()) -> tuple[str, ...]:
+def list_caveats(levels: Levels, private: bool, own: tuple[str, ...], notes: tuple[str, ...] = ()) -> tuple[str, ...]:
     """What must be said with a promise: that it was seeded, what is particular to it, what holds for every roster."""
     caveats = [*(() if private else (SEEDED,)), *own, ROSTER_IS_PUBLIC]
     if None in levels.grants:

@@ -11,6 +11,7 @@ the budgets since.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ from epsilons.guarantee import Covered, to_epsilon
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import ACTIVE, Allowance, Cohort, list_active, mark_text
 from epsilons.mechanisms.base import Account, Mechanism, charges_of, create
+from epsilons.planner.guesses import guessing
 from epsilons.preferences import LADDER, MAX_LEVELS, Levels, name_grant
 from epsilons.release.answer import EXACT, Release
 from epsilons.statistics.base import Question
@@ -122,10 +124,19 @@ class Spendable:
 
 
 @dataclass(frozen=True)
+class RoughCount:
+    """What was bought before a question to size it by: the part of people taken to count, and the price by grant."""
+
+    fraction: float
+    losses: tuple[tuple[int | None, int | None], ...]
+
+
+@dataclass(frozen=True)
 class Sketch:
     """Mechanism, reason and levels: everything that a draw needs besides the data.
 
-    `threshold` is that of Sample around an algorithm of the caller's own, which has no mechanism.
+    `threshold` is that of Sample around an algorithm of the caller's own, which has no mechanism. `rough` was charged
+    and released by itself before; the question is sized by it.
     """
 
     mechanism: Mechanism | None
@@ -133,6 +144,7 @@ class Sketch:
     question: Question
     spendable: Spendable
     threshold: int | None = None
+    rough: RoughCount | None = None
 
     @cached_property
     def charges(self) -> tuple[int | None, ...]:
@@ -150,6 +162,7 @@ class Sketch:
         name = EXACT if chosen is None else chosen.name
         plan = {"mechanism": name, "options": options, "why": self.why, **self.spendable.to_plain()}
         plan |= {} if self.threshold is None else {"threshold": self.threshold}
+        plan |= {} if self.rough is None else {"rough": vars(self.rough)}
         return json.dumps({"asked": asked, "plan": plan}, separators=(",", ":"))
 
     @classmethod
@@ -157,16 +170,27 @@ class Sketch:
         """The inverse, for a question that is asked again after a crash."""
         try:
             plan = json.loads(text)["plan"]
-            name, options = plan["mechanism"], plan["options"]
+            name, options, rough = plan["mechanism"], plan["options"], None
+            if "rough" in plan:
+                rough = RoughCount(plan["rough"]["fraction"], tuple(map(tuple, plan["rough"]["losses"])))
+                question = guessing(question, "density", rough.fraction)
             chosen = None if name == EXACT else create(name, question.statistic, **options)
-            return cls(chosen, plan["why"], question, Spendable.from_plain(plan, cohorts, names), plan.get("threshold"))
+            spendable = Spendable.from_plain(plan, cohorts, names)
+            return cls(chosen, plan["why"], question, spendable, plan.get("threshold"), rough)
         except (ValueError, KeyError, TypeError):
             raise cannot_resume() from None
 
     @cached_property
     def account(self) -> Account:
-        """What people are charged, by what they granted, not by what was left to use."""
-        return self.spendable.account(self.charges)
+        """What people are charged, by what they granted, not by what was left to use; with a rough count's price."""
+        account = self.spendable.account(self.charges)
+        if self.rough is None:
+            return account
+        first = dict(self.rough.losses)
+        both = [
+            (grant, None if grant is None else (loss or 0) + (first.get(grant) or 0)) for grant, loss in account.losses
+        ]
+        return replace(account, losses=tuple(both))
 
 
 def asked_of(text: str) -> str:
@@ -186,16 +210,26 @@ def cannot_resume() -> LedgerError:
 
 @dataclass(frozen=True)
 class Request:
-    """A question at the door: its digest, the roster's epoch, and a line for the journal."""
+    """A question at the door: its digest, whose data, the roster's epoch, a line for the journal, what it is about.
 
-    key: bytes
+    `about` has dataset, version, column, condition and the groups' columns, by their names in a release.
+    """
+
+    question: bytes
+    dataset: int
     epoch: int
     kind: str
     asked: str
+    about: Mapping[str, Any]
     individual: bool = False
     analyst: str | None = None
     #: Whether the randomness is the caller's own, so that the noise can be removed.
     seeded: bool = False
+
+    @property
+    def key(self) -> bytes:
+        """What is charged once: the question to this very roster, for which the charge is planned."""
+        return hashlib.sha256(self.question + b" epoch %d" % self.epoch).digest()
 
 
 def pass_through(
@@ -211,6 +245,9 @@ def pass_through(
     """
     if request.seeded:
         ledger.check_seeded()
+    stored = ledger.find_answer(request.question)
+    if stored is not None:
+        return Release.from_dict(json.loads(stored))
     held = ledger.find(request.key)
     if held is None:
         made = plan()
@@ -222,6 +259,8 @@ def pass_through(
             description=made.to_text(request.asked),
             individual=request.individual,
             analyst=request.analyst,
+            dataset=request.dataset,
+            asked=request.question,
         )
     if held.answer is not None:
         return Release.from_dict(json.loads(held.answer))
@@ -230,7 +269,7 @@ def pass_through(
     if sketch.spendable.paid(sketch.charges) != held.charges:  # its mechanism is not what it was
         raise cannot_resume()
     since = ledger.mark_read(held.number, request.seeded).not_dp_since
-    release = read(sketch)
+    release = replace(read(sketch), **request.about, at=held.at, number=held.number)
     if since is not None:  # all releases together are not DP since that one
         caveats = (mark_text(since), *release.guarantee.caveats)
         release = replace(release, guarantee=replace(release.guarantee, caveats=caveats))

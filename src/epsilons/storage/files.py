@@ -34,25 +34,49 @@ def make_folder(path: Path) -> None:
             folder.mkdir(0o700)
 
 
-def claim_folder() -> str:
-    """A temporary folder of this process; those of processes that were killed are removed first.
+def claim_folder(place: str | None = None) -> str:
+    """A new folder of this process, among temporary ones or in a place; those of killed processes are removed first.
 
     A living process holds the lock of its folder. A folder gets the name that is swept only once it is locked.
     """
-    new = tempfile.mkdtemp(prefix=_NEW)
+    new = tempfile.mkdtemp(prefix=_NEW, dir=place)
     if os.name != "posix":
         return new
     parent, name = os.path.split(new)
     for folder in (one.path for one in os.scandir(parent) if one.name.startswith(_HELD)):
-        with suppress(OSError):  # locked, or another user's, or swept by another process
-            handle = _lock(folder)
-            if os.fstat(handle).st_uid == os.geteuid():
-                shutil.rmtree(folder, ignore_errors=True)
-            os.close(handle)
+        remove_unheld(folder)
     path = os.path.join(parent, _HELD + name.removeprefix(_NEW))
     _held[path] = os.getpid(), _lock(new)
     os.rename(new, path)
     return path
+
+
+def remove_unheld(folder: str) -> None:
+    """Remove a folder, unless a living process holds it, or it is another user's, or none."""
+    if os.name == "posix":
+        with suppress(OSError):
+            handle = _lock(folder)
+            if os.fstat(handle).st_uid == os.geteuid():
+                shutil.rmtree(folder, ignore_errors=True)
+            os.close(handle)
+
+
+def keep_folder(claimed: str, path: str) -> None:
+    """Give a folder that was claimed its own name, durably: it stays. It is held until this process ends."""
+    for folder, _, names in os.walk(claimed):
+        for each in (folder, *(os.path.join(folder, name) for name in names)):
+            _sync(each)
+    os.rename(claimed, path)
+    _held[path] = _held.pop(claimed, (os.getpid(), -1))
+    _sync(os.path.dirname(path))
+
+
+def _sync(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _lock(folder: str) -> int:

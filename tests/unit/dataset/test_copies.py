@@ -6,8 +6,8 @@ import pytest
 from sqlglot import exp
 
 import epsilons as eps
-from epsilons.dataset import people as copies
 from epsilons.dataset import registry
+from epsilons.dataset import rows as copies
 from epsilons.engines.duckdb import DuckDB
 from epsilons.ledger.identity import digests
 from epsilons.ledger.values import Members
@@ -66,7 +66,7 @@ def test_digests_in_a_file_flip_the_same_coins(monkeypatch: pytest.MonkeyPatch) 
     found = []
     for most in (1 << 24, 0):
         monkeypatch.setattr(copies, "_MUCH", most)
-        people = eps.Dataset(wages(), person="id", preferences=eps.Preferences.from_column("epsilon"))
+        people = eps.Dataset(wages(), person="id", preferences=eps.Preferences.from_column("epsilon"), ledger="memory")
         assert isinstance(people._preparation.digests, np.memmap) is (most == 0)
         found.append(answers(people))
         people.close()

@@ -19,7 +19,9 @@ CHOSEN = ["strict"] * 50 + ["standard"] * 30 + ["open"] * 20
 @pytest.fixture
 def people() -> Iterator[eps.Dataset]:
     frame = pd.DataFrame({"id": np.arange(100), "wage": np.linspace(0, 100, 100), "privacy": CHOSEN})
-    with eps.Dataset(frame, person="id", preferences=eps.Preferences.from_levels("privacy", WORDS)) as made:
+    with eps.Dataset(
+        frame, person="id", preferences=eps.Preferences.from_levels("privacy", WORDS), ledger="memory"
+    ) as made:
         yield made
 
 
@@ -54,14 +56,16 @@ def test_anything_else_assumes_nothing(people: eps.Dataset) -> None:
 
 def test_a_column_of_epsilons_counts_too() -> None:
     frame = pd.DataFrame({"id": [1, 2, 3], "epsilon": [0.5, 0.5, 1.0]})
-    with eps.Dataset(frame, person="id", preferences=eps.Preferences.from_column("epsilon")) as people:
+    with eps.Dataset(frame, person="id", preferences=eps.Preferences.from_column("epsilon"), ledger="memory") as people:
         assert people.count(by={"epsilon": [0.5, 1.0, 3.0]}).value == {0.5: 2, 1.0: 1, 3.0: 0}
 
 
 def test_a_count_of_people_is_not_about_preferences_that_come_from_no_column() -> None:
     """Neither has a column, which are not the same one."""
     preferences = {person: (0.05, 2.0)[person % 2] for person in range(100)}
-    with eps.Dataset(pd.DataFrame({"id": np.arange(100)}), person="id", preferences=preferences) as people:
+    with eps.Dataset(
+        pd.DataFrame({"id": np.arange(100)}), person="id", preferences=preferences, ledger="memory"
+    ) as people:
         answer = people.count(mechanism="weighted", assume="unrelated")
     assert answer.assumption == ASSUMPTIONS["unrelated"]
     assert not any(ABOUT_PREFERENCES in caveat for caveat in answer.guarantee.caveats)

@@ -242,14 +242,16 @@ def test_people_who_are_certain_to_be_in_need_no_coins(monkeypatch: pytest.Monke
     add = DuckDB.add
     monkeypatch.setattr(DuckDB, "add", lambda engine, name, table: (made.append(name), add(engine, name, table))[1])
     table = pa.table({"id": range(300), "wage": [20.0] * 300})
-    with eps.Dataset(table, person="id", preferences=1e6, bounds={"wage": (0, 100)}) as people:
+    with eps.Dataset(
+        table, person="id", preferences=1e6, bounds={"wage": (0, 100)}, ledger="memory", ceiling=1e6
+    ) as people:
         made.clear()
         assert people.sum("wage", share=0.5, mechanism="sample").value == pytest.approx(6000, abs=1)
         assert people.median("wage", share=0.4, mechanism="sample").value == pytest.approx(20, abs=0.1)
         assert made == []
     levels = [1.0, 1e6] * 150
     wishes = dict(zip(range(300), levels, strict=True))
-    with eps.Dataset(table, person="id", preferences=wishes, bounds={"wage": (0, 100)}) as people:
+    with eps.Dataset(table, person="id", preferences=wishes, bounds={"wage": (0, 100)}, ledger="memory") as people:
         made.clear()
         people.sum("wage", share=0.5, mechanism="sample", threshold="max")
         assert made == ["epsilons sampled"]

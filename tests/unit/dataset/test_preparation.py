@@ -17,7 +17,7 @@ from pyarrow import parquet
 from sqlglot import exp
 
 import epsilons as eps
-from epsilons.dataset.people import COHORT, PERSON
+from epsilons.dataset.rows import COHORT, PERSON
 from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError, LedgerError
 from support.tables import Bench, hostile_record, question_of

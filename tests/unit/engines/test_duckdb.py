@@ -78,7 +78,8 @@ def test_the_same_table_from_everywhere(tmp_path: Path, kind: str) -> None:
         ("name", "text"),
     ]
     assert read(engine) == pa.table(PEOPLE).to_pylist()
-    assert [c.name for c in engine.keep("copy", exp.select("id").from_(SOURCE)).values()] == ["id"]
+    assert list(engine.stage("staged")) == ["id", "wage", "name"]
+    assert [c.name for c in engine.keep("copy", exp.select("id").from_("staged")).values()] == ["id"]
     assert engine.run(exp.select("*").from_("copy")).num_rows == 3
     engine.drop("copy")
     with pytest.raises(DataError, match=FIXED):
@@ -191,11 +192,16 @@ def test_the_first_row_of_a_file_without_a_header_is_in_no_message(tmp_path: Pat
     ]
     for given in asked:
         with pytest.raises(DataError, match="There is no column") as refused:
-            eps.Dataset(path, **given)
+            eps.Dataset(path, ledger="memory", **given)
         assert not any(name in str(refused.value) for name in ("Ann", "52000"))
     table = pa.table({"id": [17, 18]})
     with pytest.raises(DataError, match="There is no column") as refused:
-        eps.Dataset(table, person="id", preferences=eps.Preferences.from_file(path, person="id", column="epsilon"))
+        eps.Dataset(
+            table,
+            person="id",
+            preferences=eps.Preferences.from_file(path, person="id", column="epsilon"),
+            ledger="memory",
+        )
     assert "Ann" not in str(refused.value)
 
 

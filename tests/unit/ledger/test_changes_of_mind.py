@@ -38,27 +38,27 @@ def test_people_alike_form_one_cohort(ledger: Ledger) -> None:
 
 def test_somebody_unknown_may_withdraw_and_is_reported(ledger: Ledger) -> None:
     ledger.enroll([ANN], [nano("0.1")])
-    assert ledger.withdraw([ANN, BOB]) == Enrolment(epoch=2, withdrawn=2, unknown=1)
+    assert ledger.withdraw([ANN, BOB]) == Enrolment(epoch=2, withdrawn=2, unknown=1, known=1)
     assert ledger.withdraw([CY]) == Enrolment(epoch=3, withdrawn=1, unknown=1)
-    assert ledger.withdraw([CY]) == Enrolment(epoch=3, unchanged=1)
-    assert ledger.enroll([BOB, CY], [nano("1")] * 2) == Enrolment(epoch=3, pending=2)
-    assert ledger.set_grants([CY], [nano("1")]) == Enrolment(epoch=4, loosened=1)
+    assert ledger.withdraw([CY]) == Enrolment(epoch=3, unchanged=1, known=1)
+    assert ledger.enroll([BOB, CY], [nano("1")] * 2) == Enrolment(epoch=3, known=2, kept=2)
+    assert ledger.set_grants([CY], [nano("1")]) == Enrolment(epoch=4, loosened=1, known=1)
     ledger.verify()
 
 
 def test_the_same_list_again_changes_nothing(ledger: Ledger) -> None:
     ledger.enroll([ANN, BOB], [nano("0.1"), None])
     again = ledger.enroll([BOB, ANN], [None, nano("0.1")])
-    assert again == Enrolment(epoch=1, unchanged=2)
+    assert again == Enrolment(epoch=1, unchanged=2, known=2)
     assert ledger.enroll([], []) == Enrolment(epoch=1)
 
 
-def test_a_column_tightens_at_once_and_loosens_by_sync_only(ledger: Ledger) -> None:
+def test_a_source_tightens_at_once_and_loosens_by_an_act_only(ledger: Ledger) -> None:
     ledger.enroll([ANN, BOB, CY], [nano("0.5"), nano("0.5"), None])
     column = ([ANN, BOB, CY], [nano("0.1"), nano("1"), nano("2")])
-    assert ledger.enroll(*column) == Enrolment(epoch=2, tightened=2, pending=1)
+    assert ledger.enroll(*column) == Enrolment(epoch=2, tightened=2, pending=1, known=3)
     assert [balance(ledger, who)[0] for who in (ANN, BOB, CY)] == [nano("0.1"), nano("0.5"), nano("2")]
-    assert ledger.sync(*column) == Enrolment(epoch=3, loosened=1, unchanged=2)
+    assert ledger.enroll(*column, loosen=True) == Enrolment(epoch=3, loosened=1, unchanged=2, known=3)
     assert balance(ledger, BOB)[0] == nano("1")
 
 
@@ -113,17 +113,17 @@ def test_people_who_become_alike_share_a_cohort(ledger: Ledger, ask: Ask) -> Non
 def test_whoever_withdrew_is_not_used_and_comes_back_by_their_own_word(ledger: Ledger, ask: Ask) -> None:
     ledger.enroll([ANN, BOB], [nano("1"), nano("1")])
     ask("one")
-    assert ledger.withdraw([ANN]) == Enrolment(epoch=2, withdrawn=1)
+    assert ledger.withdraw([ANN]) == Enrolment(epoch=2, withdrawn=1, known=1)
     assert str(ledger.statement(ANN)).endswith("Withdrawn: not used any more.")
     column = ([ANN, BOB], [nano("1"), nano("1")])
-    assert ledger.enroll(*column) == Enrolment(epoch=2, pending=1, unchanged=1)
-    assert ledger.sync(*column) == Enrolment(epoch=2, pending=1, unchanged=1)
+    assert ledger.enroll(*column) == Enrolment(epoch=2, kept=1, unchanged=1, known=2)
+    assert ledger.enroll(*column, loosen=True) == Enrolment(epoch=2, kept=1, unchanged=1, known=2)
     ask("two")
     assert len(ledger.statement(ANN).uses) == 1
     assert ledger.set_grants([ANN], [nano("1")]).loosened == 1
     assert balance(ledger, ANN) == (nano("1"), nano("0.1"), 0)
     ledger.withdraw([CY])
-    assert ledger.enroll([CY], [nano("1")]).pending == 1
+    assert ledger.enroll([CY], [nano("1")]).kept == 1
     ledger.verify()
 
 

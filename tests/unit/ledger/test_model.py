@@ -66,7 +66,7 @@ class Books(RuleBasedStateMachine):
 
     @rule(people=some_people, granted=grant)
     def sync(self, people: list[bytes], granted: int | None) -> None:
-        self.model.sync(people, granted)
+        self.model.loosen(people, granted)
 
     @rule(people=some_people, granted=grant)
     def set_grants(self, people: list[bytes], granted: int | None) -> None:
@@ -137,7 +137,7 @@ def walk(ledger: Ledger, luck: Random, steps: int) -> Model:
     model = Model(ledger)
     moves: list[Callable[[], None]] = [
         lambda: model.enroll(luck.sample(PEOPLE, luck.randrange(1, 7)), luck.choice(GRANTS)),
-        lambda: model.sync(luck.sample(PEOPLE, luck.randrange(1, 7)), luck.choice(GRANTS)),
+        lambda: model.loosen(luck.sample(PEOPLE, luck.randrange(1, 7)), luck.choice(GRANTS)),
         lambda: model.set_grants(luck.sample(PEOPLE, luck.randrange(1, 7)), luck.choice(GRANTS)),
         lambda: model.withdraw(luck.sample(PEOPLE, luck.randrange(1, 3))),
         lambda: model.reserve(luck.choice(SHARES)),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ from sqlalchemy import Connection, Table, delete, func, insert, select, text, up
 import epsilons.ledger
 from epsilons.errors import LedgerError
 from epsilons.ledger import recount, tables
+from epsilons.ledger.consent import Word
 from epsilons.ledger.journal import START, chain, to_json
 from epsilons.ledger.ledger import Ledger
 from support.ledger_recount import balances
 from support.ledger_servers import fresh
-from support.ledgers import key, nano, person
+from support.ledgers import TERMS, application, key, nano, person
 
 TABLES = tables.metadata.sorted_tables
 COLUMNS = [(table, column.name) for table in TABLES for column in table.columns]
@@ -31,7 +33,7 @@ Edit = Callable[[Connection], None]
 
 
 def busy(book: Ledger) -> None:
-    """Every kind of line once: terms, joining, moving with an open charge, giving back, storing, a quota."""
+    """Every kind of line once: terms, joining, moving with an open charge, giving back, storing, a quota, a dataset."""
     book.settle_terms("absent", 1, allow_individual=True)
     book.set_quota("office", nano=nano("5"), questions=7)
     book.enroll([person("ann"), person("bob"), person("cy")], [nano("1"), nano("1"), None])
@@ -44,6 +46,11 @@ def busy(book: Ledger) -> None:
             book.store(number, b"42")
         if name == "given back":
             book.refund(number)
+    strict = Word(nano("0.1"), "strict")
+    terms = replace(TERMS, allow_individual=True)
+    book.register(application("wages", dict.fromkeys(["ann", "bob", "cy"], strict), terms=terms))
+    may = book.allowance(Fraction(1, 10), dataset=1)
+    book.reserve(key("of a dataset"), may.nano, epoch=may.epoch, kind="count", dataset=1, asked=key("asked"))
     book.set_grants([person("ann")], [nano("2")])
     book.withdraw([person("bob")])
 
@@ -90,8 +97,8 @@ def test_an_honest_ledger_adds_up(ledger: Ledger) -> None:
     busy(ledger)
     done = ledger.verify()
     assert done.cohorts == ledger.cohorts()
-    assert (done.releases, done.people) == (3, 3)
-    assert done.entries == 12
+    assert (done.releases, done.people) == (4, 3)
+    assert done.entries == 17
 
 
 def other(value: Any, column: Any) -> Any:

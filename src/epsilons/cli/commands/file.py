@@ -1,4 +1,4 @@
-"""`epsilons init`, `check` and `sync`: a dataset file is written, looked over, and followed when preferences change."""
+"""`epsilons init`, `check` and `register`: a dataset file is written, looked over, and settled in its ledger."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ import click
 
 from epsilons.cli import output
 from epsilons.cli.errors import refusing
-from epsilons.cli.options import dataset_file, open_dataset, read_bounds
+from epsilons.cli.options import dataset_file, read_bounds
 from epsilons.display import show_count, toml_key, toml_value
 from epsilons.errors import Argument, DataError, EpsilonsError, PreferenceError, printable
 from epsilons.storage.files import open_private
 
 if TYPE_CHECKING:
     from epsilons.engines.base import Schema
+    from epsilons.ledger import Enrolment
 
 _LEVELS = {"strict": "0.05", "standard": "0.2", "open": "1", "public": "public"}
 _NONE = "-"
@@ -62,44 +63,75 @@ def init(source: str, out: str, force: bool, **given: Any) -> None:
     output.note(f"Wrote {out}. Next: epsilons check {out}")
 
 
-@click.command(short_help="Look over a dataset file: source, people per level, what is missing.")
+def _report(done: Enrolment, as_json: bool, **more: Any) -> None:
+    output.print_json({**vars(done), **more}) if as_json else output.write(str(done))
+
+
+@click.command(short_help="Register a dataset in its ledger: read once, enrol its people.")
 @dataset_file
+@click.option("--yes", "confirm", is_flag=True, help="Many of these people are new, and that is right.")
+@click.option("--loosen", type=int, metavar="PEOPLE", help="So many people may have a larger epsilon than before.")
 @output.as_json
-def check(dataset: str, as_json: bool) -> None:
-    """Open what a dataset file declares and say what is there and what is missing. Nothing is charged.
+def register(dataset: str, confirm: bool, loosen: int | None, as_json: bool) -> None:
+    """Register what a dataset file declares: an act of the steward, after which anyone can ask.
+
+    The source is read once, into a private snapshot beside the ledger, and its people are enrolled. Again, with newer
+    data: newcomers join, stricter preferences hold at once, larger epsilons wait for --loosen and their number.
+
+    \b
+    Example:
+      epsilons register people.toml
+    """
+    from epsilons.dataset import Dataset
+    from epsilons.dataset.declared import lasting_arguments
+
+    with refusing([register]):
+        named = lasting_arguments(dataset)
+        with output.preparing(f"Registering {dataset}"):
+            people = Dataset.register(**named, confirm=confirm, loosen=loosen)
+        with people:
+            done, made = people.enrolment, people.ledger.registrations()[-1]
+    assert done is not None
+    _report(done, as_json, dataset=made.name, version=made.version, registration=made.number)
+    if done.pending:
+        many = show_count(done.pending, "person prefers", "people prefer")
+        output.note(f"{many} a larger epsilon: epsilons register {dataset} --loosen {done.pending}")
+    output.note(f"Registered {made.name}, version {made.version}. Next: epsilons count {dataset}")
+
+
+@click.command(short_help="Look over a dataset file, and what registering it would change. Writes nothing.")
+@dataset_file
+@click.option("--steward", is_flag=True, help="Private facts too: not for publication.")
+@output.as_json
+def check(dataset: str, steward: bool, as_json: bool) -> None:
+    """Read what a dataset file declares and say what registering it would change. Nothing is written or charged.
+
+    --steward adds facts that are private, for the steward's eyes: rows cut by the cap, cells that did not parse, values
+    outside bounds.
 
     \b
     Example:
       epsilons check people.toml
     """
-    with open_dataset(dataset) as people:
-        about = people.describe()
-    hints = about.hints()
-    text = "\n".join([str(about), "", *(hints or ["Nothing is missing."])])
-    output.print_json({**about.to_dict(), "hints": hints}) if as_json else output.write(text)
+    from epsilons.dataset.declared import lasting_arguments
+    from epsilons.dataset.preview import look_over
+
+    with refusing([register]), output.preparing(f"Reading {dataset}"):
+        seen = look_over(**lasting_arguments(dataset), steward=steward)
+    output.print_json(seen.to_dict()) if as_json else output.write(str(seen))
 
 
-@click.command(short_help="Take people's preferences as the source has them now, looser ones too.")
+@click.command(short_help="The former name of `register`.", hidden=True)
 @dataset_file
 @output.as_json
-def sync(dataset: str, as_json: bool) -> None:
-    """Take people's preferences as the source has them now, looser ones too. Nothing is charged or given back.
-
-    Stricter preferences hold as soon as the dataset is opened; looser ones wait for this command, since a slip in a
-    file should not open anyone's account.
-
-    \b
-    Example:
-      epsilons sync people.toml
-    """
-    with open_dataset(dataset) as people:
-        done = people.sync_preferences()
-    more = show_count(done.loosened, "person", "people")
-    text = f"{more} granted more, {done.tightened:,} less; {done.unchanged:,} as before."
-    output.print_json(dict(done.__dict__)) if as_json else output.write(text)
+@click.pass_context
+def sync(context: click.Context, dataset: str, as_json: bool) -> None:
+    """The former name of `epsilons register`, which takes preferences too."""
+    output.note("epsilons sync is now epsilons register; larger epsilons wait for --loosen and their number.")
+    context.invoke(register, dataset=dataset, confirm=False, loosen=None, as_json=as_json)
 
 
-COMMANDS = {"init": init, "check": check, "sync": sync}
+COMMANDS = {"init": init, "register": register, "check": check, "sync": sync}
 
 
 # The draft ----------------------------------------------------------------------------------------------------------
@@ -127,11 +159,12 @@ def _draft(source: str, beside: Path, given: Mapping[str, Any]) -> str:
     path = os.path.relpath(os.path.abspath(source), beside)
     stem = Path(path).name.split(".")[0].replace("*", "").strip("-_ ") or "people"
     lines = [
+        f"name = {toml_value(stem)}",
         f"source = {toml_value(path)}",
         f"person = {toml_value(person.name)}",
         f"version = {toml_value(version)}" if version else '# version = "2026-11"  # name the data\'s state',
-        "rows_per_person = 1       # fixed for the life of the ledger",
-        'neighbors = "absent"      # likewise; or "replace"',
+        "rows_per_person = 1       # of people who have more, so many are used",
+        'neighbors = "absent"      # or "replace"; fixed for the life of the ledger',
         f"ledger = {toml_value(f'sqlite:///{stem}.ledger')}",
         "complete = []             # columns in which nothing is missing",
         "",

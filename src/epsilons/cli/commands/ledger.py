@@ -17,7 +17,16 @@ import click
 
 from epsilons.cli.errors import Group
 from epsilons.cli.options import apply_all
-from epsilons.cli.output import as_json, note, print_json, width, write
+from epsilons.cli.output import (
+    as_json,
+    describe_answer,
+    note,
+    print_answers,
+    print_json,
+    show_answers,
+    width,
+    write,
+)
 from epsilons.display import show_count, show_key, text_table
 from epsilons.errors import LedgerError
 from epsilons.guarantee import to_epsilon
@@ -60,15 +69,9 @@ def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) 
 
     given = place or named
     if given and given.endswith(".toml"):
-        from epsilons.dataset.declared import arguments_of
+        from epsilons.dataset.declared import lasting_arguments
 
-        file, given = given, arguments_of(given)["ledger"]
-        if not given:
-            what, rule = (
-                f"{file} names no ledger.",
-                "Without one, accounts last as long as a command does.",
-            )
-            raise LedgerError(what, rule=rule, suggest='ledger = "sqlite:///people.ledger" in the file')
+        given = lasting_arguments(given)["ledger"]
     if not given:
         raise click.UsageError("Which ledger? Name it: epsilons ledger show sqlite:///people.ledger")
     address = given if "://" in given else f"sqlite:///{os.path.abspath(given)}"
@@ -95,6 +98,33 @@ def history(as_json: bool, **where: Any) -> None:
     with closing(_open(**where)) as ledger:
         document = [_release(past) for past in ledger.history()]
     print_json(document) if as_json else _show_history(document)
+
+
+@command.command()
+@click.argument("number", metavar="[NUMBER]", required=False)
+@_on_a_ledger("answers try.ledger")
+def answers(number: str | None, place: str | None, as_json: bool, **where: Any) -> None:
+    """Every stored answer again, newest last; with a NUMBER that one in full. Free: nothing is charged."""
+    from epsilons.dataset.answers import as_table
+    from epsilons.release.stored import StoredAnswers
+
+    if number is not None and not number.isdecimal():  # answers people.toml
+        if place is not None:
+            raise click.UsageError(f"{number!r} is not the number of a release.")
+        number, place = None, number
+    with closing(_open(place, **where)) as ledger:
+        stored, left = StoredAnswers.of(ledger, None if number is None else int(number)), ledger.remaining()
+    if number is not None:
+        (release,) = stored.values()
+        if as_json:
+            print_answers(left, release, True, release.where or None)
+        else:
+            show_answers(left, as_table(release), True, True)
+    elif as_json:
+        print_json([{"question": stored.questions[number], **describe_answer(one)} for number, one in stored.items()])
+    else:
+        (sheet,) = stored.sheets()
+        write("\n".join([text_table(sheet.head, sheet.rows, width()), *sheet.notes]))
 
 
 @command.command()
@@ -264,20 +294,9 @@ def _accounts(ledger: Ledger, person: str) -> list[dict[str, Any]]:
 
 
 def _account(kind: str, statement: Statement) -> dict[str, Any]:
-    public = statement.granted is None and statement.state == "active"
-    return {
-        "id_read_as": kind,
-        "state": "public" if public else statement.state,
-        **{name: _finite(getattr(statement, name)) for name in ("granted", "spent", "reserved", "written_off", "left")},
-        "uses": [
-            {"release": use.number, "kind": use.kind, "at": use.at}
-            | {"charged": to_epsilon(use.charge), "granted": to_epsilon(use.granted)}
-            for use in statement.uses
-        ],
-        "while_public": list(statement.when_public),
-        "not_dp_since": statement.not_dp_since,
-        "sentences": list(statement.sentences),
-    }
+    from epsilons.cli.commands.person import document
+
+    return {"id_read_as": kind, **document(statement)}
 
 
 def _show_mark(number: int | None) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 def _command(entry: Entry) -> click.Command:
     def ask(dataset: str, dry_run: bool, verbose: bool, as_json: bool, **given: Any) -> None:
+        from epsilons.dataset.answers import as_table
+
         with options.open_dataset(dataset) as people:
             asked = options.read_arguments(entry, given, people)
             if dry_run:
@@ -26,10 +28,9 @@ def _command(entry: Entry) -> click.Command:
                 return
             release, stored = output.ask_once(people, lambda: getattr(people, entry.name)(**asked))
             if as_json:
-                output.print_answers(people, release, stored, asked.get("where"))
+                output.print_answers(people.remaining(), release, stored, asked.get("where"))
             else:
-                named = output.name_release(release, entry, asked)
-                output.show_answers(people, named, stored, verbose, asked.get("where"))
+                output.show_answers(people.remaining(), as_table(release), stored, verbose, asked.get("where"))
 
     example = " \\\n    ".join(textwrap.wrap(entry.command, 72, break_on_hyphens=False))
     ask.__doc__ = f"{entry.help}\n\n\b\nExample:\n  {example}"
@@ -93,9 +94,9 @@ def sql(dataset: str, query: str, share: float, dry_run: bool, verbose: bool, as
             return
         answers, stored = output.ask_once(people, batch.ask)
         if as_json:
-            output.print_answers(people, answers, stored)
+            output.print_answers(people.remaining(), answers, stored)
         else:
-            output.show_answers(people, answers, stored, verbose)
+            output.show_answers(people.remaining(), answers, stored, verbose)
 
 
 #: The commands by the names that users type.

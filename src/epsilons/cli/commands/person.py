@@ -1,0 +1,135 @@
+"""`epsilons person`: what one person may say, and be told: a level, a withdrawal, a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from epsilons.cli.errors import Group
+from epsilons.cli.options import dataset_file
+from epsilons.cli.output import as_json, note, print_json, write
+from epsilons.display import show_count
+from epsilons.errors import PreferenceError
+from epsilons.guarantee import to_epsilon
+
+if TYPE_CHECKING:
+    from epsilons.dataset.registry import Registry
+    from epsilons.ledger import Enrolment, Statement
+
+command = Group("person", help="What a person says, and is told: a level, a withdrawal, a statement.")
+COMMANDS = {"person": command}
+_who = click.argument("who", metavar="ID...", nargs=-1, required=True)
+
+
+@contextmanager
+def _people(dataset: str) -> Iterator[Registry]:
+    """The people of the dataset that a file names; its rows stay closed."""
+    from epsilons import ledger
+    from epsilons.dataset.declared import lasting_arguments
+    from epsilons.dataset.registering import find_registered
+
+    named = lasting_arguments(dataset)
+    book = ledger.open(named["ledger"], create=False)
+    try:
+        yield find_registered(named["name"], book, named["ledger"])
+    finally:
+        book.close()
+
+
+def _ids(who: tuple[str, ...], people: Registry) -> list[Any]:
+    """Ids as they were typed, in the kind of this ledger's."""
+    if people.person.family == "text":
+        return list(who)
+    try:
+        return [int(one) for one in who]
+    except ValueError:
+        rule = "This ledger's ids are whole numbers."
+        raise PreferenceError("An id is not a number.", rule=rule, suggest="the id as it stands in the data") from None
+
+
+@command.command()
+@dataset_file
+@click.argument("who", metavar="ID")
+@as_json
+def statement(dataset: str, who: str, as_json: bool) -> None:
+    """One person's account, in plain language: what their data was used for, what it cost at most, what is left.
+
+    \b
+    Example:
+      epsilons person statement people.toml 17
+    """
+    with _people(dataset) as people:
+        told = people.statement(_ids((who,), people)[0])
+    print_json(document(told)) if as_json else write("\n".join(told.sentences))
+
+
+@command.command()
+@dataset_file
+@click.argument("who", metavar="ID")
+@click.argument("level", metavar="LEVEL|EPSILON")
+@as_json
+def level(dataset: str, who: str, level: str, as_json: bool) -> None:
+    """What a person chose: the name of a level, or an epsilon. It stands until the person says otherwise.
+
+    \b
+    Example:
+      epsilons person level people.toml 17 strict
+    """
+    with _people(dataset) as people:
+        try:
+            said: Any = float(level)
+        except ValueError:
+            said = level
+        done = people.set_level({_ids((who,), people)[0]: said})
+    _tell(done, as_json, "Noted.")
+
+
+@command.command()
+@dataset_file
+@_who
+@as_json
+def withdraw(dataset: str, who: tuple[str, ...], as_json: bool) -> None:
+    """These people are not used any more. Their accounts stay; what was answered before stays answered.
+
+    \b
+    Example:
+      epsilons person withdraw people.toml 17 23
+    """
+    with _people(dataset) as people:
+        done = people.withdraw(_ids(who, people))
+    _tell(done, as_json, f"Withdrawn: {show_count(done.withdrawn, 'person', 'people')}.")
+
+
+def _tell(done: Enrolment, as_json: bool, told: str) -> None:
+    if as_json:
+        print_json(dict(vars(done)))
+        return
+    write(told)
+    strangers = done.unknown + done.joined
+    if strangers:
+        many = show_count(strangers, "person was", "people were")
+        note(f"{many} on no roster so far: their word holds when they join one. Is the id written as in the data?")
+
+
+def document(statement: Statement) -> dict[str, Any]:
+    """A statement as plain values."""
+
+    def finite(nano: int | None) -> float | None:
+        return None if nano is None else to_epsilon(nano)
+
+    public = statement.granted is None and statement.state == "active"
+    return {
+        "state": "public" if public else statement.state,
+        **{name: finite(getattr(statement, name)) for name in ("granted", "spent", "reserved", "written_off", "left")},
+        "uses": [
+            {"release": use.number, "kind": use.kind, "at": use.at}
+            | {"charged": to_epsilon(use.charge), "granted": to_epsilon(use.granted)}
+            for use in statement.uses
+        ],
+        "while_public": list(statement.when_public),
+        "not_dp_since": statement.not_dp_since,
+        "sentences": list(statement.sentences),
+    }

@@ -1,0 +1,259 @@
+"""How a dataset comes to be: registered by its steward, opened by whoever asks, or both at once for a notebook.
+
+What people say, and what is known of them, goes to the ledger from here; questions are in `table`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Self
+
+from epsilons import ledger as ledgers
+from epsilons.arguments.checks import check_truth
+from epsilons.dataset.facts import Description
+from epsilons.dataset.registering import (
+    CEILING,
+    Declared,
+    Opened,
+    open_registered,
+    place_of_snapshots,
+    read_candidate,
+)
+from epsilons.dataset.rows import renew
+from epsilons.errors import Argument, DataError, LedgerError
+from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.values import Enrolment, History, Remaining, Statement
+from epsilons.preferences import Preferences
+from epsilons.release.door import asked_of
+from epsilons.release.stored import StoredAnswers
+
+
+class Registered:
+    """A dataset in its ledger: what was settled, its people, and their words."""
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        person: str,
+        preferences: Preferences | Mapping[Any, float] | float,
+        ledger: str | Ledger | None = None,
+        name: str | None = None,
+        rows_per_person: int = 1,
+        neighbors: str = "absent",
+        complete: Sequence[str] = (),
+        version: str | None = None,
+        allow_individual: bool = False,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        keys: Mapping[str, Sequence[Any]] | None = None,
+        public: Sequence[str] = (),
+        ceiling: float = CEILING,
+        types: Mapping[str, str] | None = None,
+        table: str | None = None,
+        threads: int | None = None,
+        memory: str | None = None,
+        engine: str | None = None,
+    ) -> None:
+        kept = _ledger_in_memory(ledger)
+        called = f"table {len(kept.registrations()) + 1}" if name is None else name
+        declared = Declared(
+            called, person, version, rows_per_person, neighbors, bounds or {}, keys or {}, complete, public, ceiling,
+            allow_individual=allow_individual, types=types, table=table, threads=threads, memory=memory, engine=engine,
+        )  # fmt: skip
+        with read_candidate(source, preferences, declared, kept) as candidate:
+            self._take(candidate.keep_in_memory(own=not isinstance(ledger, Ledger)))
+
+    @classmethod
+    def register(
+        cls,
+        source: Any,
+        *,
+        name: str,
+        person: str,
+        ledger: str | Ledger,
+        preferences: Preferences | Mapping[Any, float] | float,
+        rows_per_person: int = 1,
+        neighbors: str = "absent",
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        keys: Mapping[str, Sequence[Any]] | None = None,
+        public: Sequence[str] = (),
+        complete: Sequence[str] = (),
+        version: str | None = None,
+        measure: str = "pure",
+        delta: float | None = None,
+        renews: str | None = None,
+        ceiling: float = CEILING,
+        accounts: str = "cohort",
+        allow_individual: bool = False,
+        snapshots: str | os.PathLike[str] | None = None,
+        confirm: bool = False,
+        loosen: int | None = None,
+        types: Mapping[str, str] | None = None,
+        table: str | None = None,
+        threads: int | None = None,
+        memory: str | None = None,
+        engine: str | None = None,
+    ) -> Self:
+        """Settle a dataset in its ledger, an act of the steward, and open it; `enrolment` says what happened to people.
+
+        The source is read once, into a private snapshot, and may be deleted afterwards. Registered again, newcomers
+        join, stricter preferences hold at once, who is gone pays no more. More than a tenth of newcomers, or nobody
+        known, needs `confirm=True`; larger epsilons for people who are known need `loosen=` and their number.
+        `snapshots` is the folder for the copies, beside the ledger unless given.
+        """
+        declared = Declared(
+            name, person, version, rows_per_person, neighbors, bounds or {}, keys or {}, complete, public, ceiling,
+            measure, delta, renews, accounts, allow_individual, types, table, threads, memory, engine,
+        )  # fmt: skip
+        with _opening(ledger, create=True) as (book, address):
+            place = place_of_snapshots(book, address, snapshots)
+            with read_candidate(source, preferences, declared, book) as candidate:
+                _, done = candidate.register(place, check_truth("confirm", confirm), loosen)
+            return cls._of(open_registered(name, book, address, done, threads=threads, memory=memory))
+
+    @classmethod
+    def open(cls, name: str, *, ledger: str | Ledger, threads: int | None = None, memory: str | None = None) -> Self:
+        """A dataset that was registered. Asks nothing of its source; creates, enrols and loosens nothing."""
+        with _opening(ledger, create=False) as (book, address):
+            return cls._of(open_registered(name, book, address, threads=threads, memory=memory))
+
+    @classmethod
+    def _of(cls, opened: Opened) -> Self:
+        made = cls.__new__(cls)
+        made._take(opened)
+        return made
+
+    def _take(self, opened: Opened) -> None:
+        self._lock, self._closed = threading.RLock(), False
+        self._engine, self._facts, self._registry = opened.engine, opened.facts, opened.registry
+        self._preparation, self._seconds = opened.preparation, opened.seconds
+        #: What registering did to people; None where a dataset was only opened.
+        self.enrolment = opened.enrolment
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str]) -> Self:
+        """The dataset that a file such as people.toml declares, as it was registered; `epsilons init` writes one."""
+        from epsilons.dataset.declared import check_as_registered, open_declared
+
+        found = open_declared(path, cls.open, cls)
+        if found.ledger.lasting:
+            registration = found._registry.registration
+            check_as_registered(path, registration.about, registration.version)
+        return found
+
+    def describe(self) -> Description:
+        """Columns, people per level, bounds known, the ledger's state. Public facts; no charge."""
+        with self._lock:
+            self._refresh()
+            pending = 0 if self.enrolment is None else self.enrolment.pending
+            return self._registry.describe(self._facts, pending, self._seconds)
+
+    @property
+    def ledger(self) -> Ledger:
+        """People's accounts."""
+        return self._registry.ledger
+
+    def remaining(self) -> Remaining:
+        """What everybody has left: `.epsilons`, `.cohorts`, `.questions`."""
+        return self._registry.remaining()
+
+    def history(self) -> History:
+        """Every question about this dataset that was charged, with the grants in force then."""
+        past = self.ledger.history(self._registry.registration.dataset)
+        return History(replace(one, description=asked_of(one.description)) for one in past)
+
+    def answers(self) -> StoredAnswers:
+        """Every answer that the ledger stored, by its number: free, newest last, also after the roster changed."""
+        return StoredAnswers.of(self.ledger)
+
+    def set_level(self, levels: Mapping[Any, Any]) -> Enrolment:
+        """What people say themselves, {id: name of a level, or epsilon}: it stands until they say otherwise."""
+        return self._change(lambda: self._registry.set_level(levels))
+
+    def withdraw(self, people: Any) -> Enrolment:
+        """These people (a list of ids) are not used any more; their accounts stay. `unknown` were not on the roster."""
+        return self._change(lambda: self._registry.withdraw(people))
+
+    def statement(self, person: Any) -> Statement:
+        """One person's account, by id: what their data was used for, at most how much that cost, and what is left."""
+        return self._registry.statement(person)
+
+    def set_preferences(self, preferences: Any) -> Enrolment:
+        """The former name of `set_level`."""
+        warnings.warn("set_preferences is now called set_level", DeprecationWarning, stacklevel=2)
+        return self.set_level(preferences)
+
+    def sync_preferences(self) -> Enrolment | None:
+        """A source's preferences are taken when it is registered; this only says what became of them."""
+        told = "sync_preferences does nothing: register the source again, with loosen= for larger epsilons"
+        warnings.warn(told, DeprecationWarning, stacklevel=2)
+        return self.enrolment
+
+    def _change(self, change: Callable[[], Enrolment]) -> Enrolment:
+        """Who stands where, in the ledger and then beside the rows; refused at once if those are out of reach."""
+        with self._lock:
+            self._check_open()
+            done = change()
+            self._refresh()
+        return done
+
+    def close(self) -> None:
+        """Let go of the table, and of the ledger if it was opened here."""
+        with self._lock:
+            self._closed = True
+            self._engine.close()
+            self._registry.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    def _refresh(self) -> None:
+        """After people changed their minds, here or elsewhere, the rows get their new cohorts."""
+        self._check_open()
+        self._registry.check_newest()
+        if self._registry.ledger.epoch != self._preparation.epoch:
+            self._preparation = renew(self._preparation, self._registry.members())
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DataError("This dataset is closed.", rule="Nothing is charged for a table that cannot be read.")
+        self._engine.check_ready()
+
+
+def _ledger_in_memory(given: Any) -> Ledger:
+    """What a dataset of a notebook is kept by; anything that lasts is opened by other names."""
+    if isinstance(given, Ledger) and not given.lasting:
+        return given
+    if given == "memory":
+        return ledgers.open()
+    what = "A dataset in a ledger that lasts is registered once, and then opened."
+    rule = "Dataset(...) keeps charges in memory, where they are forgotten with the process, and has to be told so."
+    hint = (Argument("ledger", "memory"), "; or Dataset.register(...) by the steward, and Dataset.open(...) to ask")
+    raise LedgerError(what, rule=rule, suggest=hint)
+
+
+@contextmanager
+def _opening(ledger: Any, create: bool) -> Iterator[tuple[Ledger, str | None]]:
+    """(the ledger, its address if it was opened here); closed again if what follows fails."""
+    if isinstance(ledger, Ledger):
+        yield ledger, None
+        return
+    if not isinstance(ledger, str) or ledger == "memory":
+        what, hint = "A registered dataset has a ledger that lasts.", Argument("ledger", "sqlite:///people.ledger")
+        raise LedgerError(what, suggest=hint)
+    book = ledgers.open(ledger, create=create)
+    try:
+        # A balance or an answer that was edited is found before anybody is charged by it.
+        book.verify()
+        yield book, ledger
+    except BaseException:
+        book.close()
+        raise

@@ -1,0 +1,348 @@
+"""Registering a dataset: its source is read once, its people are enrolled, its rows become a snapshot.
+
+The order keeps a registration whole. The source is read; the snapshot is written and checked; then, in one transaction
+of the ledger, terms, levels and roster are settled and the snapshot's stamp is kept. What fails before that leaves the
+ledger as it was, and what is left of a snapshot is swept by the next registration.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epsilons.arguments.checks import check_bounds, check_real
+from epsilons.dataset.facts import TableFacts
+from epsilons.dataset.preferences import SAID_NOTHING, PreferenceTable, check_id_column, read_preferences
+from epsilons.dataset.registry import Registry
+from epsilons.dataset.rows import Preparation, label, prepare, stage
+from epsilons.dataset.snapshot import open_snapshot, remove_snapshot, sweep_snapshots, write_snapshot
+from epsilons.engines.base import TEXT, Column, Engine, open_table
+from epsilons.engines.trees import MismatchError, canonical
+from epsilons.errors import Argument, DataError, LedgerError, PreferenceError, Text
+from epsilons.guarantee import to_epsilon
+from epsilons.ledger.checks import check_terms
+from epsilons.ledger.consent import PUBLIC_CODE, Word
+from epsilons.ledger.identity import digests
+from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.opening import state_folder
+from epsilons.ledger.registration import Application
+from epsilons.ledger.values import Digests, Enrolment, Registration, Terms
+from epsilons.noise.entropy import system
+from epsilons.preferences import Preferences, to_nano
+from epsilons.storage import show_address, sqlite_path
+
+#: The largest epsilon that a person may have, unless the steward says otherwise; public people have none.
+CEILING = 10.0
+#: What an engine takes, beside the source.
+_ENGINE = ("types", "table", "threads", "memory")
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the steward settles about a dataset, besides its source and its preferences."""
+
+    name: str
+    person: str
+    version: str | None = None
+    rows_per_person: int = 1
+    neighbors: str = "absent"
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    keys: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    complete: Sequence[str] = ()
+    public: Sequence[str] = ()
+    ceiling: float = CEILING
+    measure: str = "pure"
+    delta: float | None = None
+    renews: str | None = None
+    accounts: str = "cohort"
+    allow_individual: bool = False
+    types: Mapping[str, str] | None = None
+    table: str | None = None
+    threads: int | None = None
+    memory: str | None = None
+    engine: str | None = None
+
+    def __post_init__(self) -> None:
+        check_label("name", self.name, "wages")
+        if self.version is not None:
+            check_label("version", self.version, "2026-11")
+        for name, only in {"delta": None, "renews": None, "accounts": "cohort"}.items():
+            if getattr(self, name) != only:
+                what: Text = ("There is no other ", Argument(name), ".")
+                rule = "Accounts are kept by cohort, in pure epsilons, and are not renewed."
+                raise LedgerError(what, rule=rule, suggest=Argument(name, only))
+        check_terms(self.neighbors, self.rows_per_person, self.allow_individual, self.measure)
+
+    def open_source(self, source: Any) -> Engine:
+        """The table itself; nothing of it is read yet."""
+        return open_table(source, self.engine, **{name: getattr(self, name) for name in _ENGINE})
+
+    def about(self, engine: Engine) -> dict[str, Any]:
+        """What the ledger keeps, checked against the table's columns, as plain values."""
+        schema = engine.schema
+        pairs = {schema.number(name).name: list(check_bounds(pair, "column")) for name, pair in self.bounds.items()}
+        return {
+            "person": schema.find(self.person).name,
+            "rows_per_person": int(self.rows_per_person),
+            "ceiling": check_real(self.ceiling),
+            "bounds": pairs,
+            "keys": {kind.name: _plain_keys(kind, self.keys[name]) for name, kind in _each(schema, self.keys, "keys")},
+            "complete": sorted(kind.name for _, kind in _each(schema, _listed("complete", self.complete), "complete")),
+            "public": sorted(kind.name for _, kind in _each(schema, _listed("public", self.public), "public")),
+            "source": _state_of(engine.files),
+        }
+
+
+def check_label(argument: str, given: Any, example: str) -> str:
+    """A short text that people can quote."""
+    if not isinstance(given, str) or not given.strip() or len(given) > 200 or not given.isprintable():
+        rule = "A short text that people can quote."
+        raise DataError((Argument(argument), " is not a label."), rule=rule, suggest=Argument(argument, example))
+    return given
+
+
+def _listed(argument: str, given: Any) -> Sequence[str]:
+    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+        raise DataError((Argument(argument), " is given as a list of columns."), suggest=Argument(argument, ["age"]))
+    return given
+
+
+def _each(schema: Any, given: Any, argument: str) -> list[tuple[str, Column]]:
+    if argument == "keys" and not isinstance(given, Mapping):
+        raise DataError("Keys are given by column.", suggest=Argument("keys", {"region": ["north", "south"]}))
+    return [(name, schema.askable(name)) for name in given]
+
+
+def _plain_keys(kind: Column, given: Any) -> list[Any]:
+    """Keys of a column as values that survive JSON: days and times as text."""
+    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence) or not given:
+        raise DataError("Keys are given as a list.", suggest=Argument("keys", {kind.name: ["north", "south"]}))
+    try:
+        for key in given:
+            canonical(key, kind)
+    except (MismatchError, OverflowError):
+        what = f"A key is not a value of column {kind.name!r}."
+        raise DataError(what, rule=f"The column holds {kind.family}.", suggest=Argument("keys")) from None
+    return [key if isinstance(key, (str, int, float, bool)) else str(key) for key in given]
+
+
+def _state_of(files: Sequence[str]) -> list[list[Any]] | None:
+    """By what files are known to be as they were; None of what cannot be told."""
+    return [[path, os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files] or None
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A dataset that can be asked."""
+
+    engine: Engine
+    facts: TableFacts
+    registry: Registry
+    preparation: Preparation
+    enrolment: Enrolment | None
+    seconds: float
+
+
+@dataclass(eq=False)
+class Candidate:
+    """A source that was read, once, for a ledger; registered only when that is said."""
+
+    declared: Declared
+    ledger: Ledger
+    engine: Engine
+    person: Column
+    about: Mapping[str, Any]
+    asked: PreferenceTable
+    preferences: Preferences
+    terms: Terms
+    started: float
+    #: Whether the engine goes on holding what was read.
+    kept: bool = False
+
+    @property
+    def people(self) -> Digests:
+        return digests(self.asked.normal, self.ledger.salt)
+
+    def preview(self) -> Enrolment:
+        """What registering would do to people; refuses what no word of the steward allows."""
+        _, shown = self.ledger.register(self._application({}, self.people, True, None), preview=True)
+        return shown
+
+    def keep_in_memory(self, own: bool) -> Opened:
+        """Registered in a ledger that is gone with this process; the rows stay in the engine."""
+        people, rows = self.people, self.declared.rows_per_person
+        made, done = self.ledger.register(self._application({}, people, True, None))
+        registry = Registry(self.ledger, made, "in memory, gone with this process", own)
+        salt, members = self.ledger.salt, registry.members()
+        prepared = prepare(self.engine, self.person, self.asked.ids, people, members, rows, salt)
+        self.kept = True
+        return _opened(self.engine, registry, prepared, done, self.started)
+
+    def register(self, place: str, confirm: bool, loosen: int | None) -> tuple[Registration, Enrolment]:
+        """Registered for good: the snapshot is written and checked, then the ledger knows it, or nothing happened."""
+        people, rows = self.people, self.declared.rows_per_person
+        # What would be refused is refused before much is written.
+        self.preview()
+        folder = os.path.join(place, f"{system().bytes(8).hex()}")
+        stamp = write_snapshot(self.engine, self.person, self.asked.ids, people, rows, self.ledger.salt, folder)
+        try:
+            made, done = self.ledger.register(self._application(dict(stamp), people, confirm, loosen))
+        except BaseException:
+            remove_snapshot(stamp)
+            raise
+        newest = {one.name: one.stamp["folder"] for one in self.ledger.registrations()}
+        sweep_snapshots(place, set(newest.values()))
+        return made, done
+
+    def _application(self, stamp: Mapping[str, Any], people: Digests, confirm: bool, loosen: int | None) -> Application:
+        asked, declared = self.asked, self.declared
+        named = {name: _code(epsilon) for name, epsilon in self.preferences.levels.items()}
+        words, places = _distinct_words(asked)
+        return Application(
+            name=declared.name,
+            version=self.version,
+            about={**self.about, "rounding_loss": asked.rounding_loss},
+            stamp=stamp,
+            terms=self.terms,
+            people=np.ascontiguousarray(people).view("S16").reshape(-1),
+            asked=places,
+            words=words,
+            levels=named,
+            defaulted=asked.defaulted,
+            unmatched=asked.unmatched,
+            confirm=confirm,
+            loosen=loosen,
+        )
+
+    @property
+    def version(self) -> str:
+        """The steward's label; without one, a number that grows with the states of the source."""
+        if self.declared.version is not None:
+            return self.declared.version
+        mine = [one for one in self.ledger.registrations() if one.name == self.declared.name]
+        if mine and self.about["source"] is not None and mine[-1].about["source"] == self.about["source"]:
+            return mine[-1].version
+        return str(len(mine) + 1)
+
+
+def _distinct_words(asked: PreferenceTable) -> tuple[list[Word], NDArray[np.int64]]:
+    """The words that occur, and which of them each person said; who said nothing has the default, as a word unsaid."""
+    span = len(asked.names) + 2
+    pairs, places = np.unique(asked.nano * span + asked.words + 2, return_inverse=True)
+    codes, which = np.divmod(pairs, span)
+    words = [
+        Word(code, asked.names[word] if word >= 0 else None, word != SAID_NOTHING)
+        for code, word in zip(codes.tolist(), (which - 2).tolist(), strict=True)
+    ]
+    return words, places
+
+
+def _code(epsilon: float) -> int:
+    nano = to_nano(float(epsilon))
+    return PUBLIC_CODE if nano is None else nano
+
+
+@contextmanager
+def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Ledger) -> Iterator[Candidate]:
+    """Read a source, once, for as long as a block lasts; `keep_in_memory` keeps it for longer."""
+    started = time.perf_counter()
+    engine = declared.open_source(source)
+    candidate: Candidate | None = None
+    try:
+        about, person, wishes = (
+            declared.about(engine),
+            check_id_column(engine, declared.person),
+            as_preferences(preferences),
+        )
+        given = wishes.column
+        if given is not None and given.source is None:
+            about["preference"] = engine.schema.find(given.column).name
+        stage(engine)
+        held = ledger.terms()
+        older = held is not None and held.ids is None
+        asked = read_preferences(engine, person, wishes, normal=not older, ceiling=declared.ceiling)
+        # A ledger of an older release knows people as their ids were written, unless those were in normal form.
+        terms = check_terms(declared.neighbors, None, declared.allow_individual, declared.measure)
+        terms = replace(terms, ids="text" if person.family == TEXT else "number", spelling="normal")
+        candidate = Candidate(declared, ledger, engine, person, about, asked, wishes, terms, started)
+        yield candidate
+    finally:
+        if candidate is None or not candidate.kept:
+            engine.close()
+
+
+def find_registered(name: str, ledger: Ledger, address: str | None) -> Registry:
+    """A dataset's people and terms, without its rows. A ledger with an address is closed with it."""
+    found = ledger.find_registration(name)
+    if found is None:
+        known = ", ".join(dict.fromkeys(one.name for one in ledger.registrations())) or "none so far"
+        rule = f"Registered in this ledger: {known}."
+        hint = "Dataset.register(...) or `epsilons register people.toml`, by the steward"
+        raise LedgerError(f"No dataset is registered as {name!r}.", rule=rule, suggest=hint)
+    return Registry(ledger, found, "open" if address is None else show_address(address), address is not None)
+
+
+def open_registered(
+    name: str, ledger: Ledger, address: str | None, enrolment: Enrolment | None = None, **options: Any
+) -> Opened:
+    """A dataset as it was registered; nothing is created, enrolled or read from its source.
+
+    A ledger with an address was opened for this dataset, and is closed with it.
+    """
+    started = time.perf_counter()
+    registry = find_registered(name, ledger, address)
+    stamp: Any = registry.registration.stamp
+    engine, people = open_snapshot(stamp, **options)
+    prepared = label(engine, people, registry.members(), registry.registration.about["rows_per_person"])
+    return _opened(engine, registry, prepared, enrolment, started)
+
+
+def _opened(
+    engine: Engine, registry: Registry, prepared: Preparation, enrolment: Enrolment | None, started: float
+) -> Opened:
+    about, terms, made = registry.registration.about, registry.ledger.terms(), registry.registration
+    assert terms is not None
+    facts = TableFacts(
+        schema=engine.schema,
+        person=about["person"],
+        neighbors=terms.neighbors,
+        rows=about["rows_per_person"],
+        complete=frozenset(about["complete"]),
+        bounds={name: (low, high) for name, (low, high) in about["bounds"].items()},
+        keys=about["keys"],
+        preference=about.get("preference"),
+        levels={name: math.inf if code < 0 else to_epsilon(code) for name, code in registry.ledger.levels().items()},
+        name=made.name,
+        version=made.version,
+        lasting=registry.ledger.lasting,
+    )
+    return Opened(engine, facts, registry, prepared, enrolment, time.perf_counter() - started)
+
+
+def as_preferences(given: Any) -> Preferences:
+    """What a caller may write for preferences: them, {id: epsilon}, or one epsilon for everyone."""
+    if isinstance(given, Preferences):
+        return given
+    if isinstance(given, Mapping):
+        return Preferences(given)
+    try:
+        return Preferences({}, default=check_real(given))
+    except TypeError:
+        hint = (Argument("preferences", {"ann": 0.1}), ", or a column of epsilons or levels")
+        raise PreferenceError("Preferences are missing or of an unknown kind.", suggest=hint) from None
+
+
+def place_of_snapshots(ledger: Ledger, address: str | None, given: Any) -> str:
+    """Where snapshots are: beside a ledger that is a file, else in the user's state directory."""
+    if given is not None:
+        return os.path.abspath(str(given))
+    path = sqlite_path(address)
+    return str(state_folder() / "snapshots" / ledger.id) if path is None else f"{os.path.abspath(path)}.snapshots"

@@ -1,0 +1,210 @@
+"""The snapshot of a registered dataset: the one copy of its rows that questions are asked of.
+
+Registration writes it and the ledger keeps its stamp. Nothing else is ever asked about: what becomes of the source
+afterwards changes no answer, and a snapshot that is not the registered one is refused.
+
+A snapshot is a folder for its owner alone, with everybody's capped rows and their person's number as the engine writes
+them, people's digests in the order of their numbers, and a nonce. It is made complete under another name and renamed;
+of a registration that was killed, the next one sweeps what is left.
+
+All hashes of a stamp are keyed by the nonce, which never leaves the folder. With plain ones, whoever reads the ledger
+and knows all rows but one could find that one out by trying.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from epsilons.dataset.rows import PERSON, above_cap, cap_rows, exceeds_cap
+from epsilons.engines.base import OTHER, SOURCE, Column, Engine, Schema, engines
+from epsilons.errors import DataError
+from epsilons.ledger.values import DIGEST_BYTES
+from epsilons.noise.entropy import system
+from epsilons.storage.base import reach
+from epsilons.storage.files import claim_folder, keep_folder, make_folder, open_private, release_folder, remove_unheld
+
+_DIGESTS, _NONCE = "digests", "nonce"
+_NONCE_BYTES = 32
+#: So many bytes at either end of a file are compared at every opening.
+_END = 1 << 16
+_PIECE = 1 << 20
+_AGAIN = "`epsilons register` again: questions are then asked of the rows that it reads"
+
+
+class FileStamp(TypedDict):
+    """One file: `ends` is the hash of its first and last bytes, `whole` that of all."""
+
+    name: str
+    size: int
+    inode: int
+    mtime_ns: int
+    ends: str
+    whole: str
+
+
+class Stamp(TypedDict):
+    """What the ledger keeps of a snapshot, as plain values; `left_out` are columns that cannot be asked about."""
+
+    engine: str
+    folder: str
+    left_out: list[list[str]]
+    files: list[FileStamp]
+
+
+def write_snapshot(
+    engine: Engine, person: Column, ids: pa.Array, digests: NDArray[np.uint8], rows: int, salt: bytes, folder: str
+) -> Stamp:
+    """Cap what was staged and write it to a new folder; `ids[i]`, as the source writes it, has the digest `digests[i]`.
+
+    The folder is held until this process ends, so that `sweep_snapshots` of another one leaves it alone.
+    """
+    if os.path.lexists(folder):
+        raise DataError("There is something at the snapshot's place.", suggest="a folder that does not exist yet")
+    claimed = None
+    try:
+        make_folder(Path(folder).parent)
+        claimed = claim_folder(os.path.dirname(folder))
+        with cap_rows(engine, person, ids, rows, salt, {}) as capped:
+            engine.write(capped, claimed)
+        reach("snapshot written")
+        _check_written(engine, claimed, rows)
+        _write(os.path.join(claimed, _DIGESTS), digests.tobytes())
+        nonce = system().bytes(_NONCE_BYTES)
+        _write(os.path.join(claimed, _NONCE), nonce)
+        files = [_stamp(claimed, name, nonce) for name in _list_files(claimed)]
+        reach("snapshot complete")
+        keep_folder(claimed, folder)
+        reach("snapshot kept")
+    except BaseException as failed:
+        if claimed is not None:
+            release_folder(claimed)
+        if not isinstance(failed, OSError):
+            raise
+    else:
+        left_out = [[kind.name, kind.type] for kind in engine.schema.values() if kind.family == OTHER]
+        return Stamp(engine=engine.name, folder=folder, left_out=left_out, files=files)
+    hint = "a folder that you may write to, on a disk with room"
+    raise DataError("The snapshot could not be written.", rule="It lies in a folder of yours alone.", suggest=hint)
+
+
+def open_snapshot(stamp: Stamp, **options: Any) -> tuple[Engine, NDArray[np.uint8]]:
+    """(the rows, read only, with the column `PERSON`; people's digests by number) if this is what was registered.
+
+    Several processes may do so at once. `options` are those of the engine: threads, memory.
+    """
+    _compare(stamp, thorough=False)
+    known, folder = engines(), stamp["folder"]
+    if stamp["engine"] not in known:
+        raise _unlike()
+    engine = known[stamp["engine"]].reopen(folder, **options)
+    shown = [kind for kind in engine.schema.values() if kind.name != PERSON]
+    engine.schema = Schema([*shown, *(Column(name, OTHER, type=kind) for name, kind in stamp["left_out"])])
+    digests = np.memmap(os.path.join(folder, _DIGESTS), np.uint8, "r")
+    return engine, digests.reshape(-1, DIGEST_BYTES)
+
+
+def verify_snapshot(stamp: Stamp) -> None:
+    """Hash every byte; `DataError` if it is not what was registered."""
+    _compare(stamp, thorough=True)
+
+
+def remove_snapshot(stamp: Stamp) -> None:
+    """Of a registration that did not come about, by the process that made it; or one that another has replaced."""
+    release_folder(stamp["folder"])
+
+
+def sweep_snapshots(place: str, known: Collection[str]) -> None:
+    """Remove the snapshots in a place whose folders no stamp names and no living process holds: those of crashes."""
+    for each in os.scandir(place) if os.path.isdir(place) else ():
+        if each.path not in known and os.path.isfile(os.path.join(each.path, _NONCE)):
+            remove_unheld(each.path)
+
+
+def _check_written(engine: Engine, folder: str, rows: int) -> None:
+    written = type(engine).reopen(folder)
+    try:
+        if exceeds_cap(written, SOURCE, rows):
+            raise above_cap()
+    finally:
+        written.close()
+
+
+def _write(path: str, content: bytes) -> None:
+    with open(path, "xb", opener=open_private) as file:
+        file.write(content)
+
+
+def _list_files(folder: str) -> list[str]:
+    """Everything in a folder but the nonce, by names relative to it."""
+    found = (os.path.relpath(os.path.join(home, name), folder) for home, _, names in os.walk(folder) for name in names)
+    return sorted(name for name in found if name != _NONCE)
+
+
+def _stamp(folder: str, name: str, nonce: bytes) -> FileStamp:
+    path = os.path.join(folder, name)
+    os.chmod(path, 0o600)
+    facts = os.stat(path)
+    return FileStamp(
+        name=name,
+        size=facts.st_size,
+        inode=facts.st_ino,
+        mtime_ns=facts.st_mtime_ns,
+        ends=_hash_ends(path, name, nonce),
+        whole=_hash_whole(path, name, nonce),
+    )
+
+
+def _hash_ends(path: str, name: str, nonce: bytes) -> str:
+    hashed = hmac.new(nonce, f"ends of {name}\0".encode(), "sha256")
+    with open(path, "rb") as file:
+        hashed.update(file.read(_END))
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _END))
+        hashed.update(file.read(_END))
+    return hashed.hexdigest()
+
+
+def _hash_whole(path: str, name: str, nonce: bytes) -> str:
+    hashed = hmac.new(nonce, f"all of {name}\0".encode(), "sha256")
+    with open(path, "rb") as file:
+        while piece := file.read(_PIECE):
+            hashed.update(piece)
+    return hashed.hexdigest()
+
+
+def _compare(stamp: Stamp, thorough: bool) -> None:
+    """Sizes, times and ends of all files; where one was copied or restored, or if it shall be thorough, all bytes."""
+    folder = stamp["folder"]
+    if not os.path.isdir(folder):
+        rule = "Questions are asked of the copy that registration made."
+        raise DataError("The snapshot of this dataset is gone.", rule=rule, suggest=_AGAIN)
+    try:
+        alike = _list_files(folder) == [file["name"] for file in stamp["files"]]
+        with open(os.path.join(folder, _NONCE), "rb") as file:
+            nonce = file.read(_NONCE_BYTES + 1)
+        alike = alike and all(_is_like(folder, file, nonce, thorough) for file in stamp["files"])
+    except OSError:
+        alike = False
+    if not alike:
+        raise _unlike()
+
+
+def _is_like(folder: str, file: FileStamp, nonce: bytes, thorough: bool) -> bool:
+    path = os.path.join(folder, file["name"])
+    facts = os.stat(path)
+    if facts.st_size != file["size"] or _hash_ends(path, file["name"], nonce) != file["ends"]:
+        return False
+    same = (facts.st_ino, facts.st_mtime_ns) == (file["inode"], file["mtime_ns"])
+    return (same and not thorough) or _hash_whole(path, file["name"], nonce) == file["whole"]
+
+
+def _unlike() -> DataError:
+    rule = "A snapshot stays as it was registered; this one was changed, replaced, or lacks a part."
+    return DataError("The snapshot of this dataset is not the registered one.", rule=rule, suggest=_AGAIN)

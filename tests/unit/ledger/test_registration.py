@@ -1,0 +1,272 @@
+"""Registering: identity and consent are the ledger's. Nobody is loosened in silence, nobody pays for others."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import epsilons.ledger
+from epsilons.errors import LedgerError
+from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Word, rank_openness
+from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.values import Terms
+from support.ledgers import TERMS, application, key, nano, person
+
+STRICT, OPEN = Word(nano("0.05"), "strict"), Word(nano("1"), "open")
+ANN, BOB, CY = person("ann"), person("bob"), person("cy")
+
+
+@pytest.fixture
+def ledger(address: str | None) -> Iterator[Ledger]:
+    """Nothing is settled yet."""
+    book = epsilons.ledger.open(address)
+    yield book
+    book.close()
+
+
+def test_a_registration_is_kept_with_its_levels_and_people(ledger: Ledger) -> None:
+    made, done = ledger.register(application("wages", {"ann": STRICT, "bob": OPEN}))
+    assert (made.number, made.dataset, made.name, made.version) == (1, 1, "wages", "1")
+    assert (done.joined, done.known, done.gone) == (2, 0, 0)
+    assert ledger.find_registration("wages") == made
+    assert ledger.find_registration("other") is None
+    assert ledger.levels() == {"strict": STRICT.code, "open": OPEN.code}
+    assert {(c.granted, c.level, c.people) for c in ledger.cohorts(1)} == {(w.code, w.level, 1) for w in (STRICT, OPEN)}
+    ledger.verify()
+
+
+def test_only_people_of_a_dataset_pay_for_it(ledger: Ledger) -> None:
+    ledger.register(application("wages", {"ann": OPEN, "bob": OPEN}))
+    ledger.register(application("health", {"bob": OPEN, "cy": OPEN}, confirm=True))
+    may = ledger.allowance(Fraction(1, 2), dataset=2)
+    number = ledger.reserve(key("one"), may.nano, epoch=may.epoch, kind="count", dataset=2).number
+    ledger.mark_read(number)
+    assert [ledger.statement(who).spent for who in (ANN, BOB, CY)] == [0, nano("0.5"), nano("0.5")]
+    assert {row.tobytes() for row in ledger.members(1).digests} == {ANN, BOB}
+    mine = ledger.allowance(Fraction(1, 2), dataset=1)
+    others = dict.fromkeys({c.id for c in ledger.cohorts(2)} - {c.id for c in ledger.cohorts(1)}, 1)
+    with pytest.raises(LedgerError, match="not on the roster"):
+        ledger.reserve(key("two"), others, epoch=mine.epoch, kind="count", dataset=1)
+    ledger.verify()
+
+
+def test_who_is_gone_is_no_longer_charged_and_comes_back_with_what_was_spent(ledger: Ledger) -> None:
+    ledger.register(application("wages", {"ann": OPEN, "bob": OPEN}))
+    may = ledger.allowance(Fraction(1, 2), dataset=1)
+    ledger.mark_read(ledger.reserve(key("one"), may.nano, epoch=may.epoch, kind="count", dataset=1).number)
+    _, done = ledger.register(application("wages", {"bob": OPEN}, version="2"))
+    assert (done.known, done.gone) == (1, 1)
+    assert {row.tobytes() for row in ledger.members(1).digests} == {BOB}
+    _, done = ledger.register(application("wages", {"ann": OPEN, "bob": OPEN}, version="3"))
+    assert (done.known, done.joined) == (2, 0)
+    assert ledger.statement(ANN).spent == nano("0.5")
+
+
+def test_a_persons_own_word_stands_until_the_source_says_something_new_of_them(ledger: Ledger) -> None:
+    ledger.register(application("wages", {"ann": OPEN, "bob": OPEN}))
+    ledger.set_grants([ANN], [STRICT.code])
+    _, done = ledger.register(application("wages", {"ann": OPEN, "bob": OPEN}, version="2"))
+    assert (ledger.statement(ANN).granted, done.kept, done.pending) == (STRICT.code, 1, 0)
+    _, done = ledger.register(application("wages", {"ann": Word(nano("0.5")), "bob": OPEN}, version="3"))
+    assert (ledger.statement(ANN).granted, done.pending) == (STRICT.code, 1)
+    with pytest.raises(LedgerError, match="1 person would have a larger epsilon"):
+        ledger.register(application("wages", {"ann": Word(nano("0.5")), "bob": OPEN}, version="4", loosen=2))
+    ledger.register(application("wages", {"ann": Word(nano("0.5")), "bob": OPEN}, version="4", loosen=1))
+    assert ledger.statement(ANN).granted == nano("0.5")
+
+
+def test_a_level_that_means_more_needs_an_act_that_names_how_many(ledger: Ledger) -> None:
+    people = {str(n): STRICT for n in range(12)}
+    ledger.register(application("wages", people))
+    looser = dict.fromkeys(people, Word(nano("0.1"), "strict"))
+    with pytest.raises(LedgerError, match=r"'strict' 0\.05 → 0\.1\), for 12 people.*loosen=12"):
+        ledger.register(application("wages", looser, version="2"))
+    assert ledger.levels() == {"strict": STRICT.code}
+    assert len(ledger.registrations()) == 1
+    ledger.register(application("wages", looser, version="2", loosen=12))
+    assert ledger.levels() == {"strict": nano("0.1")}
+    assert ledger.statement(person("3")).granted == nano("0.1")
+    stricter = dict.fromkeys(people, Word(nano("0.02"), "strict"))
+    ledger.say([person("3")], np.zeros(1, int), [Word(nano("0.1"), "strict")])
+    _, done = ledger.register(application("wages", stricter, version="3"))
+    assert done.tightened == 12
+    assert ledger.statement(person("3")).granted == nano("0.02")
+    ledger.verify()
+
+
+def test_many_newcomers_or_nobody_known_need_the_stewards_word(ledger: Ledger) -> None:
+    first = {str(n): OPEN for n in range(20)}
+    ledger.register(application("wages", first))
+    before = ledger.epoch
+    for others in ({f"x{n}": OPEN for n in range(20)}, first | {f"x{n}": OPEN for n in range(3)}):
+        with pytest.raises(LedgerError, match=r"are new to this ledger.*confirm=True"):
+            ledger.register(application("wages", others, version="2"))
+        assert (ledger.epoch, len(ledger.registrations())) == (before, 1)
+    ledger.register(application("wages", first | {"x1": OPEN, "x2": OPEN}, version="2"))
+    ledger.register(application("wages", {"y": OPEN}, version="3", confirm=True))
+
+
+def test_preferences_that_name_nobody_need_the_stewards_word(ledger: Ledger) -> None:
+    with pytest.raises(LedgerError, match=r"2 preferences of 2 name nobody in the data.*confirm=True"):
+        ledger.register(application("wages", {"ann": STRICT, "bob": STRICT}, unmatched=2))
+    assert ledger.terms() is None
+    _, done = ledger.register(application("wages", {"ann": STRICT}, unmatched=2, confirm=True))
+    assert done.unmatched == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"about": {"person": "row", "source": None}}, "A person of 'wages' is a value of column 'id'"),
+        ({"terms": replace(TERMS, neighbors="replace")}, "created under other terms"),
+        ({"terms": replace(TERMS, ids="number")}, "ids of another kind"),
+        ({"version": "1"}, "registered already, and the source may hold other rows"),
+    ],
+)
+def test_what_was_settled_stays(ledger: Ledger, change: dict[str, object], said: str) -> None:
+    ledger.register(application("wages", {"ann": OPEN}))
+    with pytest.raises(LedgerError, match=said):
+        ledger.register(application("wages", {"ann": OPEN}, **{"version": "2", **change}))
+    assert len(ledger.registrations()) == 1
+
+
+def test_the_same_version_again_needs_the_same_source(ledger: Ledger) -> None:
+    same = {"about": {"person": "id", "source": [["wages.parquet", 10, 20]]}}
+    ledger.register(application("wages", {"ann": STRICT}, **same))
+    ledger.register(application("wages", {"ann": OPEN}, **same, loosen=1))
+    assert ledger.statement(ANN).granted == OPEN.code
+    other = {"about": {"person": "id", "source": [["wages.parquet", 10, 21]]}}
+    with pytest.raises(LedgerError, match="may hold other rows"):
+        ledger.register(application("wages", {"ann": STRICT}, **other))
+
+
+def test_a_preview_changes_nothing_and_says_what_would_happen(ledger: Ledger) -> None:
+    ledger.register(application("wages", {"ann": OPEN, "bob": OPEN}))
+    head, asked = ledger.verify().head, {"cy": OPEN, "bob": STRICT}
+    _, shown = ledger.register(application("wages", asked, version="2"), preview=True)
+    assert ledger.verify().head == head
+    _, done = ledger.register(application("wages", asked, version="2", confirm=True))
+    named = ("joined", "known", "gone", "tightened")
+    assert [getattr(shown, name) for name in named] == [getattr(done, name) for name in named] == [1, 1, 1, 1]
+
+
+def test_an_answer_is_found_again_whatever_became_of_the_roster(ledger: Ledger) -> None:
+    ledger.register(application("wages", {"ann": OPEN, "bob": OPEN}))
+    may = ledger.allowance(Fraction(1, 2), dataset=1)
+    held = ledger.reserve(key("one"), may.nano, epoch=may.epoch, kind="count", dataset=1, asked=key("asked"))
+    assert ledger.find_answer(key("asked")) is None
+    ledger.mark_read(held.number)
+    ledger.store(held.number, b"42")
+    ledger.withdraw([ANN])
+    assert ledger.find_answer(key("asked")) == b"42"
+    ledger.verify()
+
+
+def test_an_older_ledger_takes_over_a_table_whose_people_it_knows() -> None:
+    with pytest.raises(LedgerError, match="nine in ten"):
+        known_in_part(8)
+    known_in_part(9)
+
+
+def known_in_part(known: int) -> None:
+    book = epsilons.ledger.open()
+    book.settle_terms("absent", 1)
+    book.enroll([person(str(n)) for n in range(known)], [OPEN.code] * known)
+    _, done = book.register(application("wages", {str(n): OPEN for n in range(10)}, confirm=True))
+    assert (done.known, done.joined) == (known, 10 - known)
+    assert book.terms() == Terms("absent", 1, ids="text", spelling="normal")
+    assert {cohort.level for cohort in book.cohorts(1)} == {"open"}
+    book.verify()
+
+
+# The rules, one person at a time ------------------------------------------------------------------------------------
+
+
+@dataclass
+class Plain:
+    """The rules as they are written, for a single person, without cohorts."""
+
+    code: int
+    level: str | None
+    own: bool = False
+    said: dict[int, str] = field(default_factory=dict)
+
+    def hear(self, dataset: int, word: Word, loosen: bool) -> None:
+        before = self.said.get(dataset)
+        fresh = before is not None and before != word.text
+        if self.code == WITHDRAW_CODE:
+            self.said[dataset] = word.text
+            return
+        stricter = rank_openness(word.code) < rank_openness(self.code)
+        looser = rank_openness(word.code) > rank_openness(self.code)
+        may = not looser or loosen
+        holds = ((fresh and may) or (before is None and stricter)) if self.own else may
+        if holds:
+            self.code, self.level, self.own = word.code, word.level, False
+        if holds or not (self.own and fresh):
+            self.said[dataset] = word.text
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_cohorts_follow_the_rules_of_single_people(seed: int) -> None:
+    luck, book = random.Random(seed), epsilons.ledger.open()
+    words = [Word(nano(text), name) for text, name in [("0.05", "strict"), ("1", "open"), ("0.05", None), ("3", None)]]
+    words += [Word(PUBLIC_CODE, "public"), Word(nano("0.2"), None, said=False)]
+    levels = {word.level: word.code for word in words if word.level is not None}
+    model: dict[str, Plain] = {}
+    for turn in range(40):
+        some = luck.sample("abcdefgh", luck.randrange(1, 9))
+        act = luck.choice(["wages", "health", "wages", "say", "withdraw"])
+        if act == "say":
+            word = luck.choice(words[:5])
+            book.say([person(who) for who in some], np.zeros(len(some), int), [word])
+            for who in some:
+                here = model.setdefault(who, Plain(0, None))
+                here.code, here.own = word.code, True
+        elif act == "withdraw":
+            book.withdraw([person(who) for who in some])
+            for who in some:
+                here = model.setdefault(who, Plain(0, None))
+                here.code, here.own = WITHDRAW_CODE, True
+        else:
+            dataset = register(book, act, {who: luck.choice(words) for who in some}, str(turn), levels, model, luck)
+            assert {row.tobytes() for row in book.members(dataset).digests} == {
+                person(who) for who, one in model.items() if dataset in one.said
+            }
+        for who, one in model.items():
+            told = book.statement(person(who))
+            code = WITHDRAW_CODE if told.state == "withdrawn" else told.granted
+            assert (PUBLIC_CODE if code is None else code) == one.code
+    book.verify()
+
+
+def register(
+    book: Ledger,
+    name: str,
+    asked: dict[str, Word],
+    version: str,
+    levels: dict[str, int],
+    model: dict[str, Plain],
+    luck: random.Random,
+) -> int:
+    """In the ledger and, person by person, in the model; sometimes with the act that lets looser words hold."""
+    given = application(name, asked, version, levels=levels, confirm=True)
+    _, shown = book.register(given, preview=True)
+    loosen = luck.random() < 0.5
+    if loosen:
+        given = application(name, asked, version, levels=levels, confirm=True, loosen=shown.pending)
+    made, _ = book.register(given)
+    for who, word in asked.items():
+        if who not in model:
+            model[who] = Plain(word.code, word.level, said={made.dataset: word.text})
+        else:
+            model[who].hear(made.dataset, word, loosen)
+    for who, one in model.items():
+        if who not in asked:
+            one.said.pop(made.dataset, None)
+    return made.dataset
