@@ -63,7 +63,7 @@ def on_engine(people: eps.Dataset, place: int) -> tuple[Any, ...]:
 
 def open_table(source: Any) -> eps.Dataset:
     preferences = eps.Preferences.from_column("epsilon")
-    return eps.Dataset(source, person="id", preferences=preferences, version="honest")
+    return eps.Dataset(source, person="id", preferences=preferences, version="honest", ledger="memory")
 
 
 def _common(place: int) -> dict[str, Any]:
