@@ -9,6 +9,7 @@ import pyarrow as pa
 
 import epsilons as eps
 from epsilons.testing import seeded
+from support.registered import open_people
 
 PEOPLE, SHARE = 400, 0.001
 _random = np.random.default_rng(18)
@@ -63,7 +64,7 @@ def on_engine(people: eps.Dataset, place: int) -> tuple[Any, ...]:
 
 def open_table(source: Any) -> eps.Dataset:
     preferences = eps.Preferences.from_column("epsilon")
-    return eps.Dataset(source, person="id", preferences=preferences, version="honest", ledger="memory")
+    return open_people(source, person="id", preferences=preferences, version="honest")
 
 
 def _common(place: int) -> dict[str, Any]:
