@@ -65,7 +65,7 @@ LEANING = (
 
 
 def choose(front: str) -> list[str]:
-    """The cases of a quick look: those with a word that none before them has, and one in 32 of the others.
+    """The cases of a quick look: those with a word that none before them has, and an eighth of the others.
 
     So every statistic, mechanism, option and table is among them. Stories and commands are told as a whole, since each
     step hangs on those before it, and cases that lean on others are left to the whole run.
@@ -73,7 +73,7 @@ def choose(front: str) -> list[str]:
     chosen, words = [], set[str]()
     for name in (case.name for case in cases().values() if case.front == front and case.name not in LEANING):
         new = set(re.split("[/ ]+", name)) - words
-        if new or front in ("stories", "commands") or zlib.crc32(name.encode()) % 32 == 0:
+        if new or front in ("stories", "commands") or zlib.crc32(name.encode()) % 8 == 0:
             chosen.append(name)
         words |= new
     return chosen

@@ -1,6 +1,6 @@
 """What the package answers, charges and refuses is what was recorded; how it does so may change.
 
-The short form looks at about a quarter of the cases, the long one (soak) and `make recorded` at all of them.
+The short form looks at about a third of the cases, the long one (soak) and `make recorded` at all of them.
 A difference that is meant is recorded with the name of its finding: `make recorded ARGS='--renew FINDING PATTERN'`.
 """
 
