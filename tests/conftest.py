@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from support import fronts, ledger_servers, spark_session
 from support.figures import FigurePage
@@ -26,7 +26,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 # The quick run tries the same inputs every time, so a failure seen elsewhere can be seen here.
 # No deadline, here and for making up inputs: two busy cores are slow now and then, and that is no fault of the code.
 _patient: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("quick", derandomize=True, **_patient)
+settings.register_profile("quick", max_examples=50, derandomize=True, **_patient)
 # The long run looks for new inputs, and prints the blob that repeats a failure.
 settings.register_profile("soak", max_examples=2_000, print_blob=True, **_patient)
 settings.load_profile("quick")
@@ -53,6 +53,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(FigurePage(config.getoption("figures")))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The long run has every test of made-up inputs too, with as many of them as its profile says."""
+    if config.getoption("--hypothesis-profile") == "soak":
+        for item in items:
+            if is_hypothesis_test(getattr(item, "obj", None)):
+                item.add_marker(pytest.mark.soak)
 
 
 @pytest.fixture(scope="session")

@@ -37,6 +37,7 @@ from epsilons.summaries import arrays
 from epsilons.summaries.columns import Keys, as_double
 from epsilons.summaries.sql import Prepared, cells, tally
 from support.hostile import FLOATS, INTS
+from support.lengths import some
 from support.refusals import as_it_is, compare
 from support.spark_questions import NAMED, NAMES, PEOPLE, QUESTIONS, TABLE, answers, asked, salted_dataset
 from support.spark_session import missing
@@ -157,7 +158,11 @@ def parts_of(prepared: Prepared, statistic: Additive, name: str | None, **rows: 
     return [part.tolist() for part in tally(prepared, statistic, name, **rows)]
 
 
-@pytest.mark.parametrize("statistic", ADDITIVE, ids=lambda s: f"{s.name} {getattr(s, 'bounds', '')}")
+@pytest.mark.parametrize(
+    "statistic",
+    some(ADDITIVE, lambda one: ADDITIVE.index(one) % 2 == 0),
+    ids=lambda s: f"{s.name} {getattr(s, 'bounds', '')}",
+)
 def test_sums_are_the_same_and_those_of_the_arrays(both: tuple[Prepared, Prepared], statistic: Additive) -> None:
     found = parts_of(both[1], statistic, "float64")
     assert found == parts_of(both[0], statistic, "float64")
@@ -182,7 +187,9 @@ def test_every_number_becomes_the_nearest_double(both: tuple[Prepared, Prepared]
             assert sorted(v.hex() for v in found[name].to_pylist() if v is not None) == expected[name], name
 
 
-@pytest.mark.parametrize("grid", GRIDS, ids=lambda g: f"{g.name} {g.bounds}")
+@pytest.mark.parametrize(
+    "grid", some(GRIDS, lambda one: GRIDS.index(one) % 2 == 0), ids=lambda g: f"{g.name} {g.bounds}"
+)
 def test_grid_points_are_the_same(both: tuple[Prepared, Prepared], grid: order.Order) -> None:
     for name in ("float64", "large") if grid is GRIDS[0] else ("float64",):
         (one,), (other,) = cells(both[0], grid, name), cells(both[1], grid, name)

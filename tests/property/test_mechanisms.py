@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import epsilons as eps
@@ -19,6 +19,7 @@ from epsilons.statistics import order
 from epsilons.statistics.base import Question
 from epsilons.statistics.count import Count
 from support.brute_force import exponential_pmf, quantile_score, rank_cost
+from support.lengths import examples
 from support.small_worlds import WORLDS, at_max, audit_exactly
 
 #: Whole milli-epsilons, so that sums of a few are exact to far below the tolerance.
@@ -38,7 +39,7 @@ def finite_cost(values: list[float], epsilons: list[float], rank: int, r: float)
     return math.inf if math.isnan(cost) else cost
 
 
-@settings(max_examples=150)
+@examples(75)
 @given(people(), st.floats(0, 1))
 def test_any_rank_of_any_people_follows_the_closed_form(
     given_people: tuple[list[float], list[float]], place: float
@@ -50,7 +51,7 @@ def test_any_rank_of_any_people_follows_the_closed_form(
     np.testing.assert_allclose(found, exponential_pmf(costs), rtol=0, atol=1e-12)
 
 
-@settings(max_examples=100)
+@examples(50)
 @given(people(width=1))
 def test_any_count_follows_the_cheapest_changes(given_people: tuple[list[float], list[float]]) -> None:
     values, epsilons = given_people
@@ -62,7 +63,7 @@ def test_any_count_follows_the_cheapest_changes(given_people: tuple[list[float],
     np.testing.assert_allclose(found, exponential_pmf(costs), rtol=0, atol=1e-12)
 
 
-@settings(max_examples=100)
+@examples(50)
 @given(people(), st.sampled_from([0.5, 0.3, 0.25, 0.99, 0.001]))
 def test_any_weighted_quantile_follows_its_formula(given_people: tuple[list[float], list[float]], q: float) -> None:
     values, epsilons = given_people
@@ -75,7 +76,7 @@ def test_any_weighted_quantile_follows_its_formula(given_people: tuple[list[floa
     np.testing.assert_allclose(found, exponential_pmf(scores), rtol=0, atol=1e-12)
 
 
-@settings(max_examples=120)
+@examples(60)
 @given(
     st.sampled_from(sorted(list_mechanisms())),
     st.sampled_from(sorted(WORLDS)),
@@ -92,7 +93,7 @@ def test_no_roster_makes_anybody_lose_more_than_their_charge(
         assert verdict.holds, str(verdict)
 
 
-@settings(max_examples=60)
+@examples(30)
 @given(
     st.sampled_from(["threshold", "sample"]),
     st.lists(st.integers(10, 2000).map(lambda k: k / 1000), min_size=2, max_size=3),

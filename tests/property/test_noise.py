@@ -4,13 +4,14 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from epsilons.noise import Block, SegmentSampler, binomial, discrete_laplace, keep_chance
 from epsilons.noise.entropy import ALWAYS
 from epsilons.noise.laplace import digits_of
 from epsilons.testing import seeded
+from support.lengths import examples
 
 NANO = 10**9
 epsilons = st.integers(1, 100 * NANO)
@@ -41,7 +42,7 @@ def test_keep_chance_never_falls_with_epsilon(first: int, second: int, threshold
 
 
 @given(st.fractions(min_value=Fraction(1, 2**90), max_value=10**6).filter(lambda s: s > 0))
-@settings(max_examples=50)
+@examples(25)
 def test_every_digit_has_its_exact_threshold(inverse_scale: Fraction) -> None:
     plan = digits_of(inverse_scale)
     with localcontext() as context:
@@ -60,7 +61,7 @@ def test_thinning_keeps_some_of_the_people(n: int, chance: int, seed: int) -> No
 
 
 @given(runs, units, st.integers(1, 9), st.integers(0, 2**9 - 1))
-@settings(max_examples=200)
+@examples(100)
 def test_a_run_is_found_only_if_it_holds_the_whole_string(
     described: list[tuple[int, int, int, int]], unit: Fraction, bits: int, string: int
 ) -> None:
@@ -82,7 +83,7 @@ def test_a_run_is_found_only_if_it_holds_the_whole_string(
 
 
 @given(runs, units, st.integers(1, 4), st.integers())
-@settings(max_examples=60)
+@examples(30)
 def test_blocks_may_be_cut_anywhere(
     described: list[tuple[int, int, int, int]], unit: Fraction, cut: int, seed: int
 ) -> None:

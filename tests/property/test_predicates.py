@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
@@ -20,6 +20,7 @@ from epsilons.engines.conditions import LONGEST_CONDITION, parse
 from epsilons.engines.duckdb import DuckDB
 from epsilons.engines.trees import met
 from epsilons.errors import DataError, PlanError
+from support.lengths import examples
 from support.truths import ROWS, TABLE, Truths, conditions
 
 FIXED = "The condition is not one that can be asked. Columns against literals of their type"
@@ -108,14 +109,14 @@ def test_a_condition_means_what_it_says(engine: DuckDB, text: str, rows: list[in
     assert meeting(engine, text) == rows
 
 
-@settings(max_examples=300)
+@examples(150)
 @given(conditions())
 def test_random_conditions_follow_three_valued_logic(engine: DuckDB, drawn: tuple[str, Truths]) -> None:
     text, truths = drawn
     assert meeting(engine, text) == [place for place, t in enumerate(truths) if t is True]
 
 
-@settings(max_examples=200)
+@examples(100)
 @given(conditions())
 def test_the_normal_form_is_a_condition_with_itself_as_normal_form(engine: DuckDB, drawn: Any) -> None:
     normal = parse(drawn[0], engine.schema)
@@ -347,7 +348,7 @@ def test_ten_thousand_hostile_conditions_read_nothing_else(engine: DuckDB, seed:
     assert attack(engine, seed, 1_000) > 20
 
 
-@settings(max_examples=200)
+@examples(100)
 @given(st.text(max_size=60))
 def test_any_text_at_all(engine: DuckDB, text: str) -> None:
     try:

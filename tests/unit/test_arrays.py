@@ -23,6 +23,7 @@ from epsilons.statistics.histogram import Histogram
 from epsilons.statistics.total import Mean, Sum
 from epsilons.statistics.variance import Variance
 from epsilons.testing import seeded
+from support.lengths import examples
 
 VALUES, EPSILONS, BOUNDS = [1, 2, 3], [0.5, 1.0, 2.0], (0, 10)
 
@@ -394,17 +395,17 @@ def check_answers(name: str, mechanism: str, values: Any, data: st.DataObject) -
     assert "\n" not in str(release)
 
 
-def each_served(examples: int) -> Callable[..., None]:
+def each_served(tries: int) -> Callable[..., None]:
     """One test of so many examples for everything that a mechanism serves."""
-    tried = settings(max_examples=examples)(given(values=typed, data=st.data())(check_answers))
+    tried = settings(max_examples=tries)(given(values=typed, data=st.data())(check_answers))
     return pytest.mark.parametrize(("name", "mechanism"), SERVED)(tried)
 
 
-test_no_value_raises_or_warns_and_answers_stay_in_range = each_served(6)
+test_no_value_raises_or_warns_and_answers_stay_in_range = each_served(4)
 test_no_value_raises_or_warns_and_answers_stay_in_range_long = pytest.mark.soak(each_served(100))
 
 
-@settings(max_examples=40)
+@examples(20)
 @given(values=st.lists(hostile, min_size=3, max_size=3), other=hostile, said=st.sampled_from(WORDS))
 def test_a_neighbour_is_refused_or_served_alike(values: list[Any], other: Any, said: dict[str, Any]) -> None:
     """With the same coins, whether one person has this value or that never decides whether there is an answer."""
@@ -417,7 +418,7 @@ def test_a_neighbour_is_refused_or_served_alike(values: list[Any], other: Any, s
         assert served[0] == served[1]
 
 
-@settings(max_examples=80)
+@examples(40)
 @given(
     low=st.one_of(st.just(0.0), st.floats(-1e30, 9e29)),
     width=st.floats(-30, 29).map(lambda exponent: 10**exponent),

@@ -30,12 +30,16 @@ def count_error(levels: Levels, density: float, related: float = 0.0) -> float:
 
 def _stand_ins(levels: Levels, density: float, related: float) -> list[Floats]:
     """The fraction of ones at each level: alike, and with the stricter half up or down by `related` spreads."""
-    sizes = np.array(levels.sizes, float)
-    before = np.cumsum(sizes) - sizes
-    # Of each level the part that belongs to the stricter half, less the part that does not.
-    side = 2 * np.clip((sizes.sum() / 2 - before) / sizes, 0.0, 1.0) - 1
-    far = related * math.sqrt(density * (1 - density))
+    side, far = _sides(levels.sizes), related * math.sqrt(density * (1 - density))
     return [np.clip(density + way * far * side, 0.0, 1.0) for way in ((0, 1, -1) if far > 0 else (0,))]
+
+
+@lru_cache(maxsize=64)
+def _sides(sizes: tuple[int, ...]) -> Floats:
+    """Of each level the part that belongs to the stricter half, less the part that does not."""
+    people = np.array(sizes, float)
+    before = np.cumsum(people) - people
+    return np.asarray(2 * np.clip((people.sum() / 2 - before) / people, 0.0, 1.0) - 1)
 
 
 def worst_count_error(levels: Levels) -> float:
@@ -74,15 +78,14 @@ def _dominating(levels: Levels) -> tuple[Floats, Floats]:
 
 def count_distribution(levels: Levels, density: float | Floats) -> tuple[Floats, Floats]:
     """(error, probability) on the stand-in, ascending; exact for the nearest 4,096 counts on either side."""
-    errors, weights = [np.zeros(1)], [np.ones(1)]
-    for fraction, sign in ((density, -1), (1 - np.asarray(density), 1)):
+    sides = []
+    for fraction in (density, 1 - np.asarray(density)):
         reach, cost = price_curve(levels, np.atleast_2d(fraction))
         distance, width = _distances(float(reach[0, -1]))
-        errors.append(sign * distance)
-        weights.append(width * np.exp(-np.interp(distance, reach[0], cost[0]) / 2))
-    error, weight = np.concatenate(errors), np.concatenate(weights)
-    order = np.argsort(error)
-    return error[order], weight[order] / weight.sum()
+        sides.append((distance, width * np.exp(-np.interp(distance, reach[0], cost[0]) / 2)))
+    (below, left), (above, right) = sides
+    whole = np.concatenate([[1.0], left, right]).sum()
+    return np.concatenate([-below[::-1], [0.0], above]), np.concatenate([left[::-1], [1.0], right]) / whole
 
 
 def price_curve(levels: Levels, fraction: Floats) -> tuple[Floats, Floats]:

@@ -7,7 +7,6 @@ decides whether the interval fails, however many cuts there are (docs/theory.md,
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -139,10 +138,11 @@ def noise_reach(cells: int, q: float, normal: float, confidence: float) -> Float
     return np.asarray(outside + beyond)
 
 
+@lru_cache(maxsize=16)
 def bars_of(
-    question: Question, levels: Levels, weighting: Weighting, brackets: Sequence[Bracket]
+    question: Question, levels: Levels, weighting: Weighting, brackets: tuple[Bracket, ...]
 ) -> tuple[QuantileBar, ...]:
-    """The error bars of quantiles from what was released around each of them."""
+    """The error bars of quantiles from what was released around each of them; a release asks for its error as well."""
     statistic = question.statistic
     assert isinstance(statistic, Order)
     split, q = Split.of(statistic, question.neighbors), float(statistic.q_asked)

@@ -66,7 +66,7 @@ class Split:
 
     def cell_weights(self, weighting: Weighting) -> list[int]:
         """Of a row in its cell by level, in nano-epsilon, rounded down."""
-        return [math.floor(loss * self.cells) for loss in weighting.losses()]
+        return round_losses(weighting, self.cells)
 
     def pull(self, q: float, cells: int) -> float:
         """How far the first draw goes towards where the cells say the quantile is: by the variances of both."""
@@ -75,6 +75,13 @@ class Split:
         drawn = 8 / float(self.first) ** 2
         counted = cells * ((1 - q) ** 2 + q**2) / float(self.cells) ** 2
         return drawn / (drawn + counted)
+
+
+def round_losses(weighting: Weighting, share: Fraction) -> list[int]:
+    """A share of every level's exact loss, rounded down, in whole numbers: a draw asks several times."""
+    part = weighting.rate * share / weighting.one
+    up, down = part.numerator, part.denominator
+    return [weight * up // down for weight in weighting.weights]
 
 
 def nearest_cut(statistic: Order, weight: Fraction, people: int) -> int:

@@ -30,7 +30,16 @@ from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Axis, product_distribution
 from epsilons.statistics.base import Answer, Floats, RowScope, Scope, Statistic, Weighting
-from epsilons.statistics.brackets import Bracket, Split, draw_bracket, nearest_cut, place_cuts, settle, weigh_cells
+from epsilons.statistics.brackets import (
+    Bracket,
+    Split,
+    draw_bracket,
+    nearest_cut,
+    place_cuts,
+    round_losses,
+    settle,
+    weigh_cells,
+)
 from epsilons.statistics.entry import BOUNDS, STEP, Entry
 from epsilons.statistics.outward import Cost, RankCost, WeightCost, outward
 from epsilons.summaries.cells import SortedCells
@@ -96,9 +105,18 @@ class Order(Statistic):
 
     def value(self, cell: int | Fraction) -> float | int:
         """The answer at a grid point, or between two; whole where the grid is."""
-        point = self._low + cell * self.spacing
-        whole = self._low.denominator == self.spacing.denominator == point.denominator == 1
-        return int(point) if whole else float(point)
+        low, step, parts = self._in_parts
+        if isinstance(cell, Fraction):
+            point = (low + cell * step) / parts
+            return int(point) if parts == point.denominator == 1 else float(point)
+        found = low + int(cell) * step
+        return found if parts == 1 else found / parts
+
+    @cached_property
+    def _in_parts(self) -> tuple[int, int, int]:
+        """(lowest answer, spacing, parts of one): both in whole parts, which are quicker than fractions."""
+        parts = math.lcm(self._low.denominator, self.spacing.denominator)
+        return int(self._low * parts), int(self.spacing * parts), parts
 
     def outcomes(self) -> NDArray[np.float64]:
         """Every possible answer, ascending."""
@@ -254,8 +272,7 @@ class Order(Statistic):
         half = Fraction(1, 2 * NANO)
         if self.q is not None:
             share = Split.of(self, question.neighbors).first
-            weights = tuple(math.floor(loss * share) for loss in weighting.losses())
-            return WeightCost(weights, cells.totals, self.q), half / self.q.denominator
+            return WeightCost(tuple(round_losses(weighting, share)), cells.totals, self.q), half / self.q.denominator
         losses = [math.floor(loss / self.per_row(question.neighbors)) for loss in weighting.losses()]
         # Ranks counted from an end, over the people who are used, all at one epsilon (`misfit`): one person who joins,
         # leaves or moves changes the number of people to change by at most one.

@@ -118,9 +118,9 @@ class BooksOnDisk(Books):
 
 
 TestInMemory = Books.TestCase
-TestInMemory.settings = settings(max_examples=12, stateful_step_count=40, deadline=None)
+TestInMemory.settings = settings(max_examples=8, stateful_step_count=40, deadline=None)
 TestOnDisk = BooksOnDisk.TestCase
-TestOnDisk.settings = settings(max_examples=10, stateful_step_count=30, deadline=None)
+TestOnDisk.settings = settings(max_examples=6, stateful_step_count=30, deadline=None)
 
 
 @pytest.mark.integration
@@ -129,7 +129,7 @@ def test_on_postgres(postgres_server: str) -> None:
         kind = "postgresql"
         server = postgres_server
 
-    run_state_machine_as_test(BooksOnServer, settings=settings(max_examples=6, stateful_step_count=25, deadline=None))
+    run_state_machine_as_test(BooksOnServer, settings=settings(max_examples=4, stateful_step_count=25, deadline=None))
 
 
 def walk(ledger: Ledger, luck: Random, steps: int) -> Model:

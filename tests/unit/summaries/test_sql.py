@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
@@ -30,6 +30,7 @@ from epsilons.summaries import arrays
 from epsilons.summaries.columns import Keys
 from epsilons.summaries.sql import Prepared, cells, check_room, tally
 from support.hostile import FLOATS, INTS
+from support.lengths import examples
 
 LEVELS = 3
 #: Bounds whose centre or half width rounds, so that a bound may land past 1; bounds far apart and close together.
@@ -100,7 +101,7 @@ def as_array(kind: str, values: list[Any]) -> Any:
     return np.array(values, kind)
 
 
-@settings(max_examples=150)
+@examples(75)
 @given(people(), st.sampled_from(ADDITIVE))
 def test_sums_are_those_of_the_arrays(engine: DuckDB, drawn: Any, statistic: Additive) -> None:
     kind, values, codes = drawn
@@ -110,7 +111,7 @@ def test_sums_are_those_of_the_arrays(engine: DuckDB, drawn: Any, statistic: Add
     assert [part[0].tolist() for part in found] == [part.tolist() for part in expected]
 
 
-@settings(max_examples=150)
+@examples(75)
 @given(people(), st.sampled_from(GRIDS))
 def test_grid_points_are_those_of_the_arrays(engine: DuckDB, drawn: Any, statistic: order.Order) -> None:
     kind, values, codes = drawn
