@@ -59,7 +59,7 @@ class Attempt:
     @cached_property
     def cohorts(self) -> Sequence[Cohort]:
         """Who stands where; read once, since a charge is refused when that has changed."""
-        return self.registry.cohorts()
+        return self.registry.ledger.cohorts(self.registry.dataset)
 
     @property
     def seeded(self) -> bool:
@@ -72,7 +72,7 @@ class Attempt:
         about = {"dataset": self.facts.name, "version": self.facts.version, **asked.about()}
         if asked.kind == "count" and counts_levels(asked, self.facts):
             return replace(count_levels(asked, self.facts, self.cohorts), **about)
-        key, dataset = question_key(self.facts, asked), self.registry.registration.dataset
+        key, dataset = question_key(self.facts, asked), self.registry.dataset
         individual = asked.options.privacy != "personalized"
         asker = asked.options.analyst
         request = Request(key, dataset, epoch, asked.kind, asked.describe(), about, individual, asker, seeded)
@@ -110,12 +110,14 @@ class Attempt:
         scope, registry, names = self.asked.question.statistic.scope, self.registry, self.registry.names
         assert scope is not None
         paid = Counter[int | None]()
-        share = _ROUGH * _reach_error(_sized(self.asked, 1 / scope.cells), registry.cohorts(), names)
+        share = _ROUGH * _reach_error(
+            _sized(self.asked, 1 / scope.cells), registry.ledger.cohorts(registry.dataset), names
+        )
         while True:
             share = min(max(share, LEAST_SHARE), _ROUGH)
             answer = replace(self, asked=rough_count(self.asked, self.facts, share), planned=None).release()
             paid.update({grant: loss or 0 for grant, loss in answer.guarantee.losses})
-            cohorts, sure = registry.cohorts(), max(answer.value - answer.error, 1.0)
+            cohorts, sure = registry.ledger.cohorts(registry.dataset), max(answer.value - answer.error, 1.0)
             rows = sum(cohort.people for cohort in list_active(cohorts)) * scope.average
             fraction = min(sure / rows, 1.0) / scope.cells
             sized, good = _sized(self.asked, fraction), share == _ROUGH or 2 * answer.error <= sure
@@ -152,7 +154,7 @@ def needs_rough_count(asked: TableQuestion, registry: Registry) -> bool:
     options, scope = asked.options, asked.question.statistic.scope
     if options.error is None or options.density is not None or asked.where is None or scope is None:
         return False
-    cohorts, guess = registry.cohorts(), scope.fraction
+    cohorts, guess = registry.ledger.cohorts(registry.dataset), scope.fraction
     few, guessed, many = (
         _predict(_sized(asked, part), Fraction(1), cohorts, registry.names)
         for part in (guess / 2, guess, min(2 * guess, 1.0))

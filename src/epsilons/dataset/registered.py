@@ -24,8 +24,7 @@ from epsilons.dataset.registering import (
     place_of_snapshots,
     read_candidate,
 )
-from epsilons.dataset.rows import renew
-from epsilons.errors import Argument, DataError, LedgerError
+from epsilons.errors import Argument, LedgerError
 from epsilons.ledger.balances import Remaining
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import Enrolment, History, Statement
@@ -36,6 +35,10 @@ from epsilons.release.stored import StoredAnswers
 
 class Registered:
     """A dataset in its ledger: what was settled, its people, and their words."""
+
+    #: Carries out what changes the roster, and brings the rows up to date with it.
+    _change: Callable[[Callable[[], Enrolment]], Enrolment]
+    _refresh: Callable[[], None]
 
     def __init__(
         self,
@@ -165,7 +168,7 @@ class Registered:
 
     def history(self) -> History:
         """Every question about this dataset that was charged, with the grants in force then."""
-        past = self.ledger.history(self._registry.registration.dataset)
+        past = self.ledger.history(self._registry.dataset)
         return History(replace(one, description=asked_of(one.description)) for one in past)
 
     def answers(self) -> StoredAnswers:
@@ -195,14 +198,6 @@ class Registered:
         warnings.warn(told, DeprecationWarning, stacklevel=2)
         return self.enrolment
 
-    def _change(self, change: Callable[[], Enrolment]) -> Enrolment:
-        """Who stands where, in the ledger and then beside the rows; refused at once if those are out of reach."""
-        with self._lock:
-            self._check_open()
-            done = change()
-            self._refresh()
-        return done
-
     def close(self) -> None:
         """Let go of the table, and of the ledger if it was opened here."""
         with self._lock:
@@ -215,18 +210,6 @@ class Registered:
 
     def __exit__(self, *raised: object) -> None:
         self.close()
-
-    def _refresh(self) -> None:
-        """After people changed their minds, here or elsewhere, the rows get their new cohorts."""
-        self._check_open()
-        self._registry.check_newest()
-        if self._registry.ledger.epoch != self._preparation.epoch:
-            self._preparation = renew(self._preparation, self._registry.members())
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise DataError("This dataset is closed.", rule="Nothing is charged for a table that cannot be read.")
-        self._engine.check_ready()
 
 
 def _ledger_in_memory(given: Any) -> Ledger:

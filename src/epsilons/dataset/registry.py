@@ -13,7 +13,7 @@ from epsilons.arguments.checks import check_real
 from epsilons.dataset.facts import Description, Level, TableFacts
 from epsilons.dataset.preferences import as_ids
 from epsilons.engines.base import NUMBER, TEXT, Column
-from epsilons.errors import Argument, DataError, PreferenceError
+from epsilons.errors import Argument, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.balances import Remaining
 from epsilons.ledger.consent import PUBLIC_CODE, Word
@@ -22,7 +22,6 @@ from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import (
     ACTIVE,
     WITHDRAWN,
-    Cohort,
     Digests,
     Enrolment,
     Members,
@@ -37,35 +36,20 @@ class Registry:
 
     def __init__(self, ledger: Ledger, registration: Registration, address: str, own: bool) -> None:
         self.ledger, self.registration, self.address = ledger, registration, address
+        #: Its number, by which the ledger knows who is on its roster.
+        self.dataset = registration.dataset
+        #: What the grants are called.
+        self.names = _name_grants(ledger.levels())
         #: Whether the ledger was opened for this dataset alone, and is closed with it.
         self._own = own
 
-    @cached_property
-    def names(self) -> dict[float, str]:
-        """What the grants are called; two levels with one epsilon are one."""
-        found: dict[float, str] = {}
-        for name, code in self.ledger.levels().items():
-            epsilon = math.inf if code == PUBLIC_CODE else to_epsilon(code)
-            found[epsilon] = f"{found[epsilon]} or {name}" if epsilon in found else name
-        return found
-
-    def cohorts(self) -> tuple[Cohort, ...]:
-        """Everyone who is on this dataset's roster."""
-        return self.ledger.cohorts(self.registration.dataset)
-
     def members(self) -> Members:
         """Who stands in which cohort."""
-        return self.ledger.members(self.registration.dataset)
+        return self.ledger.members(self.dataset)
 
     def remaining(self) -> Remaining:
         """What everybody on the roster has left."""
-        return self.ledger.remaining(self.registration.dataset)
-
-    def check_newest(self) -> None:
-        """Questions go to the newest registration, whose roster is the one that pays."""
-        if self.ledger.newest(self.registration.dataset) != self.registration.number:
-            what = f"{self.registration.name!r} was registered anew since it was opened."
-            raise DataError(what, rule="Nothing was charged.", suggest="open it again")
+        return self.ledger.remaining(self.dataset)
 
     def close(self) -> None:
         """Close the ledger if it was opened here."""
@@ -103,7 +87,7 @@ class Registry:
 
     def describe(self, facts: TableFacts, pending: int, seconds: float) -> Description:
         """Public facts about people and the ledger."""
-        cohorts, left = self.cohorts(), self.remaining()
+        cohorts, left = self.ledger.cohorts(self.dataset), self.remaining()
         people: Counter[int | None] = Counter()
         for cohort in (cohort for cohort in cohorts if cohort.state == ACTIVE and cohort.people):
             people[cohort.granted] += cohort.people
@@ -122,11 +106,20 @@ class Registry:
             registered=self.registration.at,
             ledger=self.address,
             epoch=self.ledger.epoch,
-            releases=len(self.ledger.history(self.registration.dataset)),
+            releases=len(self.ledger.history(self.dataset)),
             caveat=left.caveat,
             rounding_loss=self.registration.about.get("rounding_loss", 0.0),
             preparation_seconds=seconds,
         )
+
+
+def _name_grants(levels: Mapping[str, int]) -> dict[float, str]:
+    """Names by epsilon; two levels with one epsilon are one."""
+    found: dict[float, str] = {}
+    for name, code in levels.items():
+        epsilon = math.inf if code == PUBLIC_CODE else to_epsilon(code)
+        found[epsilon] = f"{found[epsilon]} or {name}" if epsilon in found else name
+    return found
 
 
 def read_word(said: Any, levels: Mapping[str, int], ceiling: float) -> Word:

@@ -5,7 +5,7 @@ Every method that answers goes through the one door (`release.door`): the charge
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -25,10 +25,11 @@ from epsilons.dataset.levels import FROM_THE_ROSTER, counts_levels
 from epsilons.dataset.methods import Questions
 from epsilons.dataset.question import TableQuestion, parse_question, registered_keys
 from epsilons.dataset.registered import Registered
+from epsilons.dataset.rows import renew
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.conditions import parse
-from epsilons.errors import Argument, LedgerError, PlanError
-from epsilons.ledger.values import StalePlanError, list_active
+from epsilons.errors import Argument, DataError, LedgerError, PlanError
+from epsilons.ledger.values import Enrolment, StalePlanError, list_active
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.choose import PlanRow
 from epsilons.planner.guesses import Known, guessing_all
@@ -201,10 +202,10 @@ class Dataset(Registered, Questions):
             raise NothingToPlanError("There is nothing to plan.", rule=FROM_THE_ROSTER)
         with self._lock:
             self._refresh()
-            cohorts = self._registry.cohorts()
+            cohorts = self.ledger.cohorts(self._registry.dataset)
             known: tuple[Known, ...] = ()
             if informed:
-                past = self.ledger.answers(dataset=self._registry.registration.dataset)
+                past = self.ledger.answers(dataset=self._registry.dataset)
                 known = find_known(asked, self._facts, past, sum(one.people for one in list_active(cohorts)))
                 asked = replace(asked, question=guessing_all(asked.question, known))
             share, spendable = spendable_for(asked, cohorts, self._registry.names)
@@ -225,3 +226,27 @@ class Dataset(Registered, Questions):
         first = needs_rough_count(asked, self._registry)
         plan = replace(plan, rows=tuple(rows), of_grants=share, counts_first=first, known=known)
         return plan
+
+    def _change(self, change: Callable[[], Enrolment]) -> Enrolment:
+        """Who stands where, in the ledger and then beside the rows; refused at once if those are out of reach."""
+        with self._lock:
+            self._check_open()
+            done = change()
+            self._refresh()
+        return done
+
+    def _refresh(self) -> None:
+        """After people changed their minds, here or elsewhere, the rows get their new cohorts."""
+        self._check_open()
+        here = self._registry
+        epoch, newest = here.ledger.state(here.dataset)
+        if newest != here.registration.number:
+            what, hint = f"{self._facts.name!r} was registered anew since it was opened.", "open it again"
+            raise DataError(what, rule="Nothing was charged.", suggest=hint)
+        if epoch != self._preparation.epoch:
+            self._preparation = renew(self._preparation, self._registry.members())
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DataError("This dataset is closed.", rule="Nothing is charged for a table that cannot be read.")
+        self._engine.check_ready()

@@ -78,7 +78,7 @@ class Ledger:
 
     def terms(self) -> values.Terms | None:
         """What was settled, or None."""
-        return self._read(registration.read_terms)
+        return self._read(statements.read_terms)
 
     def settle_terms(
         self, neighbors: str, rows_per_person: int | None = None, allow_individual: bool = False
@@ -147,9 +147,9 @@ class Ledger:
         """How often the roster changed: part of what a charge is planned for."""
         return self._read(statements.read_epoch)
 
-    def newest(self, dataset: int) -> int:
-        """The number of the newest registration of a dataset."""
-        return self._read(partial(registration.find_newest, dataset=dataset))
+    def state(self, dataset: int) -> tuple[int, int]:
+        """(the roster's epoch, the number of the newest registration of a dataset)."""
+        return self._read(partial(statements.read_state, dataset=dataset))
 
     def cohorts(self, dataset: int | None = None) -> tuple[values.Cohort, ...]:
         """All cohorts, or those on the roster of a dataset, in the order they were made, empty ones included."""
@@ -173,15 +173,14 @@ class Ledger:
             here = statements.read_cohorts(connection, dataset)
             return values.allowance(here, part, statements.read_epoch(connection))
 
-    def find_answer(self, question: bytes) -> bytes | None:
-        """The stored answer to a question, by its digest that knows nothing of the roster. Free."""
-        with self._database.read() as connection:
-            return statements.find_answer(connection, checks.check_question_key(question))
+    def find(self, key: bytes, asked: bytes | None = None) -> values.Reservation | None:
+        """The reservation of a question that was asked before, with its answer if it has one. Free.
 
-    def find(self, key: bytes) -> values.Reservation | None:
-        """The reservation of a question that was asked before, with its answer if it has one. Free."""
+        `asked` is the question's digest without the roster's epoch: its stored answer is found whoever joined since.
+        """
+        held, known = checks.check_question_key(key), None if asked is None else checks.check_question_key(asked)
         with self._database.read() as connection:
-            return statements.find_reservation(connection, checks.check_question_key(key))
+            return statements.find_reservation(connection, held, known)
 
     def reserve(
         self,
@@ -201,23 +200,24 @@ class Ledger:
         `epoch` is the one of the allowance the charges were planned with, and of the members that will be read; it
         belongs into the question's digest as well. StalePlanError: plan again. `analyst` is a name that quotas are
         kept under; QuotaError is about fairness between analysts, not about privacy. `dataset` is the one asked, whose
-        people alone are charged; `asked` is the question's digest without the epoch, for `find_answer`.
+        people alone are charged; `asked` is the question's digest without the epoch, for `find`.
         """
         question, paid = checks.check_question_key(key), checks.check_charges(charges)
+        known = None if asked is None else checks.check_question_key(asked)
         checks.check_description(kind, "kind"), checks.check_description(description, "description")
         asker = None if analyst is None else checks.check_analyst_name(analyst)
         # A look first: repeats and charges that cannot fit need not wait for the writers' lock.
         with self._database.read() as connection:
-            before = statements.find_reservation(connection, question)
+            before = statements.find_reservation(connection, question, known)
             if before is not None:
                 return before
-            if not statements.fits(connection, paid, epoch):
+            if not statements.fits(connection, paid, epoch, dataset):
                 raise values.stale_plan()
         with self._writing("reserving", "reserved") as connection:
-            before = statements.find_reservation(connection, question)
+            before = statements.find_reservation(connection, question, known)
             if before is not None:
                 return before
-            terms = registration.read_terms(connection)
+            terms = statements.read_terms(connection)
             if terms is None:
                 raise LedgerError("This ledger's terms are not settled.", suggest="settle them first")
             if individual and not terms.allow_individual:
@@ -226,9 +226,6 @@ class Ledger:
                 raise LedgerError("This ledger does not allow individual privacy.", rule=rule, suggest=anew)
             if statements.read_epoch(connection) != epoch:
                 raise values.stale_plan()
-            here = None if dataset is None else {one.id for one in statements.read_cohorts(connection, dataset)}
-            if here is not None and not here.issuperset(paid):
-                raise LedgerError("A charge to people who are not on the roster.", rule="A dataset charges its people.")
             number = (connection.execute(_LAST_NUMBER).scalar_one() or 0) + 1
             about = {
                 "number": number, "kind": kind, "individual": int(individual), "epoch": epoch,
@@ -239,9 +236,9 @@ class Ledger:
             statements.charge(connection, number, paid)
             at = write_time(self._clock)
             line = {**about, "key": question.hex(), "charges": sorted(paid.items())}
-            line |= {"question": None if asked is None else checks.check_question_key(asked).hex()}
+            line |= {"question": None if known is None else known.hex()}
             seq, _ = journal.append(connection, "reserve", at, line)
-            row = {**about, "key": question, "question": asked, "state": values.RESERVED, "seq": seq, "at": at}
+            row = {**about, "key": question, "question": known, "state": values.RESERVED, "seq": seq, "at": at}
             connection.execute(insert(tables.reservations), row)
         _log.info("release %d: charged to %d cohorts", number, len(paid))
         return values.Reservation(number, values.RESERVED, epoch, paid, description, at=at)

@@ -21,6 +21,7 @@ from epsilons.guarantee import to_epsilon
 from epsilons.ledger import journal, roster, tables
 from epsilons.ledger.checks import Sorted, is_whole
 from epsilons.ledger.consent import PUBLIC_CODE, Word, by_source, rank_openness
+from epsilons.ledger.statements import read_terms
 from epsilons.ledger.values import Enrolment, Registration, Terms
 from epsilons.storage.base import Database
 
@@ -81,14 +82,6 @@ def agree(held: Terms, asked: Terms) -> bool:
     return replace(asked, rows_per_person=rows, ids=held.ids, spelling=held.spelling) == held
 
 
-def read_terms(connection: Connection) -> Terms | None:
-    about = connection.execute(select(tables.ledger)).mappings().one()
-    if about["neighbors"] is None:
-        return None
-    plain = {name: about[name] for name in ("neighbors", "rows_per_person", "measure", "ids", "spelling")}
-    return Terms(**plain, allow_individual=bool(about["allow_individual"]))
-
-
 def read_levels(connection: Connection) -> dict[str, int]:
     """What names of levels mean now, as codes."""
     query = select(tables.levels).order_by(tables.levels.c.seq)
@@ -108,13 +101,6 @@ def list_registrations(connection: Connection) -> tuple[Registration, ...]:
 def find_registration(connection: Connection, name: str) -> Registration | None:
     """The newest registration of a dataset."""
     return next((one for one in reversed(list_registrations(connection)) if one.name == name), None)
-
-
-def find_newest(connection: Connection, dataset: int) -> int:
-    """The number of the newest registration of a dataset."""
-    table = tables.registrations
-    query = select(func.max(table.c.number)).where(table.c.dataset == dataset)
-    return int(connection.execute(query).scalar_one())
 
 
 def register(

@@ -39,13 +39,16 @@ _SPENT = _past.c.state.in_((TOUCHED, STORED, LOST))
 _COHORTS = select(*(_groups.c[each.name] for each in fields(Cohort))).order_by(_groups.c.id)
 _LEDGER = select(tables.ledger)
 _FIRST_INDIVIDUAL = select(func.min(_past.c.number)).where(_past.c.individual == 1, _SPENT)
-_LIVE = select(_past).where(_past.c.key == bindparam("question"), _past.c.state.not_in((REFUNDED, LOST)))
-_ANSWER = (
-    select(_past.c.answer)
-    .where(_past.c.question == bindparam("question"), _past.c.state == STORED)
-    .order_by(_past.c.number.desc())
+_LIVE = (
+    select(_past)
+    .where(
+        ((_past.c.key == bindparam("key")) & _past.c.state.not_in((REFUNDED, LOST)))
+        | ((_past.c.question == bindparam("question")) & (_past.c.state == STORED))
+    )
+    .order_by(_past.c.answer.is_(None), _past.c.number.desc())
     .limit(1)
 )
+_NEWEST = select(func.max(tables.registrations.c.number)).where(tables.registrations.c.dataset == bindparam("which"))
 _NUMBERED = select(_past).where(_past.c.number == bindparam("which"))
 _mine = _paid.c.number == bindparam("which")
 _OWN_CHARGES = select(_paid.c.cohort, _paid.c.nano).where(_mine, _paid.c.carried == 0).order_by(_paid.c.cohort)
@@ -70,8 +73,8 @@ _STORE = _SET_STATE.values(answer=bindparam("content"))
 
 def read_cohorts(connection: Connection, dataset: int | None = None) -> tuple[Cohort, ...]:
     """All cohorts, or those on the roster of a dataset."""
-    found = (Cohort(*row) for row in connection.execute(_COHORTS))
-    return tuple(cohort for cohort in found if cohort.is_of(dataset))
+    found, here = connection.execute(_COHORTS), "" if dataset is None else f'"{dataset}": '
+    return tuple(Cohort(*row) for row in found if here in row.datasets)
 
 
 def read_epoch(connection: Connection) -> int:
@@ -84,20 +87,33 @@ def find_mark(connection: Connection, seeded: int | None) -> int | None:
     return min((one for one in (first, seeded) if one is not None), default=None)
 
 
-def fits(connection: Connection, paid: Mapping[int, int], epoch: int) -> bool:
+def fits(connection: Connection, paid: Mapping[int, int], epoch: int, dataset: int | None = None) -> bool:
     """Whether a charge looks possible at this moment; only the guard in `charge` decides."""
-    left = {c.id: c.left for c in read_cohorts(connection) if c.state == values.ACTIVE and c.left is not None}
+    here = read_cohorts(connection, dataset)
+    left = {c.id: c.left for c in here if c.state == values.ACTIVE and c.left is not None}
     return read_epoch(connection) == epoch and all(nano <= left.get(cohort, 0) for cohort, nano in paid.items())
 
 
-def find_answer(connection: Connection, question: bytes) -> bytes | None:
-    """The newest answer to this very question, whatever has become of the roster since."""
-    return cast(bytes | None, connection.execute(_ANSWER, {"question": question}).scalar_one_or_none())
+def read_terms(connection: Connection) -> values.Terms | None:
+    about = connection.execute(_LEDGER).mappings().one()
+    if about["neighbors"] is None:
+        return None
+    plain = {name: about[name] for name in ("neighbors", "rows_per_person", "measure", "ids", "spelling")}
+    return values.Terms(**plain, allow_individual=bool(about["allow_individual"]))
 
 
-def find_reservation(connection: Connection, key: bytes) -> Reservation | None:
-    """The reservation of a question, unless it was given back or lost on the way."""
-    row = connection.execute(_LIVE, {"question": key}).one_or_none()
+def read_state(connection: Connection, dataset: int) -> tuple[int, int]:
+    """(the roster's epoch, the number of the newest registration of a dataset)."""
+    newest = connection.execute(_NEWEST, {"which": dataset}).scalar_one()
+    return connection.execute(_LEDGER).one().epoch, newest
+
+
+def find_reservation(connection: Connection, key: bytes, question: bytes | None = None) -> Reservation | None:
+    """The reservation of a question to this roster, unless it was given back or lost; or its newest stored answer.
+
+    The answer is found by the question alone, whatever has become of the roster since.
+    """
+    row = connection.execute(_LIVE, {"key": key, "question": question}).one_or_none()
     return None if row is None else _resume(connection, row)
 
 

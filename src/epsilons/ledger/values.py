@@ -8,7 +8,6 @@ moves to another cohort and takes along what was spent. A *reservation* is a que
 release once an answer is stored.
 """
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -89,10 +88,6 @@ class Cohort:
     level: str | None = None
     own: int = 0
     datasets: str = "{}"
-
-    def is_of(self, dataset: int | None) -> bool:
-        """Whether these people are on the roster of a dataset (None: of the ledger)."""
-        return dataset is None or str(dataset) in json.loads(self.datasets)
 
     @property
     def left(self) -> int | None:
