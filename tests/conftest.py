@@ -55,6 +55,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(FigurePage(config.getoption("figures")))
 
 
+@pytest.fixture(autouse=True)
+def no_known_places() -> None:
+    """Tests call their datasets alike and remove their ledgers: what one test did is no fact of the next one's life."""
+    Path(_state.name, "epsilons", "ledgers", "places").unlink(missing_ok=True)
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """One PostgreSQL for all tests of this process; `ledger_servers.fresh` gives each of them a place in it."""

@@ -32,7 +32,7 @@ from epsilons.ledger.checks import check_terms
 from epsilons.ledger.consent import PUBLIC_CODE, Word
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.opening import state_folder
+from epsilons.ledger.opening import find_places, state_folder
 from epsilons.ledger.registration import Application
 from epsilons.ledger.values import Digests, Enrolment, Registration, Terms
 from epsilons.noise.entropy import system
@@ -192,6 +192,8 @@ class Candidate:
         """Registered for good: the snapshot is written and checked, then the ledger knows it, or nothing happened."""
         people, rows = self.people, self.declared.rows_per_person
         # What would be refused is refused before much is written.
+        if not confirm and self.ledger.lasting:
+            self.check_first_ledger()
         self.preview()
         folder = os.path.join(place, f"{system().bytes(8).hex()}")
         stamp = write_snapshot(self.engine, self.person, self.asked.ids, people, rows, self.ledger.salt, folder)
@@ -202,7 +204,18 @@ class Candidate:
             raise
         newest = {one.name: one.stamp["folder"] for one in self.ledger.registrations()}
         sweep_snapshots(place, set(newest.values()))
+        if self.ledger.lasting:
+            find_places().note_dataset(self.ledger.id, made.name, self._files)
         return made, done
+
+    def check_first_ledger(self) -> None:
+        """A ledger that knows nobody yet gives everyone a budget: refuse where another one did so before."""
+        if self.ledger.epoch == 0:
+            find_places().refuse_second(self.ledger.id, self.declared.name, self._files)
+
+    @property
+    def _files(self) -> list[str]:
+        return [path for path, *_ in self.about["source"] or ()]
 
     def _application(self, stamp: Mapping[str, Any], people: Digests, confirm: bool, loosen: int | None) -> Application:
         asked, declared = self.asked, self.declared
