@@ -49,7 +49,7 @@ def show_count(number: int, one: str, many: str = "") -> str:
 def show_key(key: Hashable) -> str:
     """A bin as a range, anything else as it is."""
     if isinstance(key, tuple):
-        return "–".join(show(part) if isinstance(part, (int, float)) else printable(part) for part in key)
+        return "–".join(show(part) if isinstance(part, (int, float)) else show_key(part) for part in key)
     return printable(key)
 
 

@@ -483,6 +483,30 @@ def test_a_stored_answer_says_so(home: Path) -> None:
     assert [document(home, *one)["stored"] for _ in range(2)] == [False, True]
 
 
+def test_stored_answers_are_shown_again_for_free(home: Path) -> None:
+    question = ("mean", "people.toml", "wage", "--where", "age > 33", "--by", "region=north,south", "--share", "0.01")
+    first = run(home, *question).stdout
+    day = json.loads(run(home, *question, "--json").stdout)["release"]["at"][:10]
+    number = json.loads(run(home, "ledger", "answers", "people.toml", "--json").stdout)[-1]["release"]["number"]
+    assert f"release {number} of {day}.\n" in first
+    history = run(home, "ledger", "history", "people.toml", "--json").stdout
+    listed = run(home, "ledger", "answers", "people.toml").stdout
+    assert max(map(len, listed.splitlines())) <= 80
+    assert day in listed
+    again = run(home, "ledger", "answers", str(number), "people.toml")
+    assert again.returncode == 0, again.stderr
+    # The table of the answer, its condition in normal form, and where it is found.
+    assert again.stdout.startswith('where "age" >= 34\n')
+    assert first.split("\n\n")[0].split("\n", 1)[1] in again.stdout
+    assert f"release {number} of {day}.\n" in again.stdout
+    whole = json.loads(run(home, "ledger", "answers", str(number), "people.toml", "--json").stdout)
+    assert whole["release"] == json.loads(run(home, *question, "--json").stdout)["release"]
+    assert run(home, "ledger", "history", "people.toml", "--json").stdout == history
+    wrong = run(home, "ledger", "answers", "999999", "people.toml")
+    assert (wrong.returncode, "no release of this number" in wrong.stderr) == (7, True)
+    assert run(home, "ledger", "answers", "first", "people.toml").returncode == 2
+
+
 def test_output_that_cannot_be_written_is_said_and_the_answer_kept(home: Path) -> None:
     asked, notes = ("count", "people.toml", "--share", "0.01", "--where", "age >= 24"), io.StringIO()
     with contextlib.suppress(OSError), open("/dev/full", "w") as full:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,9 +15,11 @@ from epsilons.preferences import roster_of
 from epsilons.statistics.additive import Additive
 from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.variance import Variance
+from epsilons.summaries import People
 from epsilons.summaries.arrays import ArrayPeople
 from epsilons.testing import seeded
 from support.lengths import short_and_long, some
+from support.many_rows import ManyRows
 from support.small_worlds import at_max
 
 pytestmark = pytest.mark.statistical
@@ -194,3 +197,43 @@ def test_a_worst_case_near_the_centre_would_be_caught() -> None:
     worst = mechanism.worst_error(question, levels)
     assert worst is not None
     assert near * 1.2 < real < worst * 1.05
+
+
+# Several rows of a person --------------------------------------------------------------------------------------------
+
+
+def stated_over_measured(together: bool, rows: int = 5, people: int = 1500, runs: int = 200) -> float:
+    """Of values at two points, whose squares differ most, where luck decides; rows of a person alike, or apart."""
+    statistic = Variance(BOUNDS, Scope(rows=rows, fraction=1.0))
+    mechanism, question, random, entropy = create("weighted", statistic), Question(statistic), *_sources(11)
+    roster = roster_of(random.choice([0.1, 0.5, 2.0], people, p=[0.5, 0.3, 0.2]) * 4)
+    stated, squares = [], []
+    for _ in range(runs):
+        each = random.integers(1, rows + 1, people)
+        person = np.repeat(np.arange(people), each)
+        ones = np.repeat(random.random(people), each) if together else random.random(len(person))
+        made = ManyRows(roster, person, np.zeros_like(person), np.where(ones < 0.9, BOUNDS[0], BOUNDS[1]))
+        answer = mechanism.draw(question, cast(People, made), entropy)
+        stated.append(mechanism.stated_error(question, roster.levels, answer))
+        squares.append((answer.value - made.value.var()) ** 2)
+    return float(np.median(stated)) / math.sqrt(np.mean(squares))
+
+
+def _sources(seed: int) -> tuple[np.random.Generator, Any]:
+    return np.random.default_rng(seed), seeded(seed)
+
+
+def test_rows_of_a_person_are_taken_to_be_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing public tells whether they are: for rows that have nothing to do with each other the error is too large,
+    by the root of their number at most. The planted bug takes them for that, and is too small where they are alike.
+    """
+    assert stated_over_measured(together=True) == pytest.approx(1, abs=0.2)
+    assert 1.2 < stated_over_measured(together=False) < math.sqrt(5)
+    shaped = Variance.shaped
+
+    def apart(self: Variance, *given: float) -> Any:
+        made = shaped(self, *given)
+        return replace(made, variance=made.variance / 3)
+
+    monkeypatch.setattr(Variance, "shaped", apart)
+    assert stated_over_measured(together=True) < 0.8

@@ -147,6 +147,8 @@ class AskOptions:
             hint = without if self.complete else Argument("missing", "exclude")
             raise PlanError((given, " needs a public number of values."), rule=rule, suggest=hint)
         why = {"center": AT_CENTRE, "exclude": ""}.get(self.missing or "", BY_WORD if self.complete else declared)
+        if entry.missing == "left out or centred" and why in (BY_WORD, COMPLETE):
+            why = why.replace("stands at the centre", "is left out, or stands at the centre, as the mechanism has it")
         complete = fixed and why != ""
         return complete, why if complete else unpaid or LEFT_OUT
 

@@ -110,8 +110,8 @@ def as_table(release: Release) -> Answers:
             flat = {(*group, cell): number for (group, cell), number in release.value.items()}
             release = replace(release, value=flat)
         title, keys = "rows", (*keys, release.column)
-    elif isinstance(release.value, dict) and not keys:
-        keys = ("coefficient",)
+    elif isinstance(release.value, dict) and not keys:  # a model; or groups of a release that did not yet name them
+        keys = ("coefficient" if " on " in release.statistic else "group",)
     return Answers({title: release}, keys)
 
 

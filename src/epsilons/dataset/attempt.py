@@ -5,26 +5,36 @@ anew.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
 from epsilons.arguments.checks import LEAST_SHARE
+from epsilons.arguments.reading import AskOptions
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.levels import count_levels, counts_levels
 from epsilons.dataset.people import TablePeople
 from epsilons.dataset.question import TableQuestion, question_key
 from epsilons.dataset.registry import Registry
 from epsilons.dataset.rows import Preparation
+from epsilons.engines.trees import Comparison, Several
 from epsilons.errors import BudgetExceeded, PlanError
 from epsilons.ledger.values import Cohort, allowance, list_active
 from epsilons.mechanisms.base import find_error
 from epsilons.noise.entropy import system
 from epsilons.planner.choose import choose
+from epsilons.planner.guesses import guessing
 from epsilons.planner.plan import Plan, find_share
 from epsilons.release.answer import EVERYONE_PUBLIC, Release, exact_release, make_release
-from epsilons.release.door import Request, Sketch, Spendable, pass_through
+from epsilons.release.door import Request, RoughCount, Sketch, Spendable, pass_through
+from epsilons.statistics.base import Question, Scope
+from epsilons.statistics.count import Count
+
+#: The part of a question's price that a rough count of whom it concerns takes first; and where the question turns out
+#: to take far more, so many times as much for the next one.
+_ROUGH, _MORE = Fraction(1, 10), 4
 
 
 class TooSmallShareError(PlanError):
@@ -70,14 +80,55 @@ class Attempt:
 
     def plan(self) -> Sketch:
         """From public facts: how much everybody may be charged, and the mechanism that uses it."""
-        statistic = self.asked.question.statistic
-        _, spendable = spendable_for(self.asked, self.cohorts, self.registry.names)
+        asked, rough, statistic = self.asked, None, self.asked.question.statistic
+        if needs_rough_count(asked, self.registry):
+            asked, rough = self._count_roughly()
+        _, spendable = spendable_for(asked, self.cohorts, self.registry.names)
         if statistic.scope is None:
             statistic.check_people(spendable.levels)
         if self.planned is not None and self.planned.levels != spendable.levels:
             what = "What people have left has changed since this plan was made."
             raise PlanError(what, rule="Nothing was charged.", suggest="plan again, and ask then")
-        return _sketch(self.asked, spendable)
+        made = _sketch(asked, spendable)
+        if rough is None:
+            return made
+        told = (
+            f"Sized for {rough.fraction:.3g} of the people, by a rough count that came first and is part of the price."
+        )
+        return replace(made, why=f"{made.why} {told}", rough=rough)
+
+    def _count_roughly(self) -> tuple[TableQuestion, RoughCount]:
+        """Buy a count of whom the question concerns, and size it by that: by one error of the count fewer people.
+
+        The count takes a tenth of what the question would take if everyone counted. Where the question turns out to
+        take far more, another count is bought with four times as much, up to a tenth of everything. Each is a question
+        of its own at the door, reserved before data is read, and stored: a repeat finds it. What is decided here is
+        decided from what was released.
+        """
+        scope, registry, names = self.asked.question.statistic.scope, self.registry, self.registry.names
+        assert scope is not None
+        share, paid = (
+            _ROUGH * _reach_error(_sized(self.asked, 1 / scope.cells), registry.cohorts(), names),
+            Counter[int | None](),
+        )
+        while True:
+            share = min(max(share, LEAST_SHARE), _ROUGH)
+            answer = replace(self, asked=rough_count(self.asked, self.facts, share), planned=None).release()
+            paid.update({grant: loss or 0 for grant, loss in answer.guarantee.losses})
+            cohorts, sure = registry.cohorts(), max(answer.value - answer.error, 1.0)
+            rows = sum(cohort.people for cohort in list_active(cohorts)) * scope.average
+            fraction = min(sure / rows, 1.0) / scope.cells
+            sized, good = _sized(self.asked, fraction), share == _ROUGH or 2 * answer.error <= sure
+            try:
+                taken = _reach_error(sized, cohorts, names)
+            except PlanError as error:
+                if good:
+                    first = f"A rough count came first and stays charged; it leaves {fraction:.3g} of the people."
+                    raise PlanError(error.parts[0], rule=f"{first} {error.rule}", suggest=error.parts[2]) from None
+            else:
+                if good and share * _MORE >= taken * _ROUGH:
+                    return sized, RoughCount(fraction, tuple(paid.items()))
+            share *= _MORE
 
     def resume(self, text: str) -> Sketch:
         """The plan that was charged, out of the ledger."""
@@ -92,7 +143,35 @@ class Attempt:
             return exact_release(asked.question, people, asked.notes, sketch.account)
         facts = sketch.why, asked.notes, sketch.account
         entropy = system() if asked.options.entropy is None else asked.options.entropy
-        return make_release(sketch.mechanism, asked.question, people, entropy, *facts)
+        return make_release(sketch.mechanism, sketch.question, people, entropy, *facts)
+
+
+def needs_rough_count(asked: TableQuestion, registry: Registry) -> bool:
+    """Whether an error is to be reached that depends on how many meet a condition, and nobody said how many do."""
+    options, scope = asked.options, asked.question.statistic.scope
+    if options.error is None or options.density is not None or asked.where is None or scope is None:
+        return False
+    cohorts, guess = registry.cohorts(), scope.fraction
+    few, guessed, many = (
+        _predict(_sized(asked, part), Fraction(1), cohorts, registry.names)
+        for part in (guess / 2, guess, min(2 * guess, 1.0))
+    )
+    return max(few, many) > guessed
+
+
+def rough_count(asked: TableQuestion, facts: TableFacts, share: Fraction) -> TableQuestion:
+    """How many rows a question concerns, groups or not: those that meet its condition and, if need be, have a value."""
+    told, where = asked.options, asked.where
+    if where is not None and asked.column is not None and told.missing != "center":
+        where = Several((where, Comparison(facts.schema.find(asked.column), "IS NOT NULL")), True)
+    options = AskOptions(assume=told.assume, share=share, where=told.where, analyst=told.analyst, entropy=told.entropy)
+    question = Question.of(Count(Scope(facts.rows), "rows"), options, facts.neighbors)
+    return TableQuestion(question, None, where, None, asked.notes[1:], options)
+
+
+def _sized(asked: TableQuestion, fraction: float) -> TableQuestion:
+    """The same question with a guess of the part of people who count."""
+    return replace(asked, question=guessing(asked.question, "density", fraction))
 
 
 def spendable_for(
@@ -129,15 +208,20 @@ def _reach_error(asked: TableQuestion, cohorts: Sequence[Cohort], names: Mapping
     """The smallest share of everybody's grant whose predicted error is at most the one asked for."""
 
     def predict(share: Fraction) -> float:
-        try:
-            spendable = _spendable_at(share, cohorts, names)
-        except (BudgetExceeded, TooSmallShareError):
-            return math.inf
-        mechanism = _sketch(asked, spendable).mechanism
-        error = 0.0 if mechanism is None else find_error(mechanism, asked.question, spendable.levels)
-        return math.inf if error is None else error
+        return _predict(asked, share, cohorts, names)
 
     _spendable_at(Fraction(1), cohorts, names)
     assert asked.options.error is not None
     # What is left differs from grant to grant, so shares are small more often than large.
     return find_share(asked.options.error, asked.question, predict, LEAST_SHARE, 16)
+
+
+def _predict(asked: TableQuestion, share: Fraction, cohorts: Sequence[Cohort], names: Mapping[float, str]) -> float:
+    """The error at a share of everybody's grant; infinite where none can be predicted, or nothing is left."""
+    try:
+        spendable = _spendable_at(share, cohorts, names)
+    except (BudgetExceeded, TooSmallShareError):
+        return math.inf
+    mechanism = _sketch(asked, spendable).mechanism
+    error = 0.0 if mechanism is None else find_error(mechanism, asked.question, spendable.levels)
+    return math.inf if error is None else error

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from epsilons.dataset.rows import Preparation
 from epsilons.engines.base import RESERVED
 from epsilons.engines.trees import Predicate
-from epsilons.noise.coins import keep_digests
+from epsilons.noise.coins import binomial, keep_digests
 from epsilons.noise.entropy import ALWAYS, Entropy
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Additive
@@ -64,7 +64,15 @@ class TablePeople:
 
     def sampled_cells(self, statistic: Order, chances: Sequence[int], entropy: Entropy) -> list[SortedCells]:
         with self._sampled(chances, entropy) as sampled:
-            return self._cells(statistic, sampled)
+            found = self._cells(statistic, sampled)
+        if not statistic.imputes:
+            return found
+        # People on the roster without a row have coins, too.
+        there = np.bincount(self.places[self.preparation.places] + 1, minlength=len(chances) + 1)[1:]
+        without = (np.array(self.levels.sizes) - there).tolist()
+        pairs = zip(without, chances, strict=True)
+        others = [n if chance >= ALWAYS else binomial(entropy, n, chance) for n, chance in pairs]
+        return [cells.with_missing(cells.missing + np.array(others, np.int64)) for cells in found]
 
     def _tally(self, statistic: Additive, prepared: Prepared) -> list[NDArray[np.int64]]:
         """From [group, cohort, cell] to [level, group and cell]; cohorts that are not used are left out."""

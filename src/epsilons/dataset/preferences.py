@@ -7,7 +7,7 @@ for a word that is a known level in all but case and blanks. What a caller wrote
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,34 +21,42 @@ from epsilons.engines.base import NUMBER, TEXT, Column, Engine, open_table
 from epsilons.engines.trees import bit, cast, column, literal, met, missing, present, table, whole
 from epsilons.errors import Argument, DataError, PreferenceError, Text
 from epsilons.ledger.consent import PUBLIC_CODE
-from epsilons.preferences import Preferences, roster_of, to_nano
+from epsilons.ledger.identity import normalise
+from epsilons.preferences import Preferences, roster_of
 
 #: A word with more blanks than this around it is not shown.
 _BLANKS = 20
 _COLUMN = Argument("column")
 _AS_NUMBERS = (Argument("types", {"id": "int"}), " for ids in a CSV file")
-#: Ids, and an epsilon for each of them.
-_Asked = tuple[Any, NDArray[np.float64]]
+#: In place of a level: an epsilon was said as a number; nothing was said, so that the default applies.
+A_NUMBER, SAID_NOTHING = -1, -2
+
+
+class _Asked(NamedTuple):
+    """Ids, an epsilon for each of them (NaN: none), and the place of the level that was named, or one of the above."""
+
+    ids: pa.Array
+    epsilons: NDArray[np.float64]
+    words: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class PreferenceTable:
-    """`nano[i]` is what person `ids[i]` asked for in nano-epsilon, -1 for public; every id occurs once."""
+    """`nano[i]` is what person `ids[i]` asked for in nano-epsilon, -1 for public; every id occurs once.
+
+    `ids` are written as in the data, and `normal` as the ledger knows them. `words[i]` is the place in `names` of the
+    level that was named, `A_NUMBER` or `SAID_NOTHING`. Of the people in the data, `defaulted` had no preference;
+    `unmatched` preferences name nobody in the data.
+    """
 
     ids: pa.Array
+    normal: pa.Array
     nano: NDArray[np.int64]
+    words: NDArray[np.int64]
+    names: tuple[str, ...]
     rounding_loss: float
-    names: tuple[str, ...] = ()
-    defaulted: int = 0
-    unmatched: int = 0
-
-    @property
-    def words(self) -> NDArray[np.int64]:
-        return np.full(len(self.nano), -1, np.int64)
-
-    @property
-    def normal(self) -> pa.Array:
-        return self.ids
+    defaulted: int
+    unmatched: int
 
 
 def check_id_column(engine: Engine, name: Any) -> Column:
@@ -64,62 +72,48 @@ def check_id_column(engine: Engine, name: Any) -> Column:
 def read_preferences(
     engine: Engine, person: Column, preferences: Preferences, normal: bool = True, ceiling: float | None = None
 ) -> PreferenceTable:
-    """What everyone asked for: who is in the data, and who is listed by a second table or a mapping."""
+    """What everyone asked for: who is in the data, and who is listed by a second table or a mapping.
+
+    People are matched by the normal form of their ids, or with `normal=False` as those are written. A finite epsilon
+    above the `ceiling` is refused.
+    """
     given = preferences.column
     if given is not None and given.source is None:
-        return _make_table(_read_column(engine, person, preferences), given.column)
-    ids = exp.select(exp.alias_(column(person.name), "id")).distinct().from_(table(STAGED))
-    in_data = _check_ids(engine.run(ids.where(met(present(person))))["id"], person)
-    if given is not None:
-        ids, epsilons = _read_other(given.source, given.person, preferences)
-    elif preferences.by_person is not None:
-        ids, epsilons = read_mapping(preferences.by_person, person)
+        asked = _read_column(engine, person, preferences)
+        ids, known, unmatched = asked.ids, _tell_apart(asked.ids, normal), 0
     else:
-        hint = "an epsilon for each id, or a column of epsilons or levels"
-        raise PreferenceError("These preferences are in the order of some array.", suggest=hint)
-    everyone = _add_default(_check_ids(ids, person), epsilons, in_data, preferences.default, person)
-    return _make_table(everyone, None if given is None else given.column)
+        query = exp.select(exp.alias_(column(person.name), "id")).distinct().from_(table(STAGED))
+        in_data = _check_ids(engine.run(query.where(met(present(person))))["id"], person)
+        if given is not None:
+            listed = _read_other(given.source, given.person, preferences)
+        elif preferences.by_person is not None:
+            listed = _read_mapping(preferences.by_person, person, preferences.default)
+        else:
+            hint = "an epsilon for each id, or a column of epsilons or levels"
+            raise PreferenceError("These preferences are in the order of some array.", suggest=hint)
+        listed = listed._replace(ids=_check_ids(listed.ids, person))
+        ids, known, asked, unmatched = _match(listed, in_data, preferences.default, person, normal)
+    defaulted = int((asked.words[: len(ids) - unmatched] == SAID_NOTHING).sum())
+    nano, rounding_loss = _to_grants(asked.epsilons, None if given is None else given.column, ceiling)
+    return PreferenceTable(
+        ids, known, nano, asked.words, tuple(preferences.levels), rounding_loss, defaulted, unmatched
+    )
 
 
-def read_given(given: Any, person: Column, preferences: Preferences) -> tuple[pa.Array, NDArray[np.int64]]:
-    """(ids, nano-epsilons) that people gave themselves, as the ledger writes them.
-
-    A mapping {id: epsilon or name of a level}, or a table whose columns are called as those that the dataset's
-    preferences come from.
-    """
-    if isinstance(given, Mapping):
-        levels = {name: epsilon for epsilon, called in preferences.names.items() for name in called.split(" or ")}
-        ids, epsilons = read_mapping(given, person, levels)
-        distinct, codes = np.unique(epsilons, return_inverse=True)
-        nano = [to_nano(float(epsilon)) for epsilon in distinct]
-        return ids, np.array([PUBLIC_CODE if one is None else one for one in nano], np.int64)[codes]
-    source = preferences.column
-    if source is None:
-        rule = "A table of preferences has the columns that the dataset's preferences were read from."
-        hint = "an epsilon for each id, or preferences from a column"
-        raise PreferenceError("It is not known which column holds the preferences.", rule=rule, suggest=hint)
-    ids, epsilons = _read_other(given, source.person or person.name, preferences)
-    asked = _make_table((_check_ids(ids, person), epsilons), source.column)
-    return asked.ids, asked.nano
-
-
-def read_mapping(given: Mapping[Any, Any], person: Column, levels: Mapping[str, float] | None = None) -> _Asked:
-    """{id: epsilon, or the name of a level} as columns; NaN where it is None."""
-    asked = list(given.values())
-    if levels is not None:
-        for name in (one for one in asked if isinstance(one, str) and one not in levels):
-            raise PreferenceError(f"Unknown privacy level {name!r}.", suggest=f"{', '.join(levels)}, or a number")
-        asked = [levels[one] if isinstance(one, str) else one for one in asked]
+def _read_mapping(given: Mapping[Any, Any], person: Column, default: float | None) -> _Asked:
+    """{id: epsilon} as columns; the default where it is None."""
     try:
-        epsilons = np.array([math.nan if one is None else check_real(one) for one in asked], float)
+        epsilons = np.array([math.nan if one is None else check_real(one) for one in given.values()], float)
     except TypeError:
         rule = "An epsilon is a number, or the name of a level."
         raise PreferenceError("A preference is not a number.", rule=rule) from None
-    return as_ids(list(given), person), epsilons
+    unsaid = np.isnan(epsilons)
+    filled = np.where(unsaid, math.nan if default is None else default, epsilons)
+    return _Asked(as_ids(list(given), person, normal=False), filled, np.where(unsaid, SAID_NOTHING, A_NUMBER))
 
 
 def as_ids(ids: Any, person: Column, normal: bool = True) -> pa.Array:
-    """People's ids as a column of the data's kind."""
+    """People's ids as a column of the data's kind, in their normal form unless it is not asked for."""
     try:
         if hasattr(ids, "to_arrow"):  # polars
             ids = ids.to_arrow()
@@ -127,10 +121,26 @@ def as_ids(ids: Any, person: Column, normal: bool = True) -> pa.Array:
             ids = ids.to_numpy()
         if isinstance(ids, (str, bytes)):
             raise TypeError
-        found = ids if isinstance(ids, (pa.Array, pa.ChunkedArray)) else pa.array(list(ids))
+        found = ids if isinstance(ids, (pa.Array, pa.ChunkedArray)) else _as_arrow(list(ids))
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError):
         raise _other_kind(person) from None
-    return _check_ids(found, person)
+    checked = _check_ids(found, person)
+    return normalise(checked) if normal else checked
+
+
+def _as_arrow(ids: list[Any]) -> pa.Array:
+    """Arrow itself takes numbers for signed ones."""
+    wide = any(isinstance(one, (int, np.integer)) and one >= 1 << 63 for one in ids)
+    return pa.array(ids, pa.uint64() if wide else None)
+
+
+def _tell_apart(ids: pa.Array, normal: bool) -> pa.Array:
+    """Ids in their normal form, in which no two of one source are the same."""
+    known = normalise(ids) if normal else ids
+    if pc.count_distinct(known).as_py() < len(ids):
+        rule = "Ids are the same person's whatever their case, the blanks around them, and how accents are composed."
+        raise DataError("Two spellings of an id are one person's.", rule=rule, suggest="one spelling for each person")
+    return known
 
 
 def _check_ids(ids: Any, person: Column) -> pa.Array:
@@ -181,9 +191,11 @@ def _read_column(engine: Engine, person: Column, preferences: Preferences) -> _A
     nothing = exp.Or(this=unread, expression=exp.IsNan(this=value.copy()))
     endless = default is None or math.isinf(default)
     fallback = exp.null() if endless else cast(exp.Literal.number(repr(default)), "DOUBLE")
-    ids, asked = _take_least(engine, person, exp.Case(ifs=[exp.If(this=nothing, true=fallback)], default=value))
+    least = exp.Case(ifs=[exp.If(this=nothing, true=fallback)], default=value)
+    ids, asked, unsaid = _take_least(engine, person, least, nothing)
     filled = asked.cast(pa.float64()).fill_null(math.nan if default is None else default)
-    return ids, filled.to_numpy(zero_copy_only=False).astype(float)
+    epsilons = filled.to_numpy(zero_copy_only=False).astype(float)
+    return _Asked(ids, epsilons, np.where(unsaid, SAID_NOTHING, A_NUMBER))
 
 
 def _read_levels(
@@ -199,19 +211,24 @@ def _read_levels(
     named = [exp.EQ(this=column(kind.name), expression=literal(name, kind)) for name in ranked]
     ifs = [exp.If(this=same, true=whole(rank)) for rank, same in enumerate(named)]
     ifs.append(exp.If(this=missing(kind), true=exp.null() if default is None else whole(strictness.index(default))))
-    ids, asked = _take_least(engine, person, exp.Case(ifs=ifs, default=whole(-1)))
+    ids, asked, unsaid = _take_least(engine, person, exp.Case(ifs=ifs, default=whole(-1)), missing(kind))
     ranks = asked.cast(pa.int64()).fill_null(len(ranked)).to_numpy(zero_copy_only=False)
     if (ranks < 0).any():
         raise _unknown_level(engine, kind, ranked)
-    return ids, np.array([*strictness, math.nan if default is None else default])[ranks]
+    epsilons = np.array([*strictness, math.nan if default is None else default])[ranks]
+    places = np.array([*map(list(levels).index, ranked), SAID_NOTHING])[ranks]
+    return _Asked(ids, epsilons, np.where(unsaid, SAID_NOTHING, places))
 
 
-def _take_least(engine: Engine, person: Column, value: exp.Expr) -> tuple[pa.ChunkedArray, pa.Array]:
-    """(ids, the least value of each person's rows)."""
-    wanted = exp.alias_(column(person.name), "id"), exp.alias_(exp.Min(this=value), "asked")
-    query = exp.select(*wanted).from_(table(STAGED)).where(met(present(person))).group_by(exp.Literal.number(1))
-    found = engine.run(query)
-    return found["id"], found["asked"].combine_chunks()
+def _take_least(
+    engine: Engine, person: Column, value: exp.Expr, nothing: exp.Expr
+) -> tuple[pa.Array, pa.Array, NDArray[np.bool_]]:
+    """(ids, the least value of each person's rows, whether none of these says anything)."""
+    wanted = {"id": column(person.name), "asked": exp.Min(this=value), "unsaid": exp.Min(this=bit(nothing.copy()))}
+    query = exp.select(*(exp.alias_(tree, name) for name, tree in wanted.items())).from_(table(STAGED))
+    found = engine.run(query.where(met(present(person))).group_by(exp.Literal.number(1)))
+    ids, asked, unsaid = (found[name].combine_chunks() for name in wanted)
+    return ids, asked, unsaid.to_numpy(zero_copy_only=False) == 1
 
 
 def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> PreferenceError:
@@ -232,32 +249,41 @@ def _unknown_level(engine: Engine, kind: Column, known: list[str]) -> Preference
     return PreferenceError(f"Column {kind.name!r} holds unknown levels.", rule=rule, suggest=hint)
 
 
-def _add_default(
-    ids: pa.Array, epsilons: NDArray[np.float64], in_data: pa.Array, default: float | None, person: Column
-) -> _Asked:
-    """Listed people, and those of the data who are not listed, at the default. All ids become one type: a number is
-    the same id whatever its width, and ids that are not in the data may be wider."""
-    if person.family == TEXT or len(ids) == 0:
-        ids = ids.cast(in_data.type)
+def _match(
+    listed: _Asked, in_data: pa.Array, default: float | None, person: Column, normal: bool
+) -> tuple[pa.Array, pa.Array, _Asked, int]:
+    """(ids as in the data, as they are known, what they ask for, how many of them, who come last, are not in the data).
+
+    Those of the data who are not listed have the default. All ids become one type: a number is the same id whatever its
+    width, and ids that are not in the data may be wider.
+    """
+    if person.family == TEXT or len(listed.ids) == 0:
+        listed = listed._replace(ids=listed.ids.cast(in_data.type))
     else:
-        wide = pa.uint64() if pa.uint64() in (ids.type, in_data.type) else pa.int64()
+        wide = pa.uint64() if pa.uint64() in (listed.ids.type, in_data.type) else pa.int64()
         try:
-            ids, in_data = ids.cast(wide), in_data.cast(wide)
+            listed, in_data = listed._replace(ids=listed.ids.cast(wide)), in_data.cast(wide)
         except pa.ArrowInvalid:  # a negative number beside one of 64 bits, which Arrow quotes
             wide = None
         if wide is None:
             raise _other_kind(person)
-    new = in_data.filter(pc.invert(pc.is_in(in_data, value_set=ids)))
-    if len(new) and default is None:
+    here, there = _tell_apart(in_data, normal), _tell_apart(listed.ids, normal)
+    place = pc.index_in(here, value_set=there).fill_null(-1).to_numpy(zero_copy_only=False)
+    if (place < 0).any() and default is None:
         rule, hint = "A default applies only if you give one.", Argument("default", 0.05)
         raise PreferenceError("A person in the data is not listed in the preferences.", rule=rule, suggest=hint)
-    fill = np.full(len(new), math.nan if default is None else default)
-    return pa.concat_arrays([ids, new]), np.concatenate([epsilons, fill])
+    others = np.setdiff1d(np.arange(len(there)), place)
+    place = np.concatenate([place, others])
+    epsilons = np.append(listed.epsilons, math.nan if default is None else default)[place]
+    asked = _Asked(in_data, epsilons, np.append(listed.words, SAID_NOTHING)[place])
+    elsewhere = there.take(pa.array(others))
+    return pa.concat_arrays([in_data, elsewhere]), pa.concat_arrays([here, elsewhere]), asked, len(others)
 
 
-def _make_table(asked: _Asked, source: str | None) -> PreferenceTable:
-    """`source` is the column that the epsilons were read from; None if a caller gave them."""
-    ids, epsilons = asked
+def _to_grants(
+    epsilons: NDArray[np.float64], source: str | None, ceiling: float | None
+) -> tuple[NDArray[np.int64], float]:
+    """(grants, rounding loss); `source` is the column that the epsilons were read from; None if a caller gave them."""
     if len(epsilons) == 0:
         raise DataError("There are no people.", rule="A roster has at least one person.", suggest="a table with rows")
     roster, rule = None, ""
@@ -275,6 +301,9 @@ def _make_table(asked: _Asked, source: str | None) -> PreferenceTable:
             hint = (Argument("levels", named), " if it holds names, or ", Argument("default", 0.05))
         parts = hint if isinstance(hint, tuple) else (hint,)
         raise PreferenceError(what, rule=rule, suggest=(*parts, "; or another ", _COLUMN))
+    if ceiling is not None and (np.isfinite(epsilons) & (epsilons > ceiling)).any():
+        rule = "A finite epsilon is at most the ceiling; public people have an infinite one."
+        other = ("epsilons from another ", _COLUMN, ", or a larger ", Argument("ceiling"))
+        raise PreferenceError(f"An epsilon is above the ceiling of {ceiling:g}.", rule=rule, suggest=other)
     grants = np.array([PUBLIC_CODE if grant is None else grant for grant in roster.levels.grants], np.int64)
-    plain = ids.combine_chunks() if isinstance(ids, pa.ChunkedArray) else ids
-    return PreferenceTable(plain, grants[roster.codes], roster.levels.rounding_loss)
+    return grants[roster.codes], roster.levels.rounding_loss

@@ -15,11 +15,10 @@ from epsilons.engines.conditions import parse
 from epsilons.engines.trees import MismatchError, Predicate, canonical
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.noise.entropy import system
-from epsilons.release.answer import tell_question
+from epsilons.release.answer import IN_MEMORY, tell_question
 from epsilons.statistics.base import Question, RowScope, Scope
 from epsilons.summaries.columns import Keys
 
-IN_MEMORY = "The ledger is in memory: what was charged is forgotten with this process."
 ABOUT_PREFERENCES = "It is about preferences themselves, so nothing is assumed about how they relate to values."
 _FEATURES = Argument("features", ["age", "schooling"])
 _MODEL_BOUNDS = Argument("bounds", {"wage": (0, 100), "age": (15, 90)})

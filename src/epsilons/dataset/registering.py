@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from epsilons.arguments.checks import check_bounds, check_real
 from epsilons.dataset.facts import TableFacts
-from epsilons.dataset.preferences import PreferenceTable, check_id_column, read_preferences
+from epsilons.dataset.preferences import SAID_NOTHING, PreferenceTable, check_id_column, read_preferences
 from epsilons.dataset.registry import Registry
 from epsilons.dataset.rows import Preparation, label, prepare, stage
 from epsilons.dataset.snapshot import open_snapshot, remove_snapshot, sweep_snapshots, write_snapshot
@@ -41,8 +41,6 @@ from epsilons.storage import show_address, sqlite_path
 
 #: The largest epsilon that a person may have, unless the steward says otherwise; public people have none.
 CEILING = 10.0
-#: In place of a level's number: nothing was said, so that the default applies.
-SAID_NOTHING = -2
 #: What an engine takes, beside the source.
 _ENGINE = ("types", "table", "threads", "memory")
 

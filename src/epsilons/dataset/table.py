@@ -18,7 +18,7 @@ from epsilons.arrays.algorithms import read_algorithm
 from epsilons.calls import query_signature
 from epsilons.dataset.answers import Answers
 from epsilons.dataset.applying import Applied, ApplyAttempt
-from epsilons.dataset.attempt import Attempt, NothingToPlanError, spendable_for
+from epsilons.dataset.attempt import Attempt, NothingToPlanError, needs_rough_count, spendable_for
 from epsilons.dataset.batch import Batch
 from epsilons.dataset.levels import FROM_THE_ROSTER, counts_levels
 from epsilons.dataset.methods import Questions
@@ -210,5 +210,6 @@ class Dataset(Registered, Questions):
         plan = Plan.make(asked.question, spendable.levels, Fraction(1), settings, options.mechanism, ask_row)
         accounts = [spendable.account([charge for _, charge in row.account.losses]) for row in plan.rows]
         rows = [replace(row, account=one, share=share) for row, one in zip(plan.rows, accounts, strict=True)]
-        plan = replace(plan, rows=tuple(rows), of_grants=share)
+        first = needs_rough_count(asked, self._registry)
+        plan = replace(plan, rows=tuple(rows), of_grants=share, counts_first=first)
         return plan

@@ -3,14 +3,16 @@
     digest(id) = BLAKE2b-128(key=salt, person="epsilons person", tag + content)
 
 The tag keeps kinds of ids apart: the number 1 and the text "1" are two people. Numbers are alike whatever their width,
-texts only if they agree code point by code point. Two ledgers have two salts, so digests do not show that a person is
-in both. A reader of a ledger who guesses ids can look them up: the roster is not protected.
+texts if their normal forms agree (`normalise`): in composed characters (NFC), case-folded, without blanks around them.
+Ledgers of the first releases took texts as they were written. Two ledgers have two salts, so digests do not show that
+a person is in both. A reader of a ledger who guesses ids can look them up: the roster is not protected.
 """
 
 from __future__ import annotations
 
 import hashlib
 import itertools
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 #: An id: a whole number, a text or bytes.
 Id = int | str | bytes
 
+#: What Python strips from ASCII.
+_BLANKS = " \t\n\v\f\r\x1c\x1d\x1e\x1f"
 PERSONALISATION = b"epsilons person"
 _NUMBER, _TEXT, _BYTES = b"i", b"s", b"b"
 
@@ -41,6 +45,29 @@ def encode_id(person: object) -> bytes:
         return _BYTES + person
     rule = "An id is a whole number, a text or bytes, and never missing."
     raise DataError("A person's id cannot be used.", rule=rule, suggest="a column of whole numbers or of text")
+
+
+def normal_form(text: str) -> str:
+    """One spelling for all of a text's: folding may ask for composing and the other way round, so until both agree.
+
+    >>> normal_form(" E\N{COMBINING ACUTE ACCENT}VA ") == normal_form("\N{LATIN SMALL LETTER E WITH ACUTE}va")
+    True
+    """
+    while (found := unicodedata.normalize("NFC", unicodedata.normalize("NFC", text.strip()).casefold())) != text:
+        text = found
+    return text
+
+
+def normalise(ids: pa.Array) -> pa.Array:
+    """Ids of text in normal form, whole numbers as they are. Arrow does it for ASCII, which most ids are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not (pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type)):
+        return ids
+    folded, other = pc.ascii_lower(pc.ascii_trim(ids, _BLANKS)), pc.invert(pc.string_is_ascii(ids))
+    rest = pa.array(map(normal_form, ids.filter(other).to_pylist()), ids.type)
+    return pc.replace_with_mask(folded, other, rest) if len(rest) else folded
 
 
 def digests(ids: NDArray[Any] | Sequence[Id] | pa.Array | pa.ChunkedArray, salt: bytes) -> Digests:

@@ -31,7 +31,7 @@ def list_guesses(mechanism: Mechanism, question: Question, levels: Levels) -> tu
     weighting, accuracy = weighting_of(mechanism, question, levels), FAMILIES[question.statistic.family]
 
     def error(name: str, value: float) -> float | None:
-        return accuracy.predict_error(_guessing(question, name, value), levels, weighting)
+        return accuracy.predict_error(guessing(question, name, value), levels, weighting)
 
     found = ((name, value, *_off(question, name, value)) for name, value in _in_use(question).items())
     return tuple(Guess(name, value, error(name, low), error(name, high)) for name, value, low, high in found)
@@ -65,7 +65,7 @@ def _bounds(question: Question) -> tuple[float, float]:
     return low, high
 
 
-def _guessing(question: Question, name: str, value: float) -> Question:
+def guessing(question: Question, name: str, value: float) -> Question:
     """The same question if something else is true."""
     scope = question.statistic.scope
     if name == "density" and scope is not None:

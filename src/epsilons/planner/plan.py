@@ -45,6 +45,8 @@ class Plan(Shown):
     floor: float | None = None
     #: For tables: which share of their grants people may be charged; `levels` are then what is left of it.
     of_grants: Fraction | None = None
+    #: For tables: an error is to be reached under a condition, and nobody said how many meet it.
+    counts_first: bool = False
     #: What the caller asked for by name; `ask` takes its row.
     mechanism: str = "auto"
     #: How the front that made the plan asks a row of it; None for plans about people as they might be.
@@ -184,6 +186,7 @@ class Plan(Shown):
             "guesses": [vars(guess) for guess in self.guesses],
             "if_complete": self.if_complete,
             "rows": [row.to_dict() for row in self.rows],
+            **({"counts_first": True} if self.counts_first else {}),
         }
 
     def sheets(self) -> list[Sheet]:
@@ -229,6 +232,9 @@ class Plan(Shown):
             if (exact := self[self.mechanism].expectations.get(f"{name}_exact")) is not None:
                 told = f"Expected {'R2' if name == 'r2' else name}: {found:.3g}, where an exact model has {exact:.3g}"
                 notes.append(f"{told}, by the guesses that slopes have the usual size and of the spread.")
+        if self.counts_first:
+            first = "asked by its error, it buys a rough count first, with about a tenth of its price"
+            notes.append(f"How many meet the condition is a guess here; {first}, unless a density is given.")
         if any(row.error is None for row in self.rows):
             notes.append("A dash: it cannot be predicted without looking at the data.")
         return notes

@@ -209,6 +209,10 @@ class Release(Shown):
         return [answer, Sheet("", ("level", "charged"), paid[:_MOST_LEVELS], [*more, str(self.guarantee)])]
 
 
+#: What every answer says that is kept by a ledger in memory.
+IN_MEMORY = "The ledger is in memory: what was charged is forgotten with this process."
+
+
 def tell_question(statistic: str, column: str | None, where: str, by: Sequence[str]) -> str:
     """A question in a line, for the ledger and wherever its answer is shown."""
     parts = [statistic, *([f"of {column}"] if column else []), *([f"where {where}"] if where else [])]
@@ -221,6 +225,7 @@ def cite(*releases: Release) -> str:
     for one in releases:
         parts |= dict.fromkeys([one.dataset, f"version {one.version}" if one.version else ""])
         parts |= {} if one.number is None else {f"release {one.number} of {one.at[:10]}": None}
+        parts |= {"ledger in memory": None} if IN_MEMORY in one.guarantee.caveats else {}
     return printable(", ".join(part for part in parts if part))
 
 

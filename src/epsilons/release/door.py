@@ -27,6 +27,7 @@ from epsilons.guarantee import Covered, to_epsilon
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import ACTIVE, Allowance, Cohort, list_active, mark_text
 from epsilons.mechanisms.base import Account, Mechanism, charges_of, create
+from epsilons.planner.guesses import guessing
 from epsilons.preferences import LADDER, MAX_LEVELS, Levels, name_grant
 from epsilons.release.answer import EXACT, Release
 from epsilons.statistics.base import Question
@@ -123,10 +124,19 @@ class Spendable:
 
 
 @dataclass(frozen=True)
+class RoughCount:
+    """What was bought before a question to size it by: the part of people taken to count, and the price by grant."""
+
+    fraction: float
+    losses: tuple[tuple[int | None, int | None], ...]
+
+
+@dataclass(frozen=True)
 class Sketch:
     """Mechanism, reason and levels: everything that a draw needs besides the data.
 
-    `threshold` is that of Sample around an algorithm of the caller's own, which has no mechanism.
+    `threshold` is that of Sample around an algorithm of the caller's own, which has no mechanism. `rough` was charged
+    and released by itself before; the question is sized by it.
     """
 
     mechanism: Mechanism | None
@@ -134,6 +144,7 @@ class Sketch:
     question: Question
     spendable: Spendable
     threshold: int | None = None
+    rough: RoughCount | None = None
 
     @cached_property
     def charges(self) -> tuple[int | None, ...]:
@@ -151,6 +162,7 @@ class Sketch:
         name = EXACT if chosen is None else chosen.name
         plan = {"mechanism": name, "options": options, "why": self.why, **self.spendable.to_plain()}
         plan |= {} if self.threshold is None else {"threshold": self.threshold}
+        plan |= {} if self.rough is None else {"rough": vars(self.rough)}
         return json.dumps({"asked": asked, "plan": plan}, separators=(",", ":"))
 
     @classmethod
@@ -158,16 +170,27 @@ class Sketch:
         """The inverse, for a question that is asked again after a crash."""
         try:
             plan = json.loads(text)["plan"]
-            name, options = plan["mechanism"], plan["options"]
+            name, options, rough = plan["mechanism"], plan["options"], None
+            if "rough" in plan:
+                rough = RoughCount(plan["rough"]["fraction"], tuple(map(tuple, plan["rough"]["losses"])))
+                question = guessing(question, "density", rough.fraction)
             chosen = None if name == EXACT else create(name, question.statistic, **options)
-            return cls(chosen, plan["why"], question, Spendable.from_plain(plan, cohorts, names), plan.get("threshold"))
+            spendable = Spendable.from_plain(plan, cohorts, names)
+            return cls(chosen, plan["why"], question, spendable, plan.get("threshold"), rough)
         except (ValueError, KeyError, TypeError):
             raise cannot_resume() from None
 
     @cached_property
     def account(self) -> Account:
-        """What people are charged, by what they granted, not by what was left to use."""
-        return self.spendable.account(self.charges)
+        """What people are charged, by what they granted, not by what was left to use; with a rough count's price."""
+        account = self.spendable.account(self.charges)
+        if self.rough is None:
+            return account
+        first = dict(self.rough.losses)
+        both = [
+            (grant, None if grant is None else (loss or 0) + (first.get(grant) or 0)) for grant, loss in account.losses
+        ]
+        return replace(account, losses=tuple(both))
 
 
 def asked_of(text: str) -> str:

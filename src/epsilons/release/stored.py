@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,20 +22,20 @@ _MOST_KEYS = 4
 class StoredAnswers(Shown, Mapping[int, Release]):
     """{number: release}, newest last: `people.answers()[17]` is release 17 as it was released."""
 
-    def __init__(self, releases: Mapping[int, Release], questions: Mapping[int, str]) -> None:
-        self._releases = dict(releases)
-        #: What was asked, in a line each.
-        self.questions = dict(questions)
+    def __init__(self, stored: Iterable[Stored]) -> None:
+        found = [(one, read_stored(one)) for one in stored]
+        self._releases = {one.number: release for one, release in found if release is not None}
+        #: What was asked, in a line each; also where an answer cannot be read.
+        self.questions = {one.number: asked_of(one.description) for one, _ in found}
 
     @classmethod
     def of(cls, ledger: Ledger, number: int | None = None) -> StoredAnswers:
         """All that a ledger stored, or the one of a number."""
-        found = ledger.answers(number)
+        found = cls(ledger.answers(number))
         if number is not None and not found:
-            rule = "Its question was charged, and no answer was stored."
+            rule = "None was stored, or one that this version cannot read."
             raise LedgerError(f"Release {number} has no answer.", rule=rule, suggest="ask it again, at no charge")
-        questions = {one.number: asked_of(one.description) for one in found}
-        return cls({one.number: read_stored(one) for one in found}, questions)
+        return found
 
     def __getitem__(self, number: int) -> Release:
         return self._releases[number]
@@ -52,19 +52,19 @@ class StoredAnswers(Shown, Mapping[int, Release]):
             for number, one in self.items()
         ]
         known = [place for place in range(len(_HEAD)) if place != 2 or any(row[place] for row in rows)]
-        return [Sheet("", [_HEAD[place] for place in known], [[row[place] for place in known] for row in rows])]
+        unread = ", ".join(str(number) for number in self.questions if number not in self)
+        notes = [f"Stored by a newer version or another program, and not read: {unread}."] if unread else []
+        return [Sheet("", [_HEAD[place] for place in known], [[row[place] for place in known] for row in rows], notes)]
 
     __repr__ = Shown.__str__
 
 
-def read_stored(stored: Stored) -> Release:
-    """A stored answer as a release; one of an earlier version gets its number and date from the ledger."""
+def read_stored(stored: Stored) -> Release | None:
+    """A stored answer as a release, None if it is none; an earlier version's gets number and date from the ledger."""
     try:
-        release = Release.from_dict(json.loads(stored.answer))
+        return replace(Release.from_dict(json.loads(stored.answer)), number=stored.number, at=stored.at)
     except (ValueError, PlanError):
-        rule = "It was stored by a newer version, or by another program."
-        raise LedgerError(f"The answer of release {stored.number} cannot be read.", rule=rule) from None
-    return replace(release, number=stored.number, at=stored.at)
+        return None
 
 
 def _cell(release: Release) -> str:

@@ -109,9 +109,10 @@ class RowScope:
     """Which rows a statistic is taken over. As it stands: everyone, one row each, nothing missing."""
 
     scope: Scope = field(default_factory=Scope)
-    #: One row of everybody: no condition, no groups; and nothing missing, by word or by type: no value is left out.
+    #: One row of everybody: no condition, no groups; nothing missing, by word or by type, or what is `imputed`.
     fixed: bool = True
     complete: bool = True
+    imputed: bool = False
     #: Whether values are looked at, or rows alone are counted.
     column: bool = True
     neighbors: str = "absent"
@@ -140,7 +141,8 @@ class RowScope:
         guessed, counted = fraction if options.density is None else options.density, entry.missing == "not counted"
         complete, note = options.treat_missing(entry, fixed, declared)
         scope = replace(self.scope, fraction=guessed, only_missing=fixed and not (entry.model or counted))
-        over = replace(self, scope=scope, fixed=fixed, complete=complete, location=options.location)
+        imputed, location = options.missing == "center", options.location
+        over = replace(self, scope=scope, fixed=fixed, complete=complete, imputed=imputed, location=location)
         return over, NOT_COUNTED if counted and not (entry.name == "count" and over.centred) else note
 
 
@@ -189,10 +191,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a draw gives: a value, whatever noisy by-products may be shown with it, and the noisy sums behind it.
-
-    Of a quantile with an interval: the noisy cells around each of its numbers.
-    """
+    """What a draw gives: a value, noisy by-products that may be shown, and the noisy sums or cells behind it."""
 
     value: Any
     details: dict[str, Any] = field(default_factory=dict)

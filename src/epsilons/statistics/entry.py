@@ -31,8 +31,9 @@ class Entry:
     model: bool = False
     #: Whether its column may hold words.
     text: bool = False
-    #: What becomes of a person whose value is missing: not counted, or left out (at the centre, if asked for).
-    missing: Literal["left out", "not counted"] = "left out"
+    #: What becomes of a person whose value is missing: not counted, or left out; at the centre if asked for, and
+    #: against the word that nothing is missing, but for mechanisms that leave them out then, too.
+    missing: Literal["left out", "not counted", "left out or centred"] = "left out"
 
     def own(self, front: str) -> dict[str, Parameter]:
         """Its own arguments on a front, by name."""

@@ -57,6 +57,8 @@ class Order(Statistic):
     scope: Scope | None = None
     #: The part of every epsilon that pays for an interval, of quantiles strictly between 0 and 1.
     for_interval: Fraction = field(default=Fraction(0), repr=False)
+    #: Whether the missing stand at the centre whatever the mechanism; else those that weigh people leave them out.
+    imputes: bool = field(default=False, repr=False)
 
     family: ClassVar[str] = "order"  # type: ignore[misc]
     summary: ClassVar[str] = "cells"  # type: ignore[misc]
@@ -130,8 +132,9 @@ class Order(Statistic):
         return replace(self, for_interval=part) if self.between_ends else self
 
     def identity(self) -> str:
-        """As ever where nothing pays for an interval: ledgers hold such questions."""
-        return f"{self!r} for_interval={self.for_interval}" if self.has_bracket else repr(self)
+        """As ever where nothing pays for an interval and nobody is imputed: ledgers hold such questions."""
+        paid = f" for_interval={self.for_interval}" if self.has_bracket else ""
+        return f"{self!r}{paid}{' imputed' if self.imputes else ''}"
 
     def per_row(self, neighbors: str) -> int:
         """By how much a person's loss exceeds that of one row in one answer."""
@@ -156,9 +159,13 @@ class Order(Statistic):
         unequal = self.q is None and len(set(weighting.weights) - {0}) > 1
         return f"a {self.label} needs the same weight for everyone who is used" if unequal else None
 
+    def leaves(self, neighbors: str) -> bool:
+        """Whether someone who is absent is left out, so that nobody's row ever moves from one place to another."""
+        return neighbors == "absent" and not self.imputes
+
     def score_reach(self, neighbors: str) -> Fraction:
-        """How far a row of weight 1 moves a weighted quantile's score: whoever is absent is left out, not moved."""
-        return max(self.q_asked, 1 - self.q_asked) if neighbors == "absent" else Fraction(1)
+        """How far a row of weight 1 moves a weighted quantile's score: less if it leaves than if it moves."""
+        return max(self.q_asked, 1 - self.q_asked) if self.leaves(neighbors) else Fraction(1)
 
     def noise_to_spread(self, question: Question) -> float:
         """8 r^2/(q(1-q)) at reach r: one indicator per person, drawn by the exponential mechanism with its share."""
@@ -172,6 +179,7 @@ class Order(Statistic):
     def draw(self, question: Question, weighting: Weighting, people: People, entropy: Entropy) -> Answer:
         chances = weighting.chances
         found = people.grouped_cells(self) if chances is None else people.sampled_cells(self, chances, entropy)
+        found = [self._impute(cells) for cells in found]
         drawn = [self.sampler(question, weighting, cells).draw(entropy) for cells in found]
         brackets: tuple[Bracket, ...] | None = None
         if self.has_bracket:
@@ -186,25 +194,28 @@ class Order(Statistic):
     def simulate(self, question: Question, weighting: Weighting, people: People, entropy: Entropy, size: int) -> Floats:
         if weighting.chances is not None or self.has_bracket:
             return np.array([self.draw(question, weighting, people, entropy).value for _ in range(size)], float)
-        drawn = self.sampler(question, weighting, people.grouped_cells(self)[0]).draw_many(entropy, size)
+        drawn = self.sampler(question, weighting, self._impute(people.cells(self))).draw_many(entropy, size)
         cells, place = np.unique(drawn, return_inverse=True)
         return cast(Floats, np.array([self.value(cell) for cell in cells.tolist()], float)[place])
 
     def distribution(self, question: Question, weighting: Weighting, people: People) -> tuple[NDArray[Any], Floats]:
         """Of the answer, or of the first draw and the noisy weights of the cells around it, where these are drawn."""
         if weighting.chances is None and not self.has_bracket:
-            place, chances = self.sampler(question, weighting, people.cells(self)).probabilities()
+            place, chances = self.sampler(question, weighting, self._impute(people.cells(self))).probabilities()
             with np.errstate(divide="ignore"):
                 return self.outcomes()[place], np.log(chances)
         laws = []
         for weight, sample in people.samples(weighting.chances):
-            cells, own = sample.cells(self), np.zeros(self.points)
+            cells, own = self._impute(sample.cells(self)), np.zeros(self.points)
             place, chance = self.sampler(question, weighting, cells).probabilities()
             own[place] = weight * chance
             laws.append((cells, own))
         if self.has_bracket:
             return self._joint_distribution(question, weighting, people.levels, laws)
         return self.outcomes(), np.log(np.sum([own for _, own in laws], axis=0))
+
+    def _impute(self, cells: SortedCells) -> SortedCells:
+        return cells.with_missing_at(self.default_cell) if self.imputes else cells
 
     def _nearest_cut(self, weighting: Weighting, levels: Levels) -> int:
         return nearest_cut(self, weighting.total(levels) * weighting.rate / NANO, levels.size)
@@ -291,11 +302,12 @@ def kth_largest(k: int, bounds: Any, step: float | None = None) -> Order:
 def _entry(name: str, make: Callable[..., Order], what: str, *sql: str, **other: Any) -> Entry:
     def build(given: Mapping[str, Any], over: RowScope) -> Statistic:
         made = make(**given)
-        return made if over.complete else replace(made, scope=over.scope)
+        return replace(made, imputes=over.imputed) if over.complete else replace(made, scope=over.scope)
 
     doc = f"{what}, on a public grid of possible answers{other.pop('more', '')}."
     told: dict[str, Any] = {
         "arguments": (BOUNDS, STEP),
+        "missing": "left out or centred",
         "table_doc": doc,
         "help": f"{what} of a column, on a public grid of answers.",
         "command": f"epsilons {name} people.toml wage --bounds 0,100 --share 0.05",

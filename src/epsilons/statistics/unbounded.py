@@ -104,7 +104,7 @@ def _kth_largest(given: Mapping[str, Any], over: RowScope) -> Statistic:
     if over.unbounded and given["bounds"] is None:
         return UnboundedOrder(given["k"], given["step"], None if over.complete else over.scope)
     made = kth_largest(given["k"], given["bounds"], given["step"])
-    return made if over.complete else replace(made, scope=over.scope)
+    return replace(made, imputes=over.imputed) if over.complete else replace(made, scope=over.scope)
 
 
 _DOC = "The k-th largest value (k=1 is the maximum), on a public grid of possible answers."
@@ -112,6 +112,7 @@ ENTRY = Entry(
     name="kth_largest",
     build=_kth_largest,
     arguments=(Parameter("k", int, 2, "Which of the largest values; 1 is the maximum.", positional=True), BOUNDS, STEP),
+    missing="left out or centred",
     doc=_DOC + "\n\nWith individual or group privacy, k=2 and more need no bounds.",
     table_doc=_DOC,
     help="The k-th largest value of a column, on a public grid of answers.",

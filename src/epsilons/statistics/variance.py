@@ -94,7 +94,8 @@ class Variance(Average, Bounded):
 
         Its fourth moment is that of normal values where they are concentrated, of skewed ones near a bound (a gamma
         law), of two points where they lie at the bounds. Whatever the law, (x - mu)^2 has no more variance than
-        sigma^2 (d^2 - sigma^2), with d the distance of the mean from the farther bound: `most`.
+        sigma^2 (d^2 - sigma^2), with d the distance of the mean from the farther bound: `most`. A person's rows are
+        taken to be alike, since nothing public tells that they are not: up to a root of their number too much.
         """
         half = float(self.half)
         off = min(off, half)

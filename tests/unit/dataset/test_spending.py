@@ -294,10 +294,11 @@ def test_every_argument_that_matters_makes_another_question() -> None:
     people.mean("wage", **BASE)
     for place, other in enumerate(OTHER):
         people.mean("wage", **{**BASE, **other})
-        assert len(people.history()) == place + 2, other
+        # An error under a condition buys rough counts besides.
+        assert sum(past.kind == "mean" for past in people.history()) == place + 2, other
     people.mean("age", **BASE)
     people.sum("wage", **BASE)
-    assert len(people.history()) == len(OTHER) + 3
+    assert sum(past.kind != "count" for past in people.history()) == len(OTHER) + 3
 
 
 @pytest.mark.parametrize("spelling", SAME, ids=str)
@@ -323,7 +324,7 @@ def test_another_spelling_is_the_same_question(spelling: dict[str, Any]) -> None
 def test_one_number_in_two_types_is_the_same_question(one: dict[str, Any], other: dict[str, Any]) -> None:
     people = dataset()
     assert people.mean("wage", **{**BASE, **one}) == people.mean("wage", **{**BASE, **other})
-    assert len(people.history()) == 1
+    assert sum(past.kind == "mean" for past in people.history()) == 1
 
 
 def test_the_roster_the_version_and_the_person_belong_to_a_question() -> None:

@@ -119,6 +119,16 @@ def test_wrong_extensions_of_the_limit_are_refuted(
     assert verdict(mechanism, neighbors, HALF).holds
 
 
+@pytest.mark.parametrize("mechanism", [Weighted(), Minimum(), Threshold("max"), Sample("max")], ids=lambda m: m.name)
+def test_whoever_stands_at_the_centre_is_charged_for_moving_there(mechanism: Mechanism) -> None:
+    """`missing="center"`: by the limit of people who are left out it would be refuted, as `SharpThoughImputed` is."""
+    asked = Question(Order(BOUNDS, STEP, q=HALF, imputes=True))
+    assert audit_exactly(mechanism, asked, (1.0, 2.0, 2.0), DOMAIN).holds
+    paid = replace(asked, statistic=Order((0.0, 2.0), 1, q=QUARTER, for_interval=Fraction(2, 5), imputes=True))
+    found = audit_exactly(mechanism, paid, (0.5, 1.0), (0.0, 1.0, 2.0, ABSENT))
+    assert found.holds, str(found)
+
+
 def test_a_forgotten_max_is_refuted() -> None:
     assert not verdict(Weighted(), "absent", QUARTER, NoReach).holds
 
@@ -171,4 +181,4 @@ def test_a_question_without_an_interval_keeps_its_identity() -> None:
     assert plain.identity() == f"{stored}scope=None)"
     assert plain.paying_for_interval(Fraction(0)).identity() == plain.identity()
     paid = [plain.paying_for_interval(Fraction(part)).identity() for part in ("0.4", "0.5")]
-    assert len({plain.identity(), *paid}) == 3
+    assert len({plain.identity(), replace(plain, imputes=True).identity(), *paid}) == 4

@@ -280,6 +280,44 @@ def test_what_needs_a_public_number_names_the_words_that_make_it_so(statistic: s
     assert math.isfinite(ask(np.arange(10), 1.0, **bounds, **options).value)
 
 
+# The centre is a place: whoever stands there counts, whatever the mechanism -------------------------------------------
+
+#: Two in five have a 10: by the values that are there the median is 10, with the others at the centre it is 30.
+MOSTLY_MISSING: list[float | None] = [10.0, None, None, 10.0, None] * 40
+
+
+@pytest.mark.parametrize("mechanism", ["weighted", "minimum", "threshold", "sample", "exponential"])
+@pytest.mark.parametrize("statistic", ["median", "quantile", "max"])
+def test_the_missing_stand_at_the_centre_of_every_order_statistic(mechanism: str, statistic: str) -> None:
+    if statistic == "max" and mechanism == "weighted":
+        pytest.skip("it serves quantiles between 0 and 1")
+    epsilons = np.tile([200.0, 400.0], 100)
+    own: dict[str, Any] = {"bounds": BOUNDS, "step": 1, "mechanism": mechanism, "for_interval": 0}
+    own |= {"q": 0.6} if statistic == "quantile" else {}
+    # The last fifth of the people is on the roster of the table without a row.
+    rows = {"id": range(160), "x": pa.array(MOSTLY_MISSING[:160], pa.float64())}
+    full = {"id": range(200), "x": pa.array(MOSTLY_MISSING, pa.float64())}
+    for there, values in ((full, MOSTLY_MISSING), (rows, MOSTLY_MISSING[:160] + [None] * 40)):
+        with eps.Dataset(pa.table(there), person="id", preferences=dict(enumerate(epsilons.tolist()))) as people:
+            asked = (
+                getattr(eps, statistic)(values, epsilons, entropy=seeded(5), **CENTRE, **own),
+                getattr(people, statistic)("x", share=0.5, entropy=seeded(5), **CENTRE, **own),
+            )
+        for release in asked:
+            assert abs(release.value - 30) <= 1
+            assert AT_CENTRE in release.guarantee.caveats
+
+
+def test_against_the_word_that_nothing_is_missing_ranks_may_leave_out() -> None:
+    """To weigh people who cannot be missing is sharper, so the word is told as it is kept."""
+    told = "is left out, or stands at the centre, as the mechanism has it"
+    for mechanism, value in (("weighted", 10), ("exponential", 30)):
+        release = eps.median(MOSTLY_MISSING, 200.0, bounds=BOUNDS, step=1, mechanism=mechanism, **COMPLETE)
+        assert abs(release.value - value) <= 1
+        assert any(told in caveat for caveat in release.guarantee.caveats)
+    assert not any(told in caveat for caveat in eps.mean(SOME, 1.0, bounds=BOUNDS, **COMPLETE).guarantee.caveats)
+
+
 # What the word is worth --------------------------------------------------------------------------------------------
 
 

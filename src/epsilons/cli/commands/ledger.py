@@ -124,9 +124,10 @@ def answers(number: str | None, place: str | None, as_json: bool, **where: Any) 
         else:
             show_answers(left, as_table(release), True, True)
     elif as_json:
-        print_json([{"question": stored.questions[one], **describe_answer(stored[one])} for one in stored])
+        print_json([{"question": stored.questions[number], **describe_answer(one)} for number, one in stored.items()])
     else:
-        write("\n\n".join(text_table(one.head, one.rows, width()) for one in stored.sheets()))
+        (sheet,) = stored.sheets()
+        write("\n".join([text_table(sheet.head, sheet.rows, width()), *sheet.notes]))
 
 
 @command.command()
