@@ -25,6 +25,7 @@ from epsilons.dataset.registering import (
     read_candidate,
 )
 from epsilons.dataset.rows import renew
+from epsilons.dataset.snapshot import verify_snapshots
 from epsilons.errors import Argument, DataError, LedgerError
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import Enrolment, History, Remaining, Statement
@@ -170,6 +171,14 @@ class Registered:
     def answers(self) -> StoredAnswers:
         """Every answer that the ledger stored, by its number: free, newest last, also after the roster changed."""
         return StoredAnswers.of(self.ledger)
+
+    def verify(self) -> dict[str, bool]:
+        """Recount the ledger and hash its datasets' newest snapshots; an error if anything differs from what was kept.
+
+        {dataset: whether its snapshot could be reached from here}.
+        """
+        self.ledger.verify()
+        return verify_snapshots(self.ledger.registrations())
 
     def set_level(self, levels: Mapping[Any, Any]) -> Enrolment:
         """What people say themselves, {id: name of a level, or epsilon}: it stands until they say otherwise."""

@@ -30,7 +30,7 @@ from epsilons.errors import Argument, DataError, LedgerError, PreferenceError, T
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.checks import check_terms
 from epsilons.ledger.consent import PUBLIC_CODE, Word
-from epsilons.ledger.identity import digests
+from epsilons.ledger.identity import digests, normalise
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.opening import find_places, state_folder
 from epsilons.ledger.registration import Application
@@ -280,11 +280,13 @@ def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Le
             about["preference"] = engine.schema.find(given.column).name
         stage(engine)
         held = ledger.terms()
-        older = held is not None and held.ids is None
-        asked = read_preferences(engine, person, wishes, normal=not older, ceiling=declared.ceiling)
-        # A ledger of an older release knows people as their ids were written, unless those were in normal form.
+        normal = held is None or held.spelling == "normal"
+        asked = read_preferences(engine, person, wishes, normal=normal, ceiling=declared.ceiling)
+        # A ledger of an older release knows people as their ids were written: in normal form, if all of them were so.
+        normal = normal or (held is not None and held.ids is None and asked.ids.equals(normalise(asked.ids)))
         terms = check_terms(declared.neighbors, None, declared.allow_individual, declared.measure)
-        terms = replace(terms, ids="text" if person.family == TEXT else "number", spelling="normal")
+        unit = {"ids": "text" if person.family == TEXT else "number", "spelling": "normal" if normal else "as written"}
+        terms = replace(terms, **unit)
         candidate = Candidate(declared, ledger, engine, person, about, asked, wishes, terms, started)
         yield candidate
     finally:

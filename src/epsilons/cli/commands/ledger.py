@@ -151,13 +151,25 @@ def person(person: str, as_json: bool, **where: Any) -> None:
 @command.command()
 @_on_a_ledger("verify try.ledger")
 def verify(as_json: bool, **where: Any) -> None:
-    """Recount every balance from the journal, and compare all tables with it. Exit status 7 if anything differs."""
+    """Recount every balance from the journal, and compare all tables with it. Exit status 7 if anything differs.
+
+    The newest snapshot of every dataset is hashed, too, where it can be reached; exit status 4 if one was changed.
+    """
     with closing(_open(**where)) as ledger:
-        done = ledger.verify()
+        done, registrations = ledger.verify(), ledger.registrations()
+    snapshots: dict[str, bool] = {}
+    if registrations:
+        from epsilons.dataset.snapshot import verify_snapshots
+
+        snapshots = verify_snapshots(registrations)
     document = {name: getattr(done, name) for name in ("entries", "releases", "people", "head")}
     people = show_count(done.people, "person", "people")
     counts = f"{show_count(done.entries, 'line')}, {show_count(done.releases, 'release')}, {people}"
-    print_json(document) if as_json else write(f"The ledger adds up: {counts}.\nHead: {done.head}")
+    lines = [f"The ledger adds up: {counts}.", f"Head: {done.head}"]
+    for told, there in {"Snapshots as registered": True, "Snapshots that could not be reached": False}.items():
+        names = [name for name, reached in snapshots.items() if reached is there]
+        lines += [f"{told}: {', '.join(names)}."] if names else []
+    print_json({**document, "snapshots": snapshots}) if as_json else write("\n".join(lines))
 
 
 @command.command()
