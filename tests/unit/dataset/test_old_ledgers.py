@@ -16,7 +16,7 @@ from epsilons import ledger as ledgers
 from epsilons.cli import app
 from epsilons.errors import BudgetExceeded, LedgerError, PreferenceError
 
-#: Two ledgers as the release that knew formats 1 and 2 wrote them, of twenty people each: ids p00 to p19, or P00 to P19.
+#: Two ledgers as the release that knew formats 1 and 2 wrote them, of twenty people each: p00 to p19, or P00 to P19.
 #: A count at half of everyone's epsilon and a mean at a quarter were asked.
 OLD = json.loads((Path(__file__).parents[2] / "support" / "ledger_format_2.json").read_text())
 LEVELS = {"strict": 0.5, "open": 2.0}
