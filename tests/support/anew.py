@@ -174,6 +174,7 @@ def outcome(attempt: Callable[[World], eps.Dataset], world: World) -> Outcome:
         with contextlib.suppress(BudgetExceeded):
             found.sum("wage", bounds=(0, 100), share=1)
             assert left > 0, "answered though nobody had anything left"
+        found.ledger.verify()
         return Outcome(None, left)
 
 
