@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from epsilons.accuracy.intervals import logistic, secant
 from epsilons.arguments.checks import check_confidence, check_name, check_number, check_whole, refuse
-from epsilons.display import Shown
+from epsilons.display import Shown, show_count
 from epsilons.errors import Argument, DataError, PlanError, PreferenceError
 from epsilons.guarantee import NEIGHBORS
 from epsilons.noise.entropy import working_precision
@@ -146,7 +146,9 @@ def enumerate_losses(
     for dataset in datasets:
         data = tuple(dataset)
         if len(data) != len(epsilons):
-            raise DataError(f"A dataset of {len(data)} people does not match a roster of {len(epsilons)}.")
+            raise DataError(
+                f"A dataset of {show_count(len(data), 'person', 'people')} does not match a roster of {len(epsilons)}."
+            )
         for person, epsilon in enumerate(epsilons):
             if math.isinf(epsilon):
                 continue

@@ -16,6 +16,8 @@ from epsilons.errors import printable
 _NUMBER = re.compile(r"[-<]?\d")
 #: Cells are broken inside words only where the table would not fit otherwise, and never below this width.
 _NARROWEST = 8
+#: Levels of fewer people than this share a line of a printed table, and so do those beyond the largest few.
+_FEW_PEOPLE, _MOST_LEVELS = 20, 12
 
 
 def show(number: Any) -> str:
@@ -44,6 +46,23 @@ def show_span(numbers: Sequence[float]) -> str:
 def show_count(number: int, one: str, many: str = "") -> str:
     """`1 person`, `2,000 people`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def group_levels(levels: Sequence[tuple[str, int]]) -> list[tuple[str, list[int]]]:
+    """The lines of a printed table of levels, given as (name, people): each as (name, places of its levels).
+
+    Levels of few people share the last line, and so do those beyond the largest ones; a line of one is that level.
+
+    >>> group_levels([("strict", 500), ("0.3", 2), ("0.7", 19), ("open", 80)])
+    [('strict', [0]), ('open', [3]), ('2 other levels', [1, 2])]
+    """
+    largest = sorted(range(len(levels)), key=lambda place: -levels[place][1])[:_MOST_LEVELS]
+    alone = [place for place in sorted(largest) if levels[place][1] >= _FEW_PEOPLE]
+    others = [place for place in range(len(levels)) if place not in alone]
+    if len(others) < 2:
+        alone, others = sorted([*alone, *others]), []
+    name = f"{len(others)} {'other ' if alone else ''}levels"
+    return [*((levels[place][0], [place]) for place in alone), *([(name, others)] if others else [])]
 
 
 def show_key(key: Hashable) -> str:

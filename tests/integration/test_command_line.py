@@ -221,7 +221,7 @@ def test_sql_on_the_command_line(home: Path) -> None:
     assert set(found["answers"]) == {"pay", "count"}
     low, high = found["answers"]["pay"]["interval"][0]
     assert low < found["answers"]["pay"]["release"]["value"][0][1] < high
-    assert [granted for granted, _ in found["charges"]] == [granted for granted, _ in found["left"]]
+    assert [granted for granted, _ in found["charges"]] == [level["epsilon"] for level in found["left"]]
     refused = run(home, "sql", "people.toml", "SELECT wage FROM people")
     assert refused.returncode == 5
     assert "outside GROUP BY" in refused.stderr

@@ -347,7 +347,7 @@ def test_changes_of_mind_reach_the_rows(spark: Any) -> None:
     found = []
     for source in (TABLE, spark.createDataFrame(TABLE)):
         with salted_dataset(source, 2) as people:
-            people.set_preferences({"🙂": 0.1, "ü": 0.25})
+            people.set_level({"🙂": 0.1, "ü": 0.25})
             people.withdraw(["person 3", "u\u0308"])
             found.append([asked(people, QUESTIONS[0], 5), people.remaining().epsilons, str(people.describe().levels)])
     assert found[0] == found[1]

@@ -47,11 +47,12 @@ FILES = {
 _MASKS = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[.\d]*(\+00:00|Z)?"), "(time)"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d\b"), "(time)"),
+    (re.compile(r"release \d+ of \d{4}-\d\d-\d\d"), "release (one)"),
     (re.compile(r"Preparation took [^ ]+ s"), "Preparation took (some) s"),
     (re.compile(r"\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b"), "(digest)"),
 )
 #: Parts of documents that are another at every run.
-_VARYING = {"preparation_seconds", "ledger", "head", "at", "hash", "id", "since", "joined", "roster"}
+_VARYING = {"preparation_seconds", "ledger", "head", "at", "number", "hash", "id", "since", "joined", "roster"}
 
 
 def command(name: str, *arguments: str) -> Case:

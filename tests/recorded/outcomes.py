@@ -51,6 +51,11 @@ def digest(value: Any) -> str:
     return "sha " + hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
+def undated(value: Any) -> Any:
+    """Text without the number and date of a release, which depend on the day and on what was asked before."""
+    return re.sub(r"release \d+ of \d{4}-\d\d-\d\d", "release (one)", value) if isinstance(value, str) else value
+
+
 def short(value: Any) -> Any:
     """The value itself if it is short, else its digest."""
     text = json.dumps(value, default=repr)

@@ -18,6 +18,8 @@ from epsilons.ledger.values import Terms
 Ask = Callable[..., int]
 
 
+#: What is settled about them.
+ABOUT = {"person": "id", "rows_per_person": 1, "source": None}
 #: What the datasets of the tests are registered under.
 TERMS = Terms("absent", ids="text", spelling="normal")
 
@@ -34,7 +36,7 @@ def application(name: str, asked: Mapping[str, Word], version: str = "1", **more
     """A dataset to be registered: {person: what their source says}."""
     words = list(dict.fromkeys(asked.values()))
     told = {
-        "about": {"person": "id", "source": None},
+        "about": ABOUT,
         "stamp": {"folder": name},
         "terms": TERMS,
         "levels": {word.level: word.code for word in words if word.level is not None},

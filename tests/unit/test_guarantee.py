@@ -153,7 +153,7 @@ def test_every_release_knows_whom_it_is_about() -> None:
     table = pa.table({"id": ["a", "b", "c"], "x": [1, 0, 1]})
     with eps.Dataset(table, person="id", preferences={"a": 0.1, "b": 1.0, "c": 1.0}, ledger="memory") as people:
         first, second = (people.count(column, share=0.1).guarantee for column in (None, "x"))
-        people.set_preferences({"b": 0.5})
+        people.set_level({"b": 0.5})
         third = people.count("x", share=0.1).guarantee
     assert first.covers == second.covers != third.covers
     assert APART not in first.compose(second).caveats

@@ -10,6 +10,7 @@ from epsilons.arguments.checks import check_whole, refuse
 from epsilons.arguments.options import ARRAYS
 from epsilons.arguments.reading import BY_TYPE, AskOptions, both_given, read_call, read_plan, take_places
 from epsilons.calls import name_statistic
+from epsilons.display import show_count
 from epsilons.errors import Argument, PlanError, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.mechanisms.base import Account, charges_of, take_named
@@ -57,7 +58,8 @@ def make_plan(statistic: Any, epsilons: Any, arguments: Mapping[str, Any]) -> Pl
     roster = roster_of(granted, people=people)
     if people is not None and people != len(roster):
         hint = ("leave ", Argument("people"), " out, or one epsilon for all")
-        raise PlanError(f"{people} people and {len(roster)} epsilons.", suggest=hint)
+        what = f"{show_count(people, 'person', 'people')} and {show_count(len(roster), 'epsilon')}."
+        raise PlanError(what, suggest=hint)
     if roster.levels.all_public:
         raise PlanError("There is nothing to plan.", rule="Everyone is public (or nobody is there): answers are exact.")
 

@@ -9,7 +9,6 @@ import json
 import re
 import sys
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Mapping
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from epsilons.accuracy.relation import holds
-from epsilons.display import show, show_errors, show_key, show_span, text_table
+from epsilons.display import group_levels, show, show_errors, show_key, show_span, text_table
 from epsilons.errors import printable
 from epsilons.guarantee import PERSONALIZED, compose_all, to_epsilon
 
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from epsilons.release import Release
 
 _T = TypeVar("_T")
-#: Levels of fewer people than this share a line, and so do those beyond the largest few.
-_FEW_PEOPLE, _MOST_LEVELS = 20, 12
 #: Caveats that no answer is shown without.
 _MARKS = ("Not DP", "NOT PRIVATE")
 #: `@as_json` on a command: its function gets `as_json: bool`.
@@ -121,7 +118,7 @@ def print_answers(left: Remaining, answers: Answers | Release, stored: bool, whe
         shown = {"answers": {name: describe_answer(one) for name, one in answers.items()}, "charges": charges}
     else:
         shown = describe_answer(answers)
-    print_json({**shown, "where": where, "left": list(left.epsilons.items()), "stored": stored})
+    print_json({**shown, "where": where, "left": [level.to_dict() for level in left.levels], "stored": stored})
 
 
 def describe_answer(release: Release) -> dict[str, Any]:
@@ -186,23 +183,18 @@ def _explain(release: Release, verbose: bool) -> str:
 
 
 def _charges(remaining: Remaining, answers: Answers, stored: bool) -> str:
-    """A line for each level: what it granted, what was charged, what is left of it."""
+    """A line for each level: what it granted, what was charged, what is left of it on average."""
     charges = answers.charges
     names = {granted: name for release in answers.values() for granted, name in release.levels.items()}
-    left = remaining.epsilons
-    sizes: Counter[float] = Counter()
-    for cohort in remaining.cohorts:
-        sizes[to_epsilon(cohort.granted)] += cohort.people
-    levels = [granted for granted in charges if granted in left]
+    levels = [(to_epsilon(one.granted), one) for one in remaining.levels if to_epsilon(one.granted) in charges]
     if not levels:
         return "Nobody is charged: everyone chose public."
-    largest = sorted(levels, key=lambda granted: -sizes[granted])[:_MOST_LEVELS]
-    alone = [granted for granted in levels if granted in largest and sizes[granted] >= _FEW_PEOPLE]
-    others = [granted for granted in levels if granted not in alone]
-    if len(others) == 1:
-        alone, others = levels, []
-    lines = [(names.get(level, show(level)), [level]) for level in alone]
-    lines += [(f"{len(others)} {'other ' if alone else ''}levels", others)] if others else []
-    spans = [(name, (those, [charges[one] for one in those], [left[one] for one in those])) for name, those in lines]
-    rows = [(name, *map(show_span, columns)) for name, columns in spans]
-    return text_table(("level", "granted", "charged when first asked" if stored else "charged", "left"), rows, width())
+    rows = []
+    for name, places in group_levels([(names.get(granted, show(granted)), one.people) for granted, one in levels]):
+        those = [levels[place] for place in places]
+        spans = [granted for granted, _ in those], [charges[granted] for granted, _ in those]
+        nothing = sum(one.nothing_left for _, one in those)
+        rows.append([name, *map(show_span, (*spans, [one.average for _, one in those])), f"{nothing:,}"])
+    head = ["level", "granted", "charged when first asked" if stored else "charged", "left", "people with nothing left"]
+    shown = len(head) if any(one.nothing_left for _, one in levels) else len(head) - 1
+    return text_table(head[:shown], [row[:shown] for row in rows], width())

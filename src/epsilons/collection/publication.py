@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.collection.terms import Collection, noise_variance
-from epsilons.display import Shown
+from epsilons.display import Shown, show_count
 from epsilons.errors import PlanError, ProtocolError
 from epsilons.guarantee import ROSTER_IS_PUBLIC, Guarantee, to_epsilon
 from epsilons.local.estimate import Estimate, check_combination, solve_counts, split_variance
@@ -137,7 +137,7 @@ class Publication(Shown):
         few = [batch.level for batch in self.batches if not batch.sums]
         notes = [f"Level {name} is left out: fewer than {self.collection.minimum:,} reports." for name in few]
         if refused := sum(batch.refused for batch in self.batches):
-            notes.append(f"{refused:,} reports were refused: their proofs do not hold.")
+            notes.append(f"{show_count(refused, 'report was', 'reports were')} refused: their proofs do not hold.")
         if partial := sum(batch.partial for batch in self.batches):
             notes.append(f"{partial:,} owners did not reach every aggregator in every round and are not counted.")
         return tuple(notes)

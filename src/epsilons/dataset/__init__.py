@@ -1,9 +1,11 @@
 """Tables about people: `Dataset`.
 
 table.py         `Dataset` itself;  methods.py: the statistics as its methods;  declared.py: a dataset as a file
-preferences.py   who asked for what, read from tables;  registry.py: from there to the ledger, and back to the rows
+registered.py    how a dataset comes to be;  registering.py: from a source to the ledger;  preview.py: what that does
+preferences.py   who asked for what, read from tables;  registry.py: a dataset's people, by its ledger
+rows.py          the rows, read once, capped, labelled;  snapshot.py: the copy that is kept, and known again
 question.py      from a call to a question;  attempt.py: the question's way through the door
-people.py        the rows, copied to be quick to ask, and the summaries of them that mechanisms see
+people.py        the summaries of rows that mechanisms see;  levels.py: questions about preferences
 batch.py         several questions at one share;  sql.py: questions in SQL;  answers.py: what both give
 applying.py      any private algorithm on a sample of people;  facts.py: what is publicly known of a dataset
 """

@@ -89,6 +89,10 @@ class Attempt:
         if self.planned is not None and self.planned.levels != spendable.levels:
             what = "What people have left has changed since this plan was made."
             raise PlanError(what, rule="Nothing was charged.", suggest="plan again, and ask then")
+        if self.planned is not None and self.planned.known:
+            # The row as it was shown; what was asked, and so its key, is the same without them.
+            shown = replace(asked, question=self.planned.question)
+            return replace(_sketch(shown, spendable), known=self.planned.known)
         made = _sketch(asked, spendable)
         if rough is None:
             return made

@@ -29,7 +29,7 @@ from epsilons.dataset.answers import Answers
 from epsilons.dataset.attempt import NothingToPlanError
 from epsilons.dataset.facts import Level, TableFacts
 from epsilons.dataset.methods import BatchQuestions
-from epsilons.display import Sheet, Shown, show, show_count, show_span
+from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_span
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.planner.choose import list_finite
 from epsilons.release import Release
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from epsilons.dataset.table import Dataset
 
 _HEAD = ("question", "share", "error", "mechanism")
-#: A plan has a line for each level; more than these share one.
-_MOST_LEVELS = 12
 #: What a query says itself.
 _INSTEAD: dict[str, Text] = {"where": "its WHERE", "by": "its GROUP BY", "error": Argument("share", 0.2)}
 
@@ -73,7 +71,8 @@ class Pending:
         """What to expect at a share of the batch's whole: of what is left, or as if nothing had been spent."""
         call = self._at(share, share / whole, unspent)
         try:
-            best = self._people._plan(call)[call.options.mechanism]
+            # A batch is split and asked by what its caller knows, whatever was answered since.
+            best = self._people._plan(call, informed=False)[call.options.mechanism]
         except NothingToPlanError:
             return BatchRow(self.name, float(share), 0.0, "exact", {})
         error = best.expected
@@ -124,8 +123,7 @@ class BatchPlan(Shown):
     def charges(self) -> dict[float, float]:
         """{granted epsilon: what all questions together charge at most}; nobody pays more than is left."""
         asked = {one.epsilon: sum(row.charges.get(one.epsilon, 0.0) for row in self.rows) for one in self.levels}
-        left = {one.epsilon: one.left or 0.0 for one in self.levels}
-        return {epsilon: min(round(charge, 9), left[epsilon]) for epsilon, charge in asked.items()}
+        return {epsilon: round(charge, 9) for epsilon, charge in asked.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON; public people pay nothing and are left out of the charges."""
@@ -134,12 +132,14 @@ class BatchPlan(Shown):
 
     def sheets(self) -> list[Sheet]:
         charges, notes = self.charges, []
-        finite = [(level.name, level.epsilon, level.left) for level in self.levels if level.left is not None]
-        for some in [finite] if len(finite) > _MOST_LEVELS else [[level] for level in finite]:
-            name = some[0][0] if len(some) == 1 else f"{len(some)} levels"
-            spent = show_span([charges[epsilon] for _, epsilon, _ in some])
-            left = show_span([round(left - charges[epsilon], 9) for _, epsilon, left in some])
-            notes.append(f"  {name}: charges {spent}, leaves {left} of {show_span([one[1] for one in some])}")
+        finite = [level for level in self.levels if level.left is not None]
+        for name, places in group_levels([(level.name, level.people) for level in finite]):
+            some = [finite[place] for place in places]
+            spent = show_span([charges[level.epsilon] for level in some])
+            # Whoever has less left pays less, so that on average at least this stays.
+            left = show_span([max(0.0, round((level.left or 0.0) - charges[level.epsilon], 9)) for level in some])
+            granted = show_span([level.epsilon for level in some])
+            notes.append(f"  {name}: charges {spent}, leaves {left} of {granted}")
         cells = [[row.question, f"{row.share:.4g}", show(row.error), row.mechanism] for row in self.rows]
         title = f"Plan for {show_count(len(self.rows), 'question')}, share {self.share:.4g} in all"
         return [Sheet(title, _HEAD, cells, notes)]

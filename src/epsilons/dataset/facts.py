@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from epsilons.display import Sheet, Shown, show, show_count
+from epsilons.display import Sheet, Shown, group_levels, show, show_count, show_span
 from epsilons.engines.base import NUMBER, OTHER, Column, Schema
 
 #: More levels than this are counted, not listed.
 _MOST_SHOWN = 64
-_LEVELS, _COLUMNS = ("level", "epsilon", "people", "left"), ("column", "holds", "known")
+_LEVELS = ("level", "epsilon", "people", "left on average", "least left", "nothing left")
+_COLUMNS = ("column", "holds", "known")
 _AGAINST = {"absent": "absent", "replace": "replaced by anyone else"}
 
 
@@ -44,12 +45,14 @@ class TableFacts:
 
 @dataclass(frozen=True)
 class Level:
-    """People of one grant: `left` is the least that anyone of them has left; None for public."""
+    """People of one grant: what they have left on average and at least (None for public), and who has nothing left."""
 
     name: str
     epsilon: float
     people: int
     left: float | None
+    least: float | None = None
+    nothing_left: int = 0
 
 
 @dataclass(frozen=True)
@@ -107,9 +110,18 @@ class Description(Shown):
 
     def _level_rows(self) -> list[tuple[str, ...]]:
         if self._many:
-            return [(f"{len(self.levels):,} levels", "not listed", f"{self.people:,}", "")]
-        granted = [(one, "public" if one.left is None else show(one.epsilon)) for one in self.levels]
-        return [(one.name, epsilon, f"{one.people:,}", show(one.left)) for one, epsilon in granted]
+            return [(f"{len(self.levels):,} levels", "not listed", f"{self.people:,}", "", "", "")]
+        rows: list[tuple[str, ...]] = []
+        for name, places in group_levels([(one.name, one.people) for one in self.levels]):
+            those = [self.levels[place] for place in places]
+            finite = [one for one in those if one.left is not None]
+            spans = [show_span([one.epsilon for one in finite])] if finite else []
+            granted = " or ".join([*spans, *(["public"] if len(finite) < len(those) else [])])
+            left = show_span([one.left or 0.0 for one in finite]) if finite else "–"
+            least = show(min((one.least or 0.0 for one in finite), default=None))
+            nothing = show(sum(one.nothing_left for one in finite)) if finite else "–"
+            rows.append((name, granted, f"{sum(one.people for one in those):,}", left, least, nothing))
+        return rows
 
     def _notes(self) -> list[str]:
         notes = [
@@ -123,8 +135,7 @@ class Description(Shown):
         if self.withdrawn:
             notes.insert(2, f"Withdrawn: {show_count(self.withdrawn, 'person', 'people')}, not used any more.")
         if self.pending:
-            one = self.pending == 1
-            many = f"{show_count(self.pending, 'person', 'people')} {'prefers' if one else 'prefer'} a larger epsilon"
+            many = f"{show_count(self.pending, 'person prefers', 'people prefer')} a larger epsilon"
             notes.insert(2, f"{many}: registering with loosen={self.pending} grants it.")
         if self.rounding_loss:
             notes.insert(2, f"Preferences were rounded down to a fixed ladder, by {self.rounding_loss:.1%} on average.")

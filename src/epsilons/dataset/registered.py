@@ -27,8 +27,9 @@ from epsilons.dataset.registering import (
 from epsilons.dataset.rows import renew
 from epsilons.dataset.snapshot import verify_snapshots
 from epsilons.errors import Argument, DataError, LedgerError
+from epsilons.ledger.balances import Remaining
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import Enrolment, History, Remaining, Statement
+from epsilons.ledger.values import Enrolment, History, Statement
 from epsilons.preferences import Preferences
 from epsilons.release.door import asked_of
 from epsilons.release.stored import StoredAnswers
@@ -160,7 +161,7 @@ class Registered:
         return self._registry.ledger
 
     def remaining(self) -> Remaining:
-        """What everybody has left: `.epsilons`, `.cohorts`, `.questions`."""
+        """What everybody has left: `.levels`, of each the least as `.epsilons`; `.cohorts` and `.questions`."""
         return self._registry.remaining()
 
     def history(self) -> History:

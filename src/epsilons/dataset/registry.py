@@ -15,6 +15,7 @@ from epsilons.dataset.preferences import as_ids
 from epsilons.engines.base import NUMBER, TEXT, Column
 from epsilons.errors import Argument, DataError, PreferenceError
 from epsilons.guarantee import to_epsilon
+from epsilons.ledger.balances import Remaining
 from epsilons.ledger.consent import PUBLIC_CODE, Word
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
@@ -26,7 +27,6 @@ from epsilons.ledger.values import (
     Enrolment,
     Members,
     Registration,
-    Remaining,
     Statement,
 )
 from epsilons.preferences import name_grant, to_nano
@@ -108,9 +108,10 @@ class Registry:
         for cohort in (cohort for cohort in cohorts if cohort.state == ACTIVE and cohort.people):
             people[cohort.granted] += cohort.people
         shown = [(name_grant(grant, self.names), to_epsilon(grant), number) for grant, number in people.items()]
+        kept = {to_epsilon(one.granted): (one.average, to_epsilon(one.least), one.nothing_left) for one in left.levels}
         return Description(
             columns=tuple((kind.name, kind.family, facts.describe(kind)) for kind in facts.schema.values()),
-            levels=tuple(Level(*one, left.epsilons.get(one[1])) for one in sorted(shown, key=itemgetter(1))),
+            levels=tuple(Level(*one, *kept.get(one[1], (None,))) for one in sorted(shown, key=itemgetter(1))),
             withdrawn=sum(cohort.people for cohort in cohorts if cohort.state == WITHDRAWN),
             pending=pending,
             name=facts.name,

@@ -20,6 +20,7 @@ from epsilons.dataset.answers import Answers
 from epsilons.dataset.applying import Applied, ApplyAttempt
 from epsilons.dataset.attempt import Attempt, NothingToPlanError, needs_rough_count, spendable_for
 from epsilons.dataset.batch import Batch
+from epsilons.dataset.known import find_known
 from epsilons.dataset.levels import FROM_THE_ROSTER, counts_levels
 from epsilons.dataset.methods import Questions
 from epsilons.dataset.question import TableQuestion, parse_question
@@ -27,9 +28,10 @@ from epsilons.dataset.registered import Registered
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.conditions import parse
 from epsilons.errors import Argument, LedgerError, PlanError
-from epsilons.ledger.values import StalePlanError
+from epsilons.ledger.values import StalePlanError, list_active
 from epsilons.noise.entropy import Entropy
 from epsilons.planner.choose import PlanRow
+from epsilons.planner.guesses import Known, guessing_all
 from epsilons.planner.plan import Plan
 from epsilons.release import Release
 from epsilons.statistics.base import Question
@@ -188,14 +190,20 @@ class Dataset(Registered, Questions):
             raise PlanError(what, rule="A table's summary does not say how far single people move it.")
         return asked
 
-    def _plan(self, call: Call) -> Plan:
-        """Every mechanism for a question, with what everybody has left."""
+    def _plan(self, call: Call, informed: bool = True) -> Plan:
+        """Every mechanism for a question, with what everybody has left; if `informed`, by what past answers tell."""
         asked, options = self._parse(call), call.options
         if counts_levels(asked, self._facts):
             raise NothingToPlanError("There is nothing to plan.", rule=FROM_THE_ROSTER)
         with self._lock:
             self._refresh()
-            share, spendable = spendable_for(asked, self._registry.cohorts(), self._registry.names)
+            cohorts = self._registry.cohorts()
+            known: tuple[Known, ...] = ()
+            if informed:
+                past = self.ledger.answers(dataset=self._registry.registration.dataset)
+                known = find_known(asked, self._facts, past, sum(one.people for one in list_active(cohorts)))
+                asked = replace(asked, question=guessing_all(asked.question, known))
+            share, spendable = spendable_for(asked, cohorts, self._registry.names)
         if spendable.levels.all_public:
             raise NothingToPlanError("There is nothing to plan.", rule="Everyone is public: answers are exact.")
 
@@ -211,5 +219,5 @@ class Dataset(Registered, Questions):
         accounts = [spendable.account([charge for _, charge in row.account.losses]) for row in plan.rows]
         rows = [replace(row, account=one, share=share) for row, one in zip(plan.rows, accounts, strict=True)]
         first = needs_rough_count(asked, self._registry)
-        plan = replace(plan, rows=tuple(rows), of_grants=share, counts_first=first)
+        plan = replace(plan, rows=tuple(rows), of_grants=share, counts_first=first, known=known)
         return plan

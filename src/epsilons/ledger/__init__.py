@@ -2,9 +2,9 @@
 
 Start with `values` (what is handed out) and `ledger` (the class, and the order of a release). A question passes
 `checks` (what may enter), `statements` (what the tables say, and what changes a budget) and `journal` (the line that is
-kept). In `roster` people join and change their minds; `identity` makes digests of their ids; `opening` opens a ledger,
-also of an older format; `recount` shows that every table follows from the journal. `tables` is the format on disk; the
-databases are in `epsilons.storage`.
+kept); `balances` says what is left to everyone. In `roster` people join and change their minds; `identity` makes
+digests of their ids; `opening` opens a ledger, also of an older format; `recount` shows that every table follows from
+the journal. `tables` is the format on disk; the databases are in `epsilons.storage`.
 
 >>> from fractions import Fraction
 >>> from epsilons import ledger
@@ -30,6 +30,7 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from epsilons.errors import Argument, LedgerError
+from epsilons.ledger.balances import Balance, Remaining
 from epsilons.ledger.values import (
     Allowance,
     Cohort,
@@ -40,10 +41,10 @@ from epsilons.ledger.values import (
     Quota,
     QuotaError,
     Recount,
-    Remaining,
     Reservation,
     StalePlanError,
     Statement,
+    Stored,
     Terms,
     Use,
 )
@@ -53,8 +54,8 @@ if TYPE_CHECKING:
     from epsilons.ledger.ledger import Ledger
 
 __all__ = [
-    "Allowance", "Cohort", "Enrolment", "History", "Members", "Past", "Quota", "QuotaError", "Recount", "Remaining",
-    "Reservation", "StalePlanError", "Statement", "Terms", "Use", "open",
+    "Allowance", "Balance", "Cohort", "Enrolment", "History", "Members", "Past", "Quota", "QuotaError", "Recount",
+    "Remaining", "Reservation", "StalePlanError", "Statement", "Stored", "Terms", "Use", "open",
 ]  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from sqlalchemy import Connection, func, insert, select
 
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import checks, journal, recount, registration, roster, statements, tables, values
+from epsilons.ledger.balances import Remaining
 from epsilons.ledger.checks import Grants, People
 from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Word, by_person, by_source
 from epsilons.ledger.journal import Anchor, Clock, write_time
@@ -314,17 +315,17 @@ class Ledger:
         """What every analyst may use and has used, by name. For fairness only."""
         return self._read(statements.list_quotas)
 
-    def remaining(self, dataset: int | None = None) -> values.Remaining:
-        """What is left: the least at every granted level, each cohort, and in questions like the last one."""
+    def remaining(self, dataset: int | None = None) -> Remaining:
+        """What is left at every granted level, in each cohort, and in questions like the last one."""
         return self._read(partial(statements.read_remaining, seeded=self._seeded, dataset=dataset))
 
     def history(self, dataset: int | None = None) -> values.History:
         """Every question that was ever charged, with the grants in force then; or those about a dataset."""
         return self._read(partial(statements.read_history, seeded=self._seeded, dataset=dataset))
 
-    def answers(self, number: int | None = None) -> tuple[values.Stored, ...]:
-        """Every answer that was ever stored, newest last, whoever joined or left since; or the one of a number."""
-        return self._read(partial(statements.read_answers, number=number))
+    def answers(self, number: int | None = None, dataset: int | None = None) -> tuple[values.Stored, ...]:
+        """Every answer that was ever stored, newest last, whoever joined or left since; or a number's, a dataset's."""
+        return self._read(partial(statements.read_answers, number=number, dataset=dataset))
 
     def statement(self, person: bytes) -> values.Statement:
         """One person's account."""

@@ -162,10 +162,12 @@ def register(
 
 
 def _check_unit(mine: Sequence[Registration], given: Application) -> None:
-    if mine and mine[-1].about["person"] != given.about["person"]:
-        what = f"A person of {given.name!r} is a value of column {mine[-1].about['person']!r}."
-        rule = "Whose row it is was settled when the dataset was first registered: others would have new budgets."
-        raise LedgerError(what, rule=rule, suggest=Argument("person", mine[-1].about["person"]))
+    """Whose row it is, and how many rows of a person are used, stays: other people would have new budgets."""
+    for name in ("person", "rows_per_person"):
+        if mine and mine[-1].about[name] != given.about[name]:
+            what = f"{given.name!r} was registered with {'other people' if name == 'person' else 'another cap'}."
+            rule = "Whose row it is, and how many of a person are used, is settled once for every dataset."
+            raise LedgerError(what, rule=rule, suggest=Argument(name, mine[-1].about[name]))
 
 
 def _check_version(mine: Sequence[Registration], given: Application) -> None:

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import checks, tables, values
+from epsilons.ledger.balances import Remaining, questions_left
 from epsilons.ledger.values import (
     LOST,
     REFUNDED,
@@ -114,11 +115,13 @@ def _resume(connection: Connection, row: Any) -> Reservation:
     return Reservation(row.number, row.state, row.epoch, charges, row.description, row.answer, resumed=True, at=row.at)
 
 
-def read_answers(connection: Connection, number: int | None = None) -> tuple[Stored, ...]:
-    """Every answer that was stored, newest last; or the one of a number."""
+def read_answers(connection: Connection, number: int | None, dataset: int | None) -> tuple[Stored, ...]:
+    """Every answer that was stored, newest last; of a number, or of a dataset."""
     query = select(*(_past.c[each.name] for each in fields(Stored))).where(_past.c.state == STORED)
     if number is not None:
         query = query.where(_past.c.number == get_reservation(connection, number).number)
+    if dataset is not None:
+        query = query.where(_past.c.dataset == dataset)
     return tuple(Stored(*row) for row in connection.execute(query.order_by(_past.c.number)))
 
 
@@ -145,15 +148,14 @@ def read_history(connection: Connection, seeded: int | None, dataset: int | None
     )
 
 
-def read_remaining(connection: Connection, seeded: int | None, dataset: int | None = None) -> values.Remaining:
+def read_remaining(connection: Connection, seeded: int | None, dataset: int | None = None) -> Remaining:
     here = read_cohorts(connection, dataset)
-    least = values.least_left(here)
     charged = select(func.max(_past.c.number)).join(_paid, _paid.c.number == _past.c.number)
     last = connection.execute(charged.where(_past.c.state != REFUNDED)).scalar_one()
     query = select(_groups.c.granted, func.max(_paid.c.nano)).join(_paid, _paid.c.cohort == _groups.c.id)
     by_grant = query.where(_paid.c.number == last, _paid.c.carried == 0).group_by(_groups.c.granted)
     price = {granted: int(nano) for granted, nano in connection.execute(by_grant)} if last is not None else {}
-    return values.Remaining(least, here, values.questions_left(least, price), find_mark(connection, seeded))
+    return Remaining(here, questions_left(here, price), find_mark(connection, seeded))
 
 
 def read_statement(connection: Connection, digest: bytes, seeded: int | None) -> Statement:

@@ -1,6 +1,7 @@
 """What the ledger hands out: frozen values, in integers of nano-epsilon; `None` is public.
 
-Beside them stands the arithmetic of what is left (`allowance`, `least_left`), exact and free of any database.
+Beside them stands the arithmetic of what may be charged (`allowance`), exact and free of any database; what is left to
+everyone is in `balances`.
 
 A *cohort* is everyone with the same grant and the same past. Its grant never changes: a person who changes their mind
 moves to another cohort and takes along what was spent. A *reservation* is a question that was charged; it becomes a
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epsilons.display import Sheet, Shown, show, show_key, show_span
+from epsilons.display import Sheet, Shown, show_key, show_span
 from epsilons.errors import BudgetExceeded, LedgerError
 from epsilons.guarantee import NOT_DP, to_epsilon
 
@@ -199,16 +200,19 @@ class Stored:
     answer: bytes
 
 
-class _Marked:
+class Marked:
+    """Says since which release all of them together are not DP."""
+
     not_dp_since: int | None
 
     @property
     def caveat(self) -> str:
+        """The mark as a sentence; empty without one."""
         return mark_text(self.not_dp_since)
 
 
 @dataclass(frozen=True)
-class Past(_Marked):
+class Past(Marked):
     """A line of the history: `charges` by the grant that was in force then, the largest charge at each.
 
     `cohorts` has the charge of every cohort, `grants` what its people had granted.
@@ -231,29 +235,6 @@ class Past(_Marked):
     def epsilons(self) -> dict[float, float]:
         """{granted epsilon: epsilon charged}."""
         return {to_epsilon(granted): to_epsilon(nano) for granted, nano in self.charges.items()}
-
-
-@dataclass(frozen=True)
-class Remaining(_Marked, Shown):
-    """What is left: the least at every granted level, each cohort, and how many questions like the last one."""
-
-    nano: Mapping[int, int]
-    cohorts: tuple[Cohort, ...]
-    questions: Mapping[int, int]
-    not_dp_since: int | None = None
-
-    @property
-    def epsilons(self) -> dict[float, float]:
-        """{granted epsilon: least epsilon left at that level}."""
-        return {to_epsilon(granted): to_epsilon(nano) for granted, nano in self.nano.items()}
-
-    def sheets(self) -> list[Sheet]:
-        rows = [
-            [show(to_epsilon(granted)), show(to_epsilon(nano)), show(self.questions.get(granted))]
-            for granted, nano in self.nano.items()
-        ]
-        notes = ["Questions left: like the last one.", *([self.caveat] if self.caveat else [])]
-        return [Sheet("", ("epsilon granted", "least left", "questions left"), rows, notes)]
 
 
 class History(Shown, tuple[Past, ...]):
@@ -303,7 +284,7 @@ class Use:
 
 
 @dataclass(frozen=True)
-class Statement(_Marked, Shown):
+class Statement(Marked, Shown):
     """One person's account: what their data was used for, at most how much it cost, and what is left.
 
     `uses` lists every question that charged them; `when_public` the numbers of those asked while they were public,
@@ -377,17 +358,3 @@ def allowance(cohorts: Iterable[Cohort], share: Fraction, epoch: int, part: Frac
             suggest="a question that was asked before, which is answered again at no charge",
         )
     return Allowance(epoch=epoch, share=share, nano=nano, public=public)
-
-
-def least_left(cohorts: Iterable[Cohort]) -> dict[int, int]:
-    """{grant: the least that anyone with this grant has left}, strictest grant first."""
-    least: dict[int, int] = {}
-    for cohort in list_active(cohorts):
-        if cohort.granted is not None and cohort.left is not None:
-            least[cohort.granted] = min(least.get(cohort.granted, cohort.left), cohort.left)
-    return dict(sorted(least.items()))
-
-
-def questions_left(least: Mapping[int, int], last: Mapping[int, int]) -> dict[int, int]:
-    """How often everyone at a level could still pay what the last question charged there ({grant: charge})."""
-    return {granted: least[granted] // charge for granted, charge in sorted(last.items()) if granted in least}

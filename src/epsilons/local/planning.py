@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from epsilons.arguments.checks import check_between, check_whole
-from epsilons.display import Sheet, Shown, show
+from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument, PlanError
 from epsilons.local.base import read_options
 from epsilons.local.binomials import MOST_ALIKE, difference_pair
@@ -84,7 +84,7 @@ class CollectionPlan(Shown):
     def sheets(self) -> list[Sheet]:
         size, unit = f"a share of {self.share or 0:.4g} of them", "of the respondents"
         if self.count is not None:
-            size, unit = f"{self.count:,} people", "people"
+            size, unit = show_count(self.count, "person", "people"), "people"
         leakage = f"epsilon {self.epsilon:.4g} and delta {self.delta:.3g}"
         title = f"To count {size} with an error of {self.error:.4g} {unit}, at {leakage}"
         return [Sheet(title, _HEAD, self._cells(), self._notes())]

@@ -1,6 +1,7 @@
 """What a plan guesses about the values, and how far its error moves if a guess is off by half or double."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,9 +22,22 @@ class Guess:
     value: float
     halved: float | None
     doubled: float | None
+    #: Where it comes from: who asks, a past answer, or nowhere.
+    source: str = ""
 
 
-def list_guesses(mechanism: Mechanism, question: Question, levels: Levels) -> tuple[Guess, ...]:
+@dataclass(frozen=True)
+class Known:
+    """A guess that a past answer gives: by the name of its option, and the number of that release."""
+
+    name: str
+    value: float
+    release: int
+
+
+def list_guesses(
+    mechanism: Mechanism, question: Question, levels: Levels, known: Sequence[Known] = ()
+) -> tuple[Guess, ...]:
     """The guesses behind a predicted error; weights stay as they were chosen by them."""
     unknown = find_error(mechanism, question, levels) is None or math.isinf(question.assume)
     if unknown or not isinstance(mechanism, Weighing):
@@ -33,11 +47,16 @@ def list_guesses(mechanism: Mechanism, question: Question, levels: Levels) -> tu
     def error(name: str, value: float) -> float | None:
         return accuracy.predict_error(guessing(question, name, value), levels, weighting)
 
-    found = ((name, value, *_off(question, name, value)) for name, value in _in_use(question).items())
-    return tuple(Guess(name, value, error(name, low), error(name, high)) for name, value, low, high in found)
+    sources = {name: "given" for name in ("spread", "density", "location") if getattr(question, name) is not None}
+    sources |= {one.name: f"from release {one.release}" for one in known}
+    found = ((name, value, *_off(question, name, value)) for name, value in in_use(question).items())
+    return tuple(
+        Guess(name, value, error(name, low), error(name, high), sources.get(name, "nothing is known"))
+        for name, value, low, high in found
+    )
 
 
-def _in_use(question: Question) -> dict[str, float]:
+def in_use(question: Question) -> dict[str, float]:
     """The guesses that errors rest on, whether a caller made them or not."""
     statistic, found = question.statistic, {}
     if statistic.scope is not None:
@@ -63,6 +82,13 @@ def _bounds(question: Question) -> tuple[float, float]:
     statistic: Any = question.statistic
     low, high = statistic.bounds
     return low, high
+
+
+def guessing_all(question: Question, known: Sequence[Known]) -> Question:
+    """The same question with the guesses of past answers."""
+    for one in known:
+        question = guessing(question, one.name, one.value)
+    return question
 
 
 def guessing(question: Question, name: str, value: float) -> Question:

@@ -18,14 +18,14 @@ from epsilons.display import Sheet, Shown, show, show_count
 from epsilons.errors import Argument, PlanError, Text
 from epsilons.guarantee import to_epsilon
 from epsilons.planner.choose import DEFAULTS, HEAD, Front, PlanRow, choose, rank_mechanisms
-from epsilons.planner.guesses import Guess, list_guesses
+from epsilons.planner.guesses import Guess, Known, list_guesses
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Question
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_GUESSES = ("public guess", "value", "error if half of it", "error if double")
+_GUESSES = ("public guess", "value", "error if half of it", "error if double", "where it comes from")
 _MOVE = Argument("move", {"strict": ("standard", 0.2)})
 
 
@@ -47,6 +47,8 @@ class Plan(Shown):
     of_grants: Fraction | None = None
     #: For tables: an error is to be reached under a condition, and nobody said how many meet it.
     counts_first: bool = False
+    #: What of the question's guesses comes from past answers.
+    known: tuple[Known, ...] = ()
     #: What the caller asked for by name; `ask` takes its row.
     mechanism: str = "auto"
     #: How the front that made the plan asks a row of it; None for plans about people as they might be.
@@ -117,7 +119,8 @@ class Plan(Shown):
     def at(self, share: Fraction) -> Plan:
         """This question at another share."""
         front = self.front if self.of_grants is None else None
-        return Plan.make(self.question, self.levels, check_share(share), self.settings, self.mechanism, front)
+        made = Plan.make(self.question, self.levels, check_share(share), self.settings, self.mechanism, front)
+        return replace(made, known=self.known)
 
     def reaching(self, error: float) -> Plan:
         """The plan with the smallest share whose best predicted error is at most `error`."""
@@ -148,7 +151,7 @@ class Plan(Shown):
             rule = "With everyone public answers are exact."
             raise PlanError("There would be nothing to plan.", rule=rule, suggest="leave people at a finite level")
         levels = replace(self.levels, grants=tuple(g for g, _ in kept), sizes=tuple(n for _, n in kept))
-        return Plan.make(self.question, levels, self.share, self.settings)
+        return replace(Plan.make(self.question, levels, self.share, self.settings), known=self.known)
 
     def _grant(self, level: str | float) -> int | None:
         for grant in self.levels.grants:
@@ -191,7 +194,7 @@ class Plan(Shown):
 
     def sheets(self) -> list[Sheet]:
         plan = Sheet(self._title, HEAD, [row.cells() for row in self.rows], self._notes())
-        rows = [[one.name, *map(show, (one.value, one.halved, one.doubled))] for one in self.guesses]
+        rows = [[one.name, *map(show, (one.value, one.halved, one.doubled)), one.source] for one in self.guesses]
         return [plan, Sheet("", _GUESSES, rows, [])] if rows else [plan]
 
     @cached_property
@@ -199,7 +202,7 @@ class Plan(Shown):
         """What the best row's error takes for granted of the values, and how it moves if that is off."""
         asked = scale_question(self.question, self.share) if self.share < 1 else self.question
         levels = self.levels.take_share(self.share) if self.share < 1 else self.levels
-        return list_guesses(self.best.chosen, asked, levels)
+        return list_guesses(self.best.chosen, asked, levels, self.known)
 
     @property
     def assumption(self) -> str:

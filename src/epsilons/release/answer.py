@@ -225,7 +225,8 @@ def cite(*releases: Release) -> str:
     for one in releases:
         parts |= dict.fromkeys([one.dataset, f"version {one.version}" if one.version else ""])
         parts |= {} if one.number is None else {f"release {one.number} of {one.at[:10]}": None}
-        parts |= {"ledger in memory": None} if IN_MEMORY in one.guarantee.caveats else {}
+    if any(IN_MEMORY in one.guarantee.caveats for one in releases):
+        parts["ledger in memory"] = None
     return printable(", ".join(part for part in parts if part))
 
 

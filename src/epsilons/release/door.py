@@ -27,7 +27,7 @@ from epsilons.guarantee import Covered, to_epsilon
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import ACTIVE, Allowance, Cohort, list_active, mark_text
 from epsilons.mechanisms.base import Account, Mechanism, charges_of, create
-from epsilons.planner.guesses import guessing
+from epsilons.planner.guesses import Known, guessing, guessing_all
 from epsilons.preferences import LADDER, MAX_LEVELS, Levels, name_grant
 from epsilons.release.answer import EXACT, Release
 from epsilons.statistics.base import Question
@@ -145,6 +145,8 @@ class Sketch:
     spendable: Spendable
     threshold: int | None = None
     rough: RoughCount | None = None
+    #: What of the question's guesses comes from past answers; part of what is drawn, not of what is asked.
+    known: tuple[Known, ...] = ()
 
     @cached_property
     def charges(self) -> tuple[int | None, ...]:
@@ -163,6 +165,7 @@ class Sketch:
         plan = {"mechanism": name, "options": options, "why": self.why, **self.spendable.to_plain()}
         plan |= {} if self.threshold is None else {"threshold": self.threshold}
         plan |= {} if self.rough is None else {"rough": vars(self.rough)}
+        plan |= {"known": [vars(one) for one in self.known]} if self.known else {}
         return json.dumps({"asked": asked, "plan": plan}, separators=(",", ":"))
 
     @classmethod
@@ -174,9 +177,11 @@ class Sketch:
             if "rough" in plan:
                 rough = RoughCount(plan["rough"]["fraction"], tuple(map(tuple, plan["rough"]["losses"])))
                 question = guessing(question, "density", rough.fraction)
+            known = tuple([Known(**one) for one in plan.get("known", ())])
+            question = guessing_all(question, known) if known else question
             chosen = None if name == EXACT else create(name, question.statistic, **options)
             spendable = Spendable.from_plain(plan, cohorts, names)
-            return cls(chosen, plan["why"], question, spendable, plan.get("threshold"), rough)
+            return cls(chosen, plan["why"], question, spendable, plan.get("threshold"), rough, known)
         except (ValueError, KeyError, TypeError):
             raise cannot_resume() from None
 

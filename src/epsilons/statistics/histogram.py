@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from epsilons.arguments.checks import check_name, check_real
 from epsilons.arguments.options import Parameter
+from epsilons.display import show_count
 from epsilons.engines.readings import read_entry
 from epsilons.errors import Argument, PlanError
 from epsilons.statistics.additive import Counting, Moments, Part, Sums, doubt, row_moments, spell, whole_or_float
@@ -130,7 +131,7 @@ class Histogram(Counting):
         return 1 / max(self.cells, 2) if self.scope is None else 0.0
 
     def describe(self) -> str:
-        return f"histogram of {self.cells} bins"
+        return f"histogram of {show_count(self.cells, 'bin')}"
 
 
 def _plain(category: Any) -> Any:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from epsilons.arguments.checks import check_bounds, check_rank, check_step, exact, read_real
 from epsilons.arguments.options import Parameter
+from epsilons.display import show_count
 from epsilons.errors import Argument, PlanError
 from epsilons.guarantee import NANO
 from epsilons.noise.entropy import Entropy
@@ -151,7 +152,7 @@ class Order(Statistic):
     def check_people(self, levels: Levels) -> None:
         k = (self.from_high or 0) + 1
         if k > levels.size:
-            what = ("There is no ", Argument("k", k), f" among {levels.size} people.")
+            what = ("There is no ", Argument("k", k), f" among {show_count(levels.size, 'person', 'people')}.")
             raise PlanError(what, suggest=("a smaller ", Argument("k")))
 
     def misfit(self, weighting: Weighting) -> str | None:

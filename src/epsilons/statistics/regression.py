@@ -26,6 +26,7 @@ import numpy as np
 
 from epsilons.arguments.checks import BOUNDS_RULE, check_bounds
 from epsilons.arguments.options import Parameter
+from epsilons.display import show_count
 from epsilons.errors import Argument, PlanError
 from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace_many
@@ -141,7 +142,10 @@ class Regression(Average):
     def check_rows(self, features: int, people: int) -> None:
         """Refuse what has other features, or more people than exact sums allow."""
         if features != len(self.bounds):
-            what, hint = f"{features} features and bounds for {len(self.bounds)}.", Argument("bounds_X", (0, 1))
+            what, hint = (
+                f"{show_count(features, 'feature')} and bounds for {len(self.bounds)}.",
+                Argument("bounds_X", (0, 1)),
+            )
             raise PlanError(what, rule="Every feature has public bounds.", suggest=(hint, ", or a pair of lists"))
         if people > MAX_PEOPLE:
             raise PlanError(f"{people:,} people.", rule=f"A model takes at most {MAX_PEOPLE:,}.")
@@ -233,7 +237,7 @@ class Regression(Average):
         return (self.unit * float(np.sqrt(spread * noise)) / MODEL_STEPS**2,)
 
     def describe(self) -> str:
-        return f"{self.name.replace('_', ' ')} on {len(self.bounds)} feature{'s' if len(self.bounds) > 1 else ''}"
+        return f"{self.name.replace('_', ' ')} on {show_count(len(self.bounds), 'feature')}"
 
 
 @dataclass(frozen=True)

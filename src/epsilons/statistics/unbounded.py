@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from epsilons.arguments.checks import LARGEST_NUMBER, check_rank, check_unbounded_step, exact
 from epsilons.arguments.options import Parameter
+from epsilons.display import show_count
 from epsilons.errors import Argument, PlanError
 from epsilons.statistics.base import Floats, RowScope, Scope, Statistic
 from epsilons.statistics.entry import BOUNDS, STEP, Entry
@@ -56,7 +57,11 @@ class UnboundedOrder(Statistic):
         """(positions on the grid around the rank, everyone's order, the rank); ends beyond the data are not needed."""
         numbers = _finite(values)
         if (people := len(numbers)) < least:
-            what = (f"{people} people are too few for ", Argument("k", self.k), " without bounds.")
+            what = (
+                f"{show_count(people, 'person is', 'people are')} too few for ",
+                Argument("k", self.k),
+                " without bounds.",
+            )
             raise PlanError(what, rule="A record on either side of it is needed.", suggest=_BOUNDED)
         order, rank = np.argsort(numbers, kind="stable"), people - self.k
         first = max(rank - least, 0)

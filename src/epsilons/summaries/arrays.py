@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.display import show_count
 from epsilons.engines.base import DATE, TEXT, TIME
 from epsilons.engines.readings import as_float, declares_nothing, find_places, is_list, read_values
 from epsilons.errors import Argument, DataError, PlanError
@@ -295,7 +296,7 @@ def _check_length(values: int, people: int) -> None:
         raise DataError("There are no people.", rule=rule, suggest=hint)
     if values != people:
         rule, hint = "values[i] belongs to the person of epsilons[i].", "lists of one length, or one epsilon for all"
-        raise DataError(f"{values} values and {people} epsilons.", rule=rule, suggest=hint)
+        raise DataError(f"{show_count(values, 'value')} and {show_count(people, 'epsilon')}.", rule=rule, suggest=hint)
 
 
 def as_matrix(table: Any) -> NDArray[np.float64]:

@@ -56,21 +56,28 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) ->
 
 def test_show_says_what_is_left(book: Ledger, url: str, capsys: pytest.CaptureFixture[str]) -> None:
     told = run(capsys, "show", url, "--json")
-    assert told["levels"][0] == {"epsilon": 0.1, "people": 1, "left": 0.1, "questions_left": None}
+    assert told["levels"][0] == {
+        "epsilon": 0.1,
+        "people": 1,
+        "left": 0.1,
+        "least": 0.1,
+        "nothing_left": 0,
+        "questions_left": None,
+    }
     ask(book, "mean of [wage]", analyst="office")
     book.set_quota("office", questions=3)
     told = run(capsys, "show", url, "--json")
     assert told["ledger"] == book.id
     assert told["levels"] == [
-        {"epsilon": 0.1, "people": 1, "left": 0.09, "questions_left": 9},
-        {"epsilon": 1.0, "people": 2, "left": 0.9, "questions_left": 9},
+        {"epsilon": 0.1, "people": 1, "left": 0.09, "least": 0.09, "nothing_left": 0, "questions_left": 9},
+        {"epsilon": 1.0, "people": 2, "left": 0.9, "least": 0.9, "nothing_left": 0, "questions_left": 9},
     ]
     assert (told["public"], told["withdrawn"], told["not_dp_since"]) == (1, 1, None)
     assert told["quotas"] == [
         {"analyst": "office", "epsilon": None, "questions": 3, "used_epsilon": 0.1, "used_questions": 1}
     ]
     words = run(capsys, "show", "--ledger", url)
-    assert re.search(r"0\.1 .* 1 .* 0\.09 .* 90% .* 9\n", words)
+    assert re.search(r"\n2 levels +3 +0\.09…0\.9 +0\.09 +0 +9\n", words)
     assert "Public: 1. Withdrawn: 1." in words
     assert "for fairness only, no privacy budget" in words
     assert "Not DP" not in words

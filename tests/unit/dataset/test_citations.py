@@ -37,7 +37,7 @@ def test_a_release_of_a_table_says_where_it_is_found_again() -> None:
     told = (answer.dataset, answer.version, answer.column, answer.where, answer.by, answer.at, answer.number)
     at = "2026-11-17T04:59:58.000000+00:00"
     assert told == ("wages", "2026-11", "wage", "\"region\" = 'north'", ("union",), at, 2)
-    assert answer.citation == "wages, version 2026-11, release 2 of 2026-11-17"
+    assert answer.citation == "wages, version 2026-11, release 2 of 2026-11-17, ledger in memory"
     first, last = str(answer).split("\n")
     assert first.startswith("mean in [0, 100] of wage where \"region\" = 'north' by union: {yes: ")
     assert last == answer.citation
@@ -69,7 +69,9 @@ def test_batches_queries_models_and_algorithms_can_be_cited_too() -> None:
     assert [one.number for one in found.values()] == [3, 4]
     assert found["wage"].column == "wage"
     day = found["wage"].at[:10]
-    assert f"wages, version 2026-11, release 3 of {day}, release 4 of {day}." in " ".join(str(found).split())
+    assert f"wages, version 2026-11, release 3 of {day}, release 4 of {day}, ledger in memory." in " ".join(
+        str(found).split()
+    )
     model = people.linear_regression("wage", ["age"])
     assert (model.column, model.number) == ("wage", 5)
     applied = people.apply(lambda data, epsilon: 1.0, columns=["wage", "age"], where=NORTH)
@@ -105,7 +107,7 @@ def test_stored_answers_are_shown_again_after_the_roster_changed() -> None:
     second = people.count(where=NORTH)
     left = people.remaining().epsilons
     people.withdraw(["person 1"])
-    people.set_preferences({"person 2": 0.6})
+    people.set_level({"person 2": 0.6})
     left = people.remaining().epsilons
     again = people.answers()
     assert list(again) == [1, 2]

@@ -55,7 +55,7 @@ def answers(people: eps.Dataset) -> list[object]:
         people.median("rough", bounds=(0, 100), mechanism="sample", threshold="mean", **manner),
         people.mean("rough", bounds=(0, 100), by={"region": ["west", "north"]}, **manner),
     ]
-    people.set_preferences(dict.fromkeys(range(100), 0.25))
+    people.set_level(dict.fromkeys(range(100), 0.25))
     asked.append(people.mean("rough", bounds=(0, 100), mechanism="sample", threshold="mean", **manner))
     return [answer.value for answer in asked]
 

@@ -37,7 +37,7 @@ def test_how_many_chose_what_is_exact_and_free(people: eps.Dataset) -> None:
 
 def test_it_is_the_roster_that_counts_not_the_rows(people: eps.Dataset) -> None:
     people.withdraw([0, 1])
-    people.set_preferences({2: "open"})
+    people.set_level({2: "open"})
     counted = people.count(by={"privacy": list(WORDS)}).value
     assert counted == {"strict": 47, "standard": 30, "open": 20 + (people.describe().pending == 0)}
 

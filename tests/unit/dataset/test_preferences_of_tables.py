@@ -91,11 +91,9 @@ def test_without_a_default_everybody_needs_a_wish() -> None:
 def test_an_epsilon_that_is_not_allowed_is_quoted_only_to_whoever_wrote_it(wish: float, rule: str) -> None:
     data = {"id": [1, 2], "debt": [wish, 1.0]}
     other = pa.table({"who": [1, 2], "debt": [wish, 1.0]})
-    people = opened({"id": [1, 2], "debt": [1.0, 1.0]}, eps.Preferences.from_column("debt"))
     for work in (
         lambda: opened(data, eps.Preferences.from_column("debt")),
         lambda: opened(data, eps.Preferences.from_file(other, person="who", column="debt")),
-        lambda: people.set_preferences(pa.table(data)),
     ):
         with pytest.raises(
             PreferenceError, match=f"Column 'debt' holds an epsilon that is not allowed.*{rule}"
@@ -124,10 +122,10 @@ def test_levels_by_name() -> None:
     assert grants(people) == {0.05: 1, 0.2: 2, math.inf: 1}
     assert [level.name for level in people.describe().levels] == ["strict", "standard", "public"]
     assert people.count().levels[0.05] == "strict"
-    people.set_preferences({4: "open"})
+    people.set_level({4: "open"})
     assert grants(people)[1.0] == 1
     with pytest.raises(PreferenceError, match="Unknown privacy level 'wide'"):
-        people.set_preferences({4: "wide"})
+        people.set_level({4: "wide"})
 
 
 def test_an_unknown_level_is_refused_unquoted_and_nobody_joins() -> None:
@@ -212,7 +210,7 @@ def test_a_whole_number_is_the_same_id_in_any_width(kind: pa.DataType) -> None:
     people = opened({"id": pa.array([1, 2], kind)}, {1: 0.1, 2: 0.2, 100_000: 0.3})
     assert grants(people) == {0.1: 1, 0.2: 1, 0.3: 1}
     people.withdraw(pa.array([2], pa.int16()))
-    people.set_preferences({np.int64(1): 0.7})
+    people.set_level({np.int64(1): 0.7})
     assert grants(people) == {0.3: 1, 0.7: 1}
 
 
@@ -264,34 +262,36 @@ def test_rows_of_nobody_are_dropped() -> None:
 def test_looser_wishes_wait_and_stricter_ones_do_not(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'a.ledger'}"
 
-    def at(wishes: list[float]) -> eps.Dataset:
-        return opened({"id": [1, 2], "epsilon": wishes}, eps.Preferences.from_column("epsilon"), ledger=address)
+    def at(wishes: list[float], **acts: Any) -> eps.Dataset:
+        column = eps.Preferences.from_column("epsilon")
+        return opened({"id": [1, 2], "epsilon": wishes}, column, ledger=address, **acts)
 
     at([1.0, 1.0]).close()
     people = at([0.2, 4.0])
     assert grants(people) == {0.2: 1, 1.0: 1}
     assert people.describe().pending == 1
-    assert "sync_preferences() or `epsilons sync` grants it" in " ".join(str(people).split())
-    assert people.sync_preferences().loosened == 1
+    assert "1 person prefers a larger epsilon: registering with loosen=1 grants it" in " ".join(str(people).split())
+    people.close()
+    people = at([0.2, 4.0], loosen=1)
+    assert people.enrolment is not None
+    assert people.enrolment.loosened == 1
     assert grants(people) == {0.2: 1, 4.0: 1}
     assert people.describe().pending == 0
     people.withdraw([2])
-    assert people.sync_preferences().changed == 0
+    people.close()
+    people = at([0.2, 4.0])
     assert grants(people) == {0.2: 1}
-    people.set_preferences({2: 0.3})
+    people.set_level({2: 0.3})
     assert grants(people) == {0.2: 1, 0.3: 1}
     people.close()
 
 
-def test_wishes_from_a_table_of_the_same_columns() -> None:
-    people = opened({"id": [1, 2, 3], "epsilon": [1.0] * 3}, eps.Preferences.from_column("epsilon"))
-    people.set_preferences(pa.table({"id": [1, 1, 2], "epsilon": [3.0, 0.5, eps.PUBLIC]}))
-    assert grants(people) == {0.5: 1, 1.0: 1, math.inf: 1}
-    with pytest.raises(PreferenceError, match="which column"):
-        opened({"id": [1]}, 0.5).set_preferences(pa.table({"id": [1], "epsilon": [0.1]}))
-    for wrong in ({1: None}, {1: "x"}, {1: [0.5]}, {1: -1}, {1: math.nan}, {1: True}):
+def test_words_that_people_cannot_say() -> None:
+    people = opened({"id": [1, 2, 3], "epsilon": [1.0] * 3}, eps.Preferences.from_column("epsilon"), ceiling=5)
+    people.set_level({1: 0.5, 2: "public"})
+    for wrong in ({1: None}, {1: "x"}, {1: [0.5]}, {1: -1}, {1: math.nan}, {1: True}, {1: 5.5}, [1], {"1": 0.5}):
         with pytest.raises(PreferenceError):
-            people.set_preferences(wrong)
+            people.set_level(wrong)
     assert grants(people) == {0.5: 1, 1.0: 1, math.inf: 1}
 
 
@@ -305,14 +305,14 @@ def test_a_withdrawal_of_somebody_unknown_is_reported_and_holds() -> None:
         later, preferences=eps.Preferences.from_column("epsilon"), ledger=people.ledger, rows_per_person=5
     ) as joined:
         assert grants(joined) == {1.0: 1}
-        joined.set_preferences({77: 1.0})
+        joined.set_level({77: 1.0})
         assert grants(joined) == {1.0: 2}
 
 
 def test_people_who_move_keep_what_was_spent() -> None:
     people = opened({"id": [1, 2], "epsilon": [1.0, 1.0]}, eps.Preferences.from_column("epsilon"))
     people.count(share=0.5, mechanism="minimum")
-    people.set_preferences({1: 0.75, 2: 0.25})
+    people.set_level({1: 0.75, 2: 0.25})
     assert people.remaining().epsilons == {0.25: 0.0, 0.75: 0.25}
     release = people.count(share=1.0, mechanism="minimum")
     assert release.charges == {0.25: 0.0, 0.75: 0.25}

@@ -102,12 +102,12 @@ def test_two_ledgers_keep_other_rows_and_one_ledger_the_same(tmp_path: Path) -> 
 def test_rows_per_person_are_fixed_with_the_ledger(tmp_path: Path) -> None:
     address = f"sqlite:///{tmp_path / 'a.ledger'}"
     dataset(ledger=address, rows_per_person=2).close()
-    for other in (
-        {"rows_per_person": 3},
-        {"rows_per_person": 2, "neighbors": "replace"},
-        {"rows_per_person": 2, "allow_individual": True},
+    for other, said in (
+        ({"rows_per_person": 3}, "another cap"),
+        ({"rows_per_person": 2, "neighbors": "replace"}, "other terms"),
+        ({"rows_per_person": 2, "allow_individual": True}, "other terms"),
     ):
-        with pytest.raises(LedgerError, match="other terms"):
+        with pytest.raises(LedgerError, match=said):
             dataset(ledger=address, **other)
 
 
@@ -141,8 +141,8 @@ def test_cohorts_reach_the_rows_after_every_change(tmp_path: Path) -> None:
     here, there = (dataset(ledger=address, version="1") for _ in range(2))
     ask = {"share": 0.5, "mechanism": "threshold", "threshold": "max", "missing": "center", "bounds": (0, 100)}
     assert here.sum("wage", **ask).charges == {0.5: 0.0, 1.0: 0.0, 4.0: 2.0}
-    there.set_preferences({"person 59": 1e5, "person 58": eps.PUBLIC})
-    release = here.sum("wage", **ask)
+    there.set_level({"person 59": 1e5, "person 58": eps.PUBLIC})
+    release = here.sum("wage", **ask, fresh=True)
     assert release.charges == {0.5: 0.0, 1.0: 0.0, 4.0: 0.0, 1e5: 5e4, float("inf"): 0.0}
     # Two people count now, by their rows: 58 is public, 59 the only one at the threshold.
     assert release.value == pytest.approx(sum(wages()["wage"].to_pylist()[58:]), abs=0.1)
@@ -157,7 +157,7 @@ def test_the_table_of_before_is_dropped_and_the_rows_stay() -> None:
     people = dataset()
     names = {people._preparation.prepared.name}
     for place in range(3):
-        people.set_preferences({f"person {place}": 0.1})
+        people.set_level({f"person {place}": 0.1})
         names.add(people._preparation.prepared.name)
     shown = {row[0] for row in people._engine._connection.execute("SHOW TABLES").fetchall()}
     assert len(names) == 4
@@ -170,21 +170,12 @@ def test_the_table_of_before_is_dropped_and_the_rows_stay() -> None:
     )
 
 
-def test_a_sync_that_changes_nothing_changes_nothing() -> None:
-    people = dataset()
-    before = people._preparation
-    done = people.sync_preferences()
-    assert (done.changed, done.unchanged) == (0, 60)
-    assert people._preparation is before
-    people.count()
-
-
 def test_more_than_256_cohorts(tmp_path: Path) -> None:
     """Every person of their own mind: more cohorts than a byte can number, and the exact ledger beneath them."""
     count = 400
     table = pa.table({"id": np.arange(count), "x": np.ones(count), "epsilon": np.full(count, 1.0)})
     people = dataset(table)
-    people.set_preferences({place: 0.5 + place / 1000 for place in range(count)})
+    people.set_level({place: 0.5 + place / 1000 for place in range(count)})
     assert len([c for c in people.ledger.cohorts() if c.people]) == count
     assert people._preparation.places.max() >= 256
     for mechanism in ("stretching", "sample", "weighted"):
@@ -360,7 +351,7 @@ def test_trees_use_only_what_every_engine_has(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(DuckDB, "keep", lambda self, name, tree: (seen.append(tree), keep(self, name, tree))[1])
     table = many_rows().slice(0, 300)
     people = dataset(table, rows_per_person=1)
-    people.set_preferences({0: 0.1})
+    people.set_level({0: 0.1})
     dataset(table, rows_per_person=2, preferences=eps.Preferences({}, default=1.0))
     seen = asking
     by = {"region": ["north", "é"]}

@@ -92,7 +92,7 @@ def test_what_is_left_is_used_up_and_less_than_a_hundredth_is_not() -> None:
     for tightened, used in ((0.505, True), (0.5001, False)):
         people = dataset(wages(epsilon=np.full(60, 1.0)))
         people.count(share=0.5, mechanism="minimum")
-        people.set_preferences({"person 0": tightened})
+        people.set_level({"person 0": tightened})
         release = people.count(share=0.1, mechanism="threshold", threshold="max")
         assert release.charges[1.0] == 0.1
         assert release.charges[tightened] == 0.0  # a threshold leaves out whoever has less
@@ -330,7 +330,7 @@ def test_one_number_in_two_types_is_the_same_question(one: dict[str, Any], other
 def test_the_roster_the_version_and_the_person_belong_to_a_question() -> None:
     people = dataset(version="1")
     people.count(share=0.01)
-    people.set_preferences({"person 1": 0.3})
+    people.set_level({"person 1": 0.3})
     people.count(share=0.01)
     assert len(people.history()) == 2
     table = wages().append_column("boss", wages()["id"].combine_chunks().take(np.arange(59, -1, -1)))

@@ -216,7 +216,7 @@ def test_logs_carry_neither_values_nor_ids_nor_conditions(caplog: pytest.LogCapt
         people = dataset(secret_table())
         people.mean("wage", bounds=(0, 100), where=f"note = '{SECRETS['note']}' AND age = {SECRETS['age']}")
         people.count(by={"note": [SECRETS["note"]]}, mechanism="sample")
-        people.set_preferences({f"{SECRETS['id']} 1": 0.2})
+        people.set_level({f"{SECRETS['id']} 1": 0.2})
         people.withdraw([f"{SECRETS['id']} 2"])
         for refused in ("note = 7", f"note = '{SECRETS['note']}' OR 1 = 1"):
             with pytest.raises(PlanError):

@@ -15,7 +15,7 @@ from epsilons.errors import LedgerError
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Word, rank_openness
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import Terms
-from support.ledgers import TERMS, application, key, nano, person
+from support.ledgers import ABOUT, TERMS, application, key, nano, person
 
 STRICT, OPEN = Word(nano("0.05"), "strict"), Word(nano("1"), "open")
 ANN, BOB, CY = person("ann"), person("bob"), person("cy")
@@ -131,7 +131,8 @@ def test_preferences_that_name_nobody_need_the_stewards_word(ledger: Ledger) -> 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"about": {"person": "row", "source": None}}, "A person of 'wages' is a value of column 'id'"),
+        ({"about": {**ABOUT, "person": "row"}}, "registered with other people.*person='id'"),
+        ({"about": {**ABOUT, "rows_per_person": 5}}, "registered with another cap.*rows_per_person=1"),
         ({"terms": replace(TERMS, neighbors="replace")}, "created under other terms"),
         ({"terms": replace(TERMS, ids="number")}, "ids of another kind"),
         ({"version": "1"}, "registered already, and the source may hold other rows"),
@@ -145,11 +146,11 @@ def test_what_was_settled_stays(ledger: Ledger, change: dict[str, object], said:
 
 
 def test_the_same_version_again_needs_the_same_source(ledger: Ledger) -> None:
-    same = {"about": {"person": "id", "source": [["wages.parquet", 10, 20]]}}
+    same = {"about": {**ABOUT, "source": [["wages.parquet", 10, 20]]}}
     ledger.register(application("wages", {"ann": STRICT}, **same))
     ledger.register(application("wages", {"ann": OPEN}, **same, loosen=1))
     assert ledger.statement(ANN).granted == OPEN.code
-    other = {"about": {"person": "id", "source": [["wages.parquet", 10, 21]]}}
+    other = {"about": {**ABOUT, "source": [["wages.parquet", 10, 21]]}}
     with pytest.raises(LedgerError, match="may hold other rows"):
         ledger.register(application("wages", {"ann": STRICT}, **other))
 

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -33,7 +32,7 @@ from epsilons.guarantee import to_epsilon
 from epsilons.storage.files import open_private
 
 if TYPE_CHECKING:
-    from epsilons.ledger import Past, Statement
+    from epsilons.ledger import Past, Remaining, Statement
     from epsilons.ledger.ledger import Ledger
 
 # A ledger to try the commands on, so that the lines of the examples work as pasted.
@@ -90,8 +89,9 @@ COMMANDS = {"ledger": command}
 def show(as_json: bool, **where: Any) -> None:
     """What is left at every level, in epsilon and in questions like the last one."""
     with closing(_open(**where)) as ledger:
-        document = _state(ledger)
-    print_json(document) if as_json else _show_state(document)
+        left = ledger.remaining()
+        document = _state(ledger, left)
+    print_json(document) if as_json else _show_state(document, left)
 
 
 @command.command()
@@ -238,20 +238,16 @@ def forget(as_json: bool, place: str | None, named: str | None, anchor: str | No
 # Documents and tables -----------------------------------------------------------------------------------------------
 
 
-def _state(ledger: Ledger) -> dict[str, Any]:
-    left, terms = ledger.remaining(), ledger.terms()
-    people: Counter[int | None] = Counter()
-    for cohort in left.cohorts:
-        people[cohort.granted] += cohort.people if cohort.state == "active" else 0
+def _state(ledger: Ledger, left: Remaining) -> dict[str, Any]:
+    from epsilons.ledger.values import list_active
+
+    terms = ledger.terms()
     return {
         "ledger": ledger.id,
         **{name: terms and getattr(terms, name) for name in ("neighbors", "rows_per_person", "allow_individual")},
         "epoch": ledger.epoch,
-        "levels": [
-            {"epsilon": epsilon, "people": people[granted], "left": kept, "questions_left": left.questions.get(granted)}
-            for granted, (epsilon, kept) in zip(left.nano, left.epsilons.items(), strict=True)
-        ],
-        "public": people[None],
+        "levels": [{**one.to_dict(), "questions_left": left.questions.get(one.granted)} for one in left.levels],
+        "public": sum(cohort.people for cohort in list_active(left.cohorts) if cohort.granted is None),
         "withdrawn": sum(cohort.people for cohort in left.cohorts if cohort.state == "withdrawn"),
         "not_dp_since": left.not_dp_since,
         "quotas": [
@@ -266,15 +262,10 @@ def _finite(nano: int | None) -> float | None:
     return None if nano is None else to_epsilon(nano)
 
 
-def _show_state(document: Mapping[str, Any]) -> None:
-    write(f"Ledger {document['ledger']}\n")
-    levels = [
-        (granted, people, left, f"{100 * left / granted:.3g}%", questions)
-        for granted, people, left, questions in map(dict.values, document["levels"])
-    ]
-    _show_table(("epsilon granted", "people", "least left", "of the grant", "questions left"), levels)
-    if any(level[-1] is not None for level in levels):
-        write("Questions left: like the last one.")
+def _show_state(document: Mapping[str, Any], left: Remaining) -> None:
+    (sheet,) = left.sheets()
+    table = text_table(sheet.head, sheet.rows, width())
+    write(f"Ledger {document['ledger']}\n\n{table}\n{sheet.notes[0]}")
     write(f"Public: {document['public']:,}. Withdrawn: {document['withdrawn']:,}.")
     if document["quotas"]:
         write("\nAnalysts' quotas (for fairness only, no privacy budget)")
