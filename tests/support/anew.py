@@ -157,10 +157,11 @@ def left_of(people: eps.Dataset) -> float:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an attempt came to: what it was told, or what it has left."""
+    """What an attempt came to: what it was told, or what it has left; and how its ledger does not add up, if so."""
 
     said: str | None
     left: float = 0.0
+    differs: str | None = None
 
 
 def outcome(attempt: Callable[[World], eps.Dataset], world: World) -> Outcome:
@@ -174,7 +175,10 @@ def outcome(attempt: Callable[[World], eps.Dataset], world: World) -> Outcome:
         with contextlib.suppress(BudgetExceeded):
             found.sum("wage", bounds=(0, 100), share=1)
             assert left > 0, "answered though nobody had anything left"
-        found.ledger.verify()
+        try:
+            found.ledger.verify()
+        except LedgerError as differs:
+            return Outcome(None, left, str(differs))
         return Outcome(None, left)
 
 
@@ -191,7 +195,7 @@ class Attempt:
     def held(self, found: Outcome) -> bool:
         if self.refused is not None:
             return found.said is not None and self.refused in found.said
-        return found.said is None and abs(found.left - self.left) < 1e-9
+        return found.said is None and found.differs is None and abs(found.left - self.left) < 1e-9
 
 
 # Spelling -----------------------------------------------------------------------------------------------------------

@@ -285,8 +285,8 @@ def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Le
         # A ledger of an older release knows people as their ids were written: in normal form, if all of them were so.
         normal = normal or (held is not None and held.ids is None and asked.ids.equals(normalise(asked.ids)))
         terms = check_terms(declared.neighbors, None, declared.allow_individual, declared.measure)
-        unit = {"ids": "text" if person.family == TEXT else "number", "spelling": "normal" if normal else "as written"}
-        terms = replace(terms, **unit)
+        kind, spelling = "text" if person.family == TEXT else "number", "normal" if normal else "as written"
+        terms = replace(terms, ids=kind, spelling=spelling)
         candidate = Candidate(declared, ledger, engine, person, about, asked, wishes, terms, started)
         yield candidate
     finally:
