@@ -280,10 +280,11 @@ def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Le
             about["preference"] = engine.schema.find(given.column).name
         stage(engine)
         held = ledger.terms()
-        normal = held is None or held.spelling == "normal"
-        asked = read_preferences(engine, person, wishes, normal=normal, ceiling=declared.ceiling)
         # A ledger of an older release knows people as their ids were written: in normal form, if all of them were so.
-        normal = normal or (held is not None and held.ids is None and asked.ids.equals(normalise(asked.ids)))
+        older = held is not None and held.ids is None and ledger.epoch > 0
+        normal = not older and (held is None or held.spelling != "as written")
+        asked = read_preferences(engine, person, wishes, normal=normal, ceiling=declared.ceiling)
+        normal = normal or (older and asked.ids.equals(normalise(asked.ids)))
         terms = check_terms(declared.neighbors, None, declared.allow_individual, declared.measure)
         kind, spelling = "text" if person.family == TEXT else "number", "normal" if normal else "as written"
         terms = replace(terms, ids=kind, spelling=spelling)

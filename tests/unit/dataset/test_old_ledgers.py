@@ -126,6 +126,14 @@ def test_ids_of_an_older_ledger_in_another_spelling_are_other_people(address: st
     register(address, people("P{:02}")).close()
 
 
+def test_a_ledger_that_knows_nobody_yet_takes_the_normal_form(tmp_path: Path) -> None:
+    new = f"sqlite:///{tmp_path}/new.ledger"
+    with closing(ledgers.open(new)) as book:
+        book.settle_terms("absent")
+    with register(new, people("P{:02}")) as found:
+        assert found.statement(" p03 ").granted == 2_000_000_000
+
+
 def test_numbers_are_not_the_ids_of_texts(address: str) -> None:
     table = people().set_column(0, "id", pa.array(range(20)))
     with pytest.raises((LedgerError, PreferenceError), match="knows nine in ten people"):
