@@ -244,7 +244,7 @@ def _spellings() -> Iterator[Attempt]:
 
 def _units() -> Iterator[Attempt]:
     settled, new, kind = (
-        "A person of 'wages' is a value of column 'id'",
+        "'wages' was registered with other people",
         "are new to this ledger",
         "ids of another kind",
     )
@@ -477,10 +477,11 @@ def _terms() -> Iterator[Attempt]:
         ("accounts", "own", accounts),
         ("renews", "yearly", accounts),
         ("delta", 1e-6, accounts),
-        ("rows_per_person", 2, None),
+        ("rows_per_person", 2, "'wages' was registered with another cap"),
         ("ceiling", 1000.0, None),
     ):
         yield Attempt(f"{name}={value!r}", lambda world, given={name: value}: world.register(**given), said)  # type: ignore[misc]
+    yield Attempt("another cap, another name", lambda w: w.register(name="pay", rows_per_person=2))
     not_this = "is not the registered one"
     yield Attempt("an older snapshot in its place", after(_replace_snapshot("snapshot before"), World.open), not_this)
     yield Attempt("another's snapshot in its place", after(_replace_snapshot("health"), World.open), not_this)
