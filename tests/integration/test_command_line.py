@@ -29,9 +29,22 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("steward")
     pyarrow.parquet.write_table(people_table(), path / "wages.parquet")
     init = ("init", "wages.parquet", "--person", "id", "--preferences", "privacy", "--bounds", "wage=0,100")
-    done = run(path, *init, *LEVELS)
-    assert done.returncode == 0, done.stderr
+    for command in ((*init, *LEVELS), ("register", "people.toml")):
+        done = run(path, *command)
+        assert done.returncode == 0, done.stderr
     return path
+
+
+def another(home: Path, name: str) -> str:
+    """The same dataset in a ledger of its own."""
+    (home / f"{name}.toml").write_text((home / "people.toml").read_text().replace("wages.ledger", f"{name}.ledger"))
+    done = run(home, "register", f"{name}.toml", "--yes")
+    assert done.returncode == 0, done.stderr
+    return f"{name}.toml"
+
+
+def releases(home: Path, file: str = "people.toml") -> int:
+    return len(document(home, "ledger", "history", file))
 
 
 @dataclass
@@ -82,22 +95,23 @@ def test_a_first_file_holds_public_facts_only(home: Path) -> None:
 
 
 def test_a_check_says_what_is_there_and_charges_nothing(home: Path) -> None:
-    before = document(home, "check", "people.toml")
-    assert before["people"] == 2000
-    assert any("No bounds: age" in hint for hint in before["hints"])
+    before, seen = releases(home), document(home, "check", "people.toml")
+    assert seen["people"] == 2000
+    assert (seen["enrolment"]["known"], seen["enrolment"]["joined"]) == (2000, 0)
+    assert any("No bounds: age" in hint for hint in seen["hints"])
     shown = run(home, "check", "people.toml")
     assert "strict" in shown.stdout
     assert shown.stderr == ""
-    assert document(home, "check", "people.toml")["releases"] == before["releases"]
+    assert releases(home) == before
 
 
 def test_a_plan_and_a_dry_run_are_free(home: Path) -> None:
-    before = document(home, "check", "people.toml")["releases"]
+    before = releases(home)
     plan = document(home, "plan", "people.toml", "mean", "wage", "--share", "0.1")
     assert plan["rows"][0]["mechanism"] == "weighted"
     dry = document(home, "mean", "people.toml", "wage", "--share", "0.1", "--dry-run")
     assert dry["rows"] == plan["rows"]
-    assert document(home, "check", "people.toml")["releases"] == before
+    assert releases(home) == before
 
 
 QUESTIONS = [
@@ -206,7 +220,8 @@ def test_small_and_many_levels_share_a_line(tmp_path: Path) -> None:
     table = people_table(600)
     chosen = pyarrow.array([0.5] * 300 + [1.0] * 200 + [round(0.01 * (1 + place), 2) for place in range(100)])
     pyarrow.parquet.write_table(table.append_column("chosen", chosen), tmp_path / "wages.parquet")
-    (tmp_path / "people.toml").write_text('source = "wages.parquet"\nperson = "id"\n[preferences]\ncolumn = "chosen"\n')
+    head = 'source = "wages.parquet"\nperson = "id"\nledger = "memory"\n'
+    (tmp_path / "people.toml").write_text(head + '[preferences]\ncolumn = "chosen"\n')
     shown = run(tmp_path, "count", "people.toml").stdout.split("\n\n")[1].splitlines()
     assert [line.split()[0] for line in shown] == ["level", "───────────────", "0.5", "1", "98"]
     assert shown[-1].split()[1:4] == ["other", "levels", "0.01…0.99"]
@@ -233,17 +248,17 @@ def test_answers_of_sql_show_their_conditions(home: Path) -> None:
 
 
 def test_a_dry_run_of_sql_is_free_and_says_what_it_would_charge(home: Path) -> None:
-    (home / "dry.toml").write_text((home / "people.toml").read_text().replace("wages.ledger", "dry.ledger"))
+    another(home, "dry")
     asked = (SQL[0], "dry.toml", SQL[2], *KEYS)
-    before = document(home, "check", "dry.toml")
+    assert releases(home, "dry.toml") == 0
     shown = run(home, *asked, "--dry-run")
     assert shown.returncode == 0, shown.stderr
     assert "strict: charges 0.001, leaves 0.049 of 0.05" in shown.stdout
     plan = document(home, *asked, "--dry-run")
-    assert document(home, "check", "dry.toml")["releases"] == before["releases"] == 0
+    assert releases(home, "dry.toml") == 0
     done = document(home, *asked)
     assert done["charges"] == [[granted, pytest.approx(spent, abs=1e-9)] for granted, spent in plan["charges"]]
-    assert document(home, "check", "dry.toml")["releases"] == 2
+    assert releases(home, "dry.toml") == 2
 
 
 @pytest.mark.parametrize(("columns", "wide"), [("60", True), ("40", False)])
@@ -323,6 +338,7 @@ def test_names_with_spaces_and_letters_of_any_kind(home: Path) -> None:
     pyarrow.parquet.write_table(table, home / "maße.parquet")
     init = ("init", "maße.parquet", "--out", "maße.toml", "--person", "id", "--preferences", "privacy", *LEVELS)
     assert run(home, *init, "--bounds", "Größe in cm=0,100").returncode == 0
+    assert run(home, "register", "maße.toml").returncode == 0
     assert run(home, "mean", "maße.toml", "größe in cm", "--share", "0.01").returncode == 0
     query = 'SELECT "Stadt (Ort)" AS ort, AVG("Größe in cm") FROM people GROUP BY "Stadt (Ort)"'
     done = run(home, "sql", "maße.toml", query, "--keys", "Stadt (Ort)=north,south", "--share", "0.01")
@@ -339,7 +355,7 @@ def test_a_file_opens_from_another_directory(home: Path, tmp_path: Path) -> None
 def test_an_empty_table_has_nobody(home: Path) -> None:
     pyarrow.parquet.write_table(people_table().slice(0, 0), home / "empty.parquet")
     (home / "empty.toml").write_text((home / "people.toml").read_text().replace("wages.", "empty."))
-    done = run(home, "count", "empty.toml")
+    done = run(home, "register", "empty.toml")
     assert done.returncode == 4
     assert "There are no people" in done.stderr
 
@@ -353,7 +369,7 @@ def test_an_empty_table_has_nobody(home: Path) -> None:
         (("mean", "people.toml", "salary"), 4, "There is no column"),
         (("mean", "people.toml", "age"), 5, "needs bounds"),
         (("mean", "people.toml", "wage", "--where", "wage = 1; DROP TABLE x"), 5, "condition"),
-        (("mean", "people.toml", "wage", "--by", "region"), 5, "no keys"),
+        (("mean", "people.toml", "wage", "--by", "region"), 5, "no registered keys"),
         (("mean", "people.toml", "wage", "--by", "region="), 5, "is empty"),
         (("mean", "people.toml", "wage", "--by", "region=north,"), 5, "is empty"),
         (("mean", "people.toml", "region", "--json"), 4, "holds text"),
@@ -379,7 +395,7 @@ def test_a_mistake_has_its_own_status(home: Path, arguments: tuple[str, ...], st
 
 
 def test_nothing_left_to_spend_has_a_status_of_its_own(home: Path) -> None:
-    (home / "poor.toml").write_text((home / "people.toml").read_text().replace("wages.ledger", "poor.ledger"))
+    another(home, "poor")
     assert run(home, "count", "poor.toml", "--share", "1", "--mechanism", "stretching").returncode == 0
     done = run(home, "mean", "poor.toml", "wage")
     assert done.returncode == 6
@@ -423,7 +439,7 @@ QUESTIONS = (
 
 
 def test_the_examples_of_help_texts_run_as_pasted(home: Path) -> None:
-    (home / "rich.toml").write_text((home / "people.toml").read_text().replace("wages.ledger", "rich.ledger"))
+    another(home, "rich")
     assert own_commands() == list(QUESTIONS)
     for name in QUESTIONS:
         text = run(home, name, "--help").stdout
@@ -438,7 +454,7 @@ def test_the_page_on_commands_runs_as_pasted(tmp_path: Path, people: int) -> Non
     pyarrow.parquet.write_table(people_table(people), tmp_path / "wages.parquet")
     page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
     commands = [line for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) for line in lines_of(block)]
-    assert len(commands) == 12
+    assert len(commands) == 15
     for command in commands:
         done = run(tmp_path, *shlex.split(command)[1:])
         assert done.returncode == 0, (command, done.stderr)
@@ -446,31 +462,62 @@ def test_the_page_on_commands_runs_as_pasted(tmp_path: Path, people: int) -> Non
 
 def test_charges_that_will_be_forgotten_are_pointed_out(home: Path) -> None:
     text = (home / "people.toml").read_text()
-    (home / "forgetful.toml").write_text("\n".join(line for line in text.splitlines() if not line.startswith("ledger")))
+    lines = [line for line in text.splitlines() if not line.startswith("ledger")]
+    (home / "forgetful.toml").write_text("\n".join(lines))
+    done = run(home, "count", "forgetful.toml")
+    assert (done.returncode, "names no ledger" in done.stderr) == (7, True)
+    (home / "forgetful.toml").write_text("\n".join(['ledger = "memory"', *lines]))
     done = run(home, "count", "forgetful.toml")
     assert done.returncode == 0
-    assert "names no ledger" in done.stderr
-    assert "names no ledger" not in done.stdout
-    assert "names no ledger" not in run(home, "count", "people.toml", "--share", "0.01").stderr
+    assert "forgotten when it ends" in done.stderr
+    assert "ledger in memory" in done.stdout
+    assert "forgotten" not in run(home, "count", "people.toml", "--share", "0.01").stderr
 
 
-def test_looser_wishes_wait_for_sync(tmp_path: Path) -> None:
+def test_looser_wishes_wait_for_an_act_that_names_how_many(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(people_table(200), tmp_path / "wages.parquet")
     init = ("init", "wages.parquet", "--person", "id", "--preferences", "privacy", "--bounds", "wage=0,100")
     assert run(tmp_path, *init, *LEVELS).returncode == 0
-    strict = (tmp_path / "people.toml").read_text()
-    assert "strict = 0.05" in strict
-    (tmp_path / "people.toml").write_text(strict.replace("strict = 0.05", "strict = 0.001"))
-    assert run(tmp_path, "plan", "people.toml", "count").returncode == 0
-    (tmp_path / "people.toml").write_text(strict)
-    told = " ".join(run(tmp_path, "check", "people.toml").stdout.split())
-    assert "sync_preferences() or `epsilons sync` grants it" in told
-    done = document(tmp_path, "sync", "people.toml")
-    assert done["loosened"] > 0
-    assert done["tightened"] == 0
-    assert "0 people granted more" in run(tmp_path, "sync", "people.toml").stdout
-    levels = {level["name"]: level["left"] for level in document(tmp_path, "check", "people.toml")["levels"]}
-    assert levels["strict"] == 0.05
+    loose = (tmp_path / "people.toml").read_text()
+    assert "strict = 0.05" in loose
+    (tmp_path / "people.toml").write_text(loose.replace("strict = 0.05", "strict = 0.001"))
+    assert run(tmp_path, "register", "people.toml").returncode == 0
+    strict = document(tmp_path, "ledger", "show", "people.toml")["levels"][0]
+    (tmp_path / "people.toml").write_text(loose)
+    seen = document(tmp_path, "check", "people.toml")["enrolment"]
+    assert seen["pending"] == strict["people"] > 0
+    for former in ("register", "sync"):
+        refused = run(tmp_path, former, "people.toml")
+        assert refused.returncode == 7
+        assert f"'strict' 0.001 → 0.05), for {seen['pending']} people" in " ".join(refused.stderr.split())
+        assert f"--loosen {seen['pending']}" in refused.stderr
+    done = document(tmp_path, "register", "people.toml", "--loosen", str(seen["pending"]))
+    assert (done["loosened"], done["tightened"]) == (seen["pending"], 0)
+    assert document(tmp_path, "ledger", "show", "people.toml")["levels"][0]["epsilon"] == 0.05
+
+
+def test_a_person_says_a_level_withdraws_and_is_told(home: Path) -> None:
+    file = another(home, "persons")
+    assert "Noted" in run(home, "person", "level", file, "17", "strict").stdout
+    assert document(home, "person", "statement", file, "17")["granted"] == 0.05
+    told = run(home, "person", "withdraw", file, "17", "18", "77777")
+    assert "Withdrawn: 3 people." in told.stdout
+    assert "on no roster so far" in told.stderr
+    assert "Withdrawn: not used any more." in run(home, "person", "statement", file, "17").stdout
+    for wrong, status in ((("level", file, "17", "loose"), 3), (("level", file, "x", "strict"), 3)):
+        assert run(home, "person", *wrong).returncode == status
+    assert run(home, "person", "statement", file, "99999999").returncode == 7
+
+
+def test_a_file_that_no_longer_says_what_was_registered_is_refused(home: Path) -> None:
+    file = another(home, "changed")
+    text = (home / file).read_text()
+    (home / file).write_text(text.replace("wage = [0, 100]", "wage = [0, 50]").replace("[0.0, 100.0]", "[0.0, 50.0]"))
+    refused = run(home, "count", file)
+    assert refused.returncode == 7
+    assert "says something else than was registered: bounds" in " ".join(refused.stderr.split())
+    (home / file).write_text(text)
+    assert run(home, "count", file).returncode == 0
 
 
 def test_a_stored_answer_says_so(home: Path) -> None:
@@ -534,9 +581,15 @@ def test_many_levels_are_not_listed(tmp_path: Path) -> None:
     table = people_table(500)
     wages = pyarrow.array([round(7.25 + place / 100, 2) for place in range(500)])
     pyarrow.parquet.write_table(table.append_column("pay", wages), tmp_path / "wages.parquet")
-    (tmp_path / "people.toml").write_text('source = "wages.parquet"\nperson = "id"\n[preferences]\ncolumn = "pay"\n')
+    head = 'source = "wages.parquet"\nperson = "id"\nledger = "sqlite:///pay.ledger"\nceiling = 100\n'
+    (tmp_path / "people.toml").write_text(head + '[preferences]\ncolumn = "pay"\n')
     shown = run(tmp_path, "check", "people.toml")
     assert shown.returncode == 0
     assert "levels: is the column of preferences the right one?" in shown.stdout
     assert "7.26" not in shown.stdout
-    assert document(tmp_path, "check", "people.toml")["levels"] == []
+    assert document(tmp_path, "check", "people.toml")["levels"] is None
+    (tmp_path / "people.toml").write_text(head.replace("ceiling = 100\n", "") + '[preferences]\ncolumn = "pay"\n')
+    refused = run(tmp_path, "check", "people.toml")
+    assert refused.returncode == 3
+    assert "ceiling" in refused.stderr
+    assert "7.26" not in refused.stderr

@@ -57,6 +57,7 @@ OTHERS: dict[str, Any] = {
     "step": 0.5,
     "q": Fraction(1, 7),
     "for_interval": Fraction(1, 3),
+    "imputes": True,
     "label": "median",
     "names": ("z",),
     "target_bounds": (0.0, 9.0),

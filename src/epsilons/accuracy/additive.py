@@ -24,11 +24,6 @@ Bars = tuple[ErrorBar, ...] | None
 Errors = Any
 
 
-def laplace_quantile(chance: Floats) -> Floats:
-    """z with P(Laplace noise of scale 1 <= z) = chance."""
-    return np.where(chance < 0.5, np.log(2 * chance), -np.log(2 - 2 * chance))
-
-
 def uneven(weights: Floats, sizes: Floats, left_out: int = 0) -> Any:
     """sum_i |w_i - median(w)| over everyone on the roster: of a weight for each level, or of rows of them.
 
@@ -57,6 +52,8 @@ class Facts:
         #: Whether everyone is counted once or not at all.
         self.ones = isinstance(statistic, Counting) and statistic.one_each
         self.divisor, self.limits = statistic.divisor(people), statistic.limits(people)
+        #: How far an answer can be off at all: it is cut to what is possible.
+        self.width = float(self.limits[1] - self.limits[0])
         self.made_up = list(filter(statistic.makes_up_for, Rest))
         parts = zip(statistic.parts, statistic.units, strict=True)
         self.parts = [(unit, part.reach[question.neighbors], float(part.share)) for part, unit in parts]
@@ -249,7 +246,9 @@ class SumAccuracy(Accuracy):
         gaps, facts = effect.multipliers - 1, effect.facts
         offset = math.hypot(moments.mean - effect.base, moments.location)
         bias = offset * np.abs(gaps @ effect.sizes - effect.left_out) / facts.divisor
-        bias = bias + question.assume * math.sqrt(moments.variance) * effect.drift
+        # How far levels may lie is told in the guessed spread; of ones, in that of as many as there are.
+        told = moments.variance if facts.ones else facts.moments.variance
+        bias = bias + question.assume * math.sqrt(told) * effect.drift
         luck = _within(facts, moments, question.assume) * (gaps**2 @ effect.sizes + effect.left_out)
         before = bias**2 + luck / facts.divisor**2 + effect.coins(moments)
         if question.assume > 0:  # what is assumed may allow for more than values within bounds can do
@@ -279,7 +278,7 @@ class LinearAccuracy(SumAccuracy):
 
     def worst_error(self, question: Question, levels: Levels, weighting: Weighting) -> float | None:
         effect = Effect.of(question, levels, weighting)
-        return min(_most(effect), float(self.worst_errors(question, effect)))
+        return min(effect.facts.width, float(self.worst_errors(question, effect)))
 
     def objective(self, question: Question, levels: Levels, weightings: Weighting | Weightings) -> Floats:
         return super().predict_errors(question, levels, weightings)
@@ -291,8 +290,7 @@ class LinearAccuracy(SumAccuracy):
         if not math.isinf(question.assume):
             means = {moments.mean - moments.location, moments.mean + moments.location}
             square = np.maximum(square - sum(cut_off(effect, mean) for mean in means) / len(means), 0.0)
-        low, high = effect.facts.limits
-        return cast(Floats, np.minimum(np.sqrt(square), high - low))
+        return cast(Floats, np.minimum(np.sqrt(square), effect.facts.width))
 
     def stated_error(
         self, question: Question, levels: Levels, weighting: Weighting, answer: Answer, predicted: Errors
@@ -301,7 +299,10 @@ class LinearAccuracy(SumAccuracy):
         effect = Effect.of(question, levels, weighting)
 
         def expect(number: float) -> float:
-            return min(_most(effect), float(self.expected_errors(question, effect, _seen(question, effect, number))))
+            moments, shown = _seen(question, effect, number, likely=True), _shown(effect, number)
+            square = float(self.expected_errors(question, effect, moments)) ** 2
+            lost = 0.0 if math.isinf(question.assume) else float(cut_off(effect, shown))
+            return min(effect.facts.width, math.sqrt(max(square - lost, 0.0)))
 
         return answer.each(expect)
 
@@ -331,17 +332,30 @@ def cut_off(effect: Effect, mean: float) -> Any:
     return b * ((b + below - off) * np.exp(-below / b) + (b + above + off) * np.exp(-above / b))
 
 
-def _most(effect: Effect) -> float:
-    """How far an answer can be off at all: it is cut to what is possible."""
-    low, high = effect.facts.limits
-    return float(high - low)
+def _shown(effect: Effect, number: float) -> float:
+    """The mean contribution that a released number shows, also where it was drawn to the centre."""
+    return effect.base + (number * effect.facts.divisor / effect.people - effect.base) / effect.reached
 
 
-def _seen(question: Question, effect: Effect, number: float) -> Moments:
-    """What a released number says about one person's contribution, also where it was drawn to the centre."""
-    slope, base = 1 / effect.reached, effect.base * effect.people / effect.facts.divisor
-    doubt = math.sqrt(sum(2 * scale**2 for scale in effect.laplace)) * slope
-    seen = learn(question, base + (number - base) * slope, doubt, effect.people)
+def _likely(effect: Effect, number: float) -> float:
+    """The mean contribution to expect where every possible one was as likely before its noise was seen.
+
+    Around x with noise of scale b, of what lies l below it and h above it: x plus the mean of exp(-|t|/b) over
+    -l < t < h, which is b (e^(-l/b) (1 + l/b) - e^(-h/b) (1 + h/b))/(2 - e^(-l/b) - e^(-h/b)).
+    """
+    facts, (scale,) = effect.facts, effect.laplace
+    shown = min(max(_shown(effect, number), facts.low), facts.high)
+    b = max(float(scale) * facts.divisor / (effect.reached * effect.people), 1e-9 * (facts.high - facts.low))
+    below, above = ((end / b, math.exp(-end / b)) for end in (shown - facts.low, facts.high - shown))
+    return shown + b * (below[1] * (1 + below[0]) - above[1] * (1 + above[0])) / (2 - below[1] - above[1])
+
+
+def _seen(question: Question, effect: Effect, number: float, likely: bool = False) -> Moments:
+    """What a released number says about one person's contribution: at most, or what is likely."""
+    facts, slope = effect.facts, 1 / effect.reached
+    doubt = 0.0 if likely else math.sqrt(2) * math.hypot(*effect.laplace) * slope * facts.divisor / effect.people
+    mean = (_likely if likely else _shown)(effect, number)
+    seen = facts.statistic.learn(question, facts.moments, mean, doubt)
     if slope == 1:
         return seen
     # Whoever is in it lies off the base by luck, too, which errors count by itself.
@@ -350,16 +364,9 @@ def _seen(question: Question, effect: Effect, number: float) -> Moments:
     return replace(seen, mean=effect.base + math.copysign(math.sqrt(max(off**2 - luck, 0.0)), off))
 
 
-@lru_cache(maxsize=256)
-def learn(question: Question, number: float, doubt: float, people: int) -> Moments:
-    """What a released number, give or take `doubt`, says about one person's contribution."""
-    scale = facts_of(question, people).divisor / people
-    return cast(Additive, question.statistic).learn(question, number * scale, doubt * scale)
-
-
 def _worst_bar(effect: Effect, moments: Moments) -> ErrorModel:
     """If nothing is assumed about how preferences and values relate, all that weights leave out is a bound."""
-    population = math.sqrt(moments.bound * effect.people) / effect.facts.divisor
+    population = math.sqrt(moments.most * effect.people) / effect.facts.divisor
     found = (math.sqrt(effect.worst_coins()), population, float(effect.worst_bias))
     return ErrorModel(effect.laplace, *found, grid=effect.grid, limits=effect.facts.limits)
 
@@ -368,7 +375,7 @@ def _error_model(question: Question, effect: Effect, moments: Moments, related: 
     """Around answer*slope + shift, with what related levels may add as a bound."""
     (slope, shift), divisor = effect.undone, effect.facts.divisor
     gaps = slope * effect.multipliers - 1
-    moments = replace(moments, variance=moments.bound)
+    moments = replace(moments, variance=moments.most)
     luck = moments.variance * float(gaps**2 @ effect.sizes + effect.left_out) / divisor**2
     normal = math.sqrt(luck + slope**2 * effect.coins(moments))
     population = math.sqrt(moments.variance * effect.people) / divisor
@@ -381,15 +388,7 @@ def _fraction_bar(question: Question, effect: Effect) -> FractionBar:
     """Of people who are each counted once or not at all: everything follows from the fraction of those who are."""
     slope, shift = effect.undone
     gaps = slope * effect.multipliers - 1
-    return FractionBar(
-        people=effect.people,
-        noise=slope * effect.laplace[0],
-        luck=float(gaps**2 @ effect.sizes + effect.left_out),
-        coins=slope**2 * float(effect.coins(Moments(1.0, 0.0))),
-        related=question.assume,
-        drift=slope * float(effect.drift),
-        slope=slope,
-        shift=shift,
-        grid=slope * effect.grid,
-        zeros=slope**2 * float(effect.coins(Moments(0.0, 0.0))),
-    )
+    noise, luck = slope * effect.laplace[0], float(gaps**2 @ effect.sizes + effect.left_out)
+    ones, zeros = (slope**2 * float(effect.coins(Moments(mean, 0.0))) for mean in (1.0, 0.0))
+    known = (effect.people, noise, luck, ones, question.assume, slope * float(effect.drift))
+    return FractionBar(*known, slope, shift, slope * effect.grid, zeros)

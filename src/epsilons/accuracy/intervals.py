@@ -12,6 +12,9 @@ import numpy as np
 _FREQUENCIES = 1 << 12
 #: Luck of a variance of so many people and more is normal.
 _MANY = 100.0
+#: Beyond this ratio of a normal noise to a Laplace noise their sum is as good as normal; scales nearer than this part
+#: of them are taken so far apart.
+_FAR, _APART = 1e3, 0.01
 
 
 class ErrorBar(ABC):
@@ -176,6 +179,11 @@ def laplace_tail(reach: Any, scale: float) -> Any:
     return np.where(reach >= 0, half, 1 - half)
 
 
+def laplace_quantile(chance: Any) -> Any:
+    """z with P(Laplace noise of scale 1 <= z) = chance."""
+    return np.where(chance < 0.5, np.log(2 * chance), -np.log(2 - 2 * chance))
+
+
 @lru_cache(maxsize=64)
 def _log_factorials(most: int) -> Any:
     return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
@@ -191,11 +199,7 @@ def _log(chance: float) -> float:
 
 
 def half_width(laplace: tuple[float, ...], normal: float, confidence: float) -> float:
-    """z with P(|sum of the Laplace noises + normal| <= z) = confidence.
-
-    A single Laplace or a single normal has a formula; otherwise the characteristic function
-    prod 1/(1 + b^2 t^2) * exp(-s^2 t^2/2) is inverted, P(|X| <= z) = 2/pi * integral of sin(tz)/t * phi(t) over t > 0.
-    """
+    """z with P(|sum of the Laplace noises + normal| <= z) = confidence."""
     scales = [b for b in laplace if b > 0]
     if not scales:
         return normal * normal_two_sided(confidence)
@@ -211,13 +215,26 @@ def chance_within(laplace: tuple[float, ...], normal: float, reach: float) -> fl
     scales = [b for b in laplace if b > 0]
     if not scales:
         return math.erf(reach / normal / math.sqrt(2)) if normal > 0 else 1.0
-    if len(scales) == 1 and normal == 0:
-        return -math.expm1(-reach / scales[0])
     return _curve(scales, normal)(reach)
 
 
 def _curve(scales: list[float], normal: float) -> Callable[[float], float]:
-    """P(|X| <= reach) of a sum X of noises; beyond what the frequencies of its inversion resolve it is 1."""
+    """P(|X| <= reach) of a sum X of noises.
+
+    One Laplace noise and a normal one have a formula, and the law of two Laplace noises is a difference of the laws of
+    each: 1/((1 + a^2 t^2)(1 + b^2 t^2)) = (a^2/(1 + a^2 t^2) - b^2/(1 + b^2 t^2))/(a^2 - b^2), where equal scales are
+    taken a little apart. Of more the characteristic function prod 1/(1 + b^2 t^2) * exp(-s^2 t^2/2) is inverted,
+    P(|X| <= z) = 2/pi * integral of sin(tz)/t * phi(t) over t > 0; beyond what its frequencies resolve it is 1.
+    """
+    if len(scales) == 1:
+        return lambda reach: 1 - 2 * _tail(scales[0], normal, reach)
+    if len(scales) == 2:
+        small, large = sorted(scales)
+        if large < small * (1 + _APART):
+            middle = (small + large) / 2
+            small, large = middle * (1 - _APART / 2), middle * (1 + _APART / 2)
+        share = 1 / (1 - (small / large) ** 2)
+        return lambda reach: 1 - 2 * (share * _tail(large, normal, reach) - (share - 1) * _tail(small, normal, reach))
     span = 60 * math.sqrt(sum(2 * b * b for b in scales) + normal**2)
     step = math.pi / span
     t = (np.arange(_FREQUENCIES) + 0.5) * step
@@ -226,6 +243,29 @@ def _curve(scales: list[float], normal: float) -> Callable[[float], float]:
         phi /= 1 + (b * t) ** 2
     phi /= t
     return lambda reach: 1.0 if reach >= span else 2 / math.pi * float(np.sin(t * reach) @ phi) * step
+
+
+def _tail(scale: float, normal: float, reach: float) -> float:
+    """P(Laplace noise + normal > reach), for a reach from 0 on.
+
+    With s = normal, b = scale: Q(z/s) + e^(s^2/2b^2) (e^(-z/b) Q(s/b - z/s) - e^(z/b) Q(s/b + z/s))/2, where Q is the
+    tail of a standard normal, in logarithms so that nothing overflows.
+    """
+    if normal == 0:
+        return math.exp(-reach / scale) / 2
+    ratio, away = normal / scale, reach / normal
+    if ratio > _FAR:  # all but normal
+        return math.exp(_log_normal_tail(reach / math.hypot(normal, math.sqrt(2) * scale)))
+    outer, far = ratio**2 / 2, reach / scale
+    near = math.exp(outer - far + _log_normal_tail(ratio - away))
+    return math.exp(_log_normal_tail(away)) + (near - math.exp(outer + far + _log_normal_tail(ratio + away))) / 2
+
+
+def _log_normal_tail(z: float) -> float:
+    """log P(standard normal > z)."""
+    if z < 20:
+        return math.log(math.erfc(z / math.sqrt(2)) / 2)
+    return -z * z / 2 - math.log(z * math.sqrt(2 * math.pi)) + math.log1p(-1 / z**2 + 3 / z**4)
 
 
 def _discrete_half_width(scale: float, confidence: float) -> int:

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from epsilons.accuracy.additive import uneven
-from epsilons.accuracy.intervals import ErrorBar
+from epsilons.accuracy.intervals import ErrorBar, laplace_quantile
 from epsilons.guarantee import NANO
 from epsilons.preferences import Levels
 from epsilons.statistics.base import Floats, Question, Weighting
@@ -24,6 +24,10 @@ from epsilons.statistics.order import Order
 _FREQUENCIES = 1 << 8
 #: Beyond this confidence the tail is followed by its slowest decay.
 _RESOLVED = 0.9999
+#: Cells that should hold less weight say nothing of heaps; what cells differ by is clear from so many standard errors.
+_FEW, _CLEAR = 0.3, 2.0
+#: Equally likely places of a Laplace noise of scale 1.
+_LAPLACE = laplace_quantile((np.arange(64) + 0.5) / 64)
 
 
 @dataclass(frozen=True)
@@ -63,23 +67,46 @@ class QuantileBar(ErrorBar):
     def error(self, value: float) -> float | None:
         """The expected error: how far from the answer as much weight lies as noise and spread are worth.
 
-        None where the cells could not show on both sides that the quantile lies within the bounds: then how far off the
-        answer is depends on values that were not seen.
+        In two ways: as if the weight lay evenly as far as noise reaches, and as it is shown, cell by cell, where heaps
+        and gaps matter. None where the cells could not show on both sides that the quantile lies within the bounds:
+        then how far off the answer is depends on values that were not seen.
         """
         low, high = self.interval(value, 0.95, population=False)
-        reach = float(self._reach(0.95, population=False).max(initial=0.0))
-        if (low, high) == self.bounds or min(self.q, 1 - self.q) * sum(self.weights) <= reach:
+        reach, whole = float(self._reach(0.95, population=False).max(initial=0.0)), float(sum(self.weights))
+        # All cells together may look heavier than they are, by their noise; the more, the less there is.
+        noise = math.sqrt(2 * len(self.weights))
+        certain = whole - noise
+        if (low, high) == self.bounds or min(self.q, 1 - self.q) * (certain - noise / 2) <= reach:
             return None
-        heights = rising(self._heights())
         places = np.array([self.bounds[0], *(cut + self.step / 2 for cut in self.cuts), self.bounds[1]])
-        upto = -self.q * float(sum(self.weights))
-        curve = rising(np.array([upto, *heights, upto + float(sum(self.weights))]))
+        curve = rising(np.array([-self.q * whole, *rising(self._heights()), (1 - self.q) * whole]))
         left, middle, right = (float(np.interp(height, curve, places)) for height in (-reach, 0.0, reach))
         sides = [away for end, away in ((low, middle - left), (high, right - middle)) if end not in self.bounds]
         if not sides:  # one value at a bound, which nearly everybody has
             return high - low
         off = math.sqrt(self.luck**2 + self.slack**2 + self.drawn**2)
-        return min(off * sum(sides) / len(sides) / reach, self.bounds[1] - self.bounds[0])
+        side = sum(sides) / len(sides)
+        even = off * side / reach
+        drawn = math.hypot(self.luck, self.drawn) / math.sqrt(2) * _LAPLACE
+        moved = np.concatenate([drawn - self.slack, drawn + self.slack])
+        shown = float(np.mean((np.interp(moved, curve, places) - middle) ** 2))
+        heaps = min(self._heaps(left, right, reach / side) / reach**2, 1.0) if side > 0 else 0.0
+        error = math.sqrt(((even**2 + shown) / 2 + heaps * side**2 / 3) * whole / certain)
+        return min(error, self.bounds[1] - self.bounds[0])
+
+    def _heaps(self, left: float, right: float, density: float) -> float:
+        """The mean square of heaps of weight within which answers cannot tell values apart, if the cells show any.
+
+        Where values are spread evenly, cells differ from what their widths hold by their noise alone: by 1 on average,
+        give or take 1, and by 2 in mean square. What they differ by beyond that, if it is clear, is the work of values
+        that many share: between two heaps every answer is as good, so that it may be a whole heap of weight off.
+        """
+        cuts, weights = np.array(self.cuts), np.array(self.weights[1:-1])
+        held = density * np.diff(cuts)
+        inner = (cuts[:-1] >= left) & (cuts[1:] <= right) & (held > _FEW)
+        off = np.abs(weights - held)[inner]
+        clear = float((off - 1).sum()) > _CLEAR * math.sqrt(len(off))
+        return max(float((off**2 - 2).sum()), 0.0) if clear else 0.0
 
     def _heights(self) -> Floats:
         return Bracket(0, tuple(range(len(self.cuts))), self.weights).heights(self.q)
@@ -126,7 +153,8 @@ def bars_of(
         drawn = math.sqrt(8 * (1 - split.pull(q, cells))) * float(split.cells / split.first)
         parts = _unknown(question, levels, weighting, weights, bracket)
         cuts = tuple(float(statistic.value(cut)) for cut in bracket.cuts)
-        made.append(QuantileBar(statistic.bounds, float(statistic.spacing), q, cuts, bracket.weights, *parts, drawn))
+        facts = (statistic.bounds, float(statistic.spacing), q, cuts, bracket.weights)
+        made.append(QuantileBar(*facts, *parts, drawn))
     return tuple(made)
 
 

@@ -16,10 +16,10 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy, laplace_quantile
-from epsilons.accuracy.intervals import RatioBar
+from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy
+from epsilons.accuracy.intervals import RatioBar, laplace_quantile
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Moments
+from epsilons.statistics.additive import LEAST_PART, Moments
 from epsilons.statistics.base import Answer, Floats, Question, Weighting
 from epsilons.statistics.total import CENTRED, Mean
 from epsilons.summaries.arrays import STEPS
@@ -122,7 +122,8 @@ class RowsSeen:
         most = statistic.max_error**2 / 4 * (1 - max(off - 2 * doubt, 0.0) ** 2)
         guessed = (statistic.max_error / 4 if question.spread is None else question.spread) ** 2
         assert statistic.scope is not None
-        variance = min(guessed, most) / min(enough / statistic.scope.average, 1.0)
+        likely = max(min(guessed, most), LEAST_PART * most if question.spread is None else 0.0)
+        variance = likely / min(enough / statistic.scope.average, 1.0)
         known = replace(effect.facts.moments, variance=variance, off=off * statistic.max_error / 2, rows=enough)
         return cls(effect, sum_, rows, rows_noise, known, most if question.spread is None else guessed)
 
@@ -156,7 +157,9 @@ class RowsSeen:
         spread = math.sqrt(self.most * (self.rows_noise + max(self.rows, 0.0)) * scope.rows)
         luck, population = spread * math.sqrt(differ), spread * math.sqrt(effect.people) * average
         nothing = math.isinf(question.assume)
-        related = 0.0 if nothing else question.assume * spread * float(effect.drift) * weight
+        # What is told of levels' means is allowed for also where the answer shows a smaller spread than was guessed.
+        told = math.sqrt(effect.facts.moments.variance) * (self.rows_noise + max(self.rows, 0.0))
+        related = 0.0 if nothing else question.assume * max(spread, told) * float(effect.drift) * weight
         return RatioBar(
             statistic.bounds,
             half * self.sum * weight,

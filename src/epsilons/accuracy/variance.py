@@ -14,8 +14,8 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy, laplace_quantile
-from epsilons.accuracy.intervals import ErrorBar, normal_quantile
+from epsilons.accuracy.additive import Bars, Effect, Errors, SumAccuracy
+from epsilons.accuracy.intervals import ErrorBar, laplace_quantile, normal_quantile
 from epsilons.accuracy.ratio import CERTAIN
 from epsilons.preferences import Levels
 from epsilons.statistics.additive import Moments
@@ -38,11 +38,13 @@ class VarianceAccuracy(SumAccuracy):
         square = effect.facts.max_error
         first = moments.off / math.sqrt(square)
         true = min(moments.mean / square, 1 - first**2)
-        # Squares that differ from level to level, and through the mean that they are taken around.
-        bias = question.assume * np.asarray(effect.drift) * _related(effect, moments) / square
+        # No level's squares are below zero: at most the heaviest people have all of them, or none.
+        told = question.assume * math.sqrt(effect.facts.moments.variance) / square
+        possible = true * np.maximum(effect.multipliers.max(axis=-1) - 1, 1.0)
+        bias = np.minimum(told * np.asarray(effect.drift), possible)
         varied = _varied(effect, moments.variance, first, true)
         noise = _errors(effect, first, true, varied, moments.rows)
-        return square * np.minimum(np.hypot(bias, noise), 1.0)
+        return cast(Floats, square * np.minimum(np.hypot(bias, noise), 1.0))
 
     def worst_errors(self, question: Question, effect: Effect) -> Floats:
         """Weights and people are two laws on the values, a distance T apart in total variation.
@@ -100,13 +102,13 @@ class VarianceAccuracy(SumAccuracy):
         for mean, spread, rows in _each(effect, answer):
             enough = max(rows, noise)
             seen = _seen(question, effect, mean, max(spread, math.sqrt(2) * sum(scales) / enough), enough + noise)
-            luck = math.sqrt(_varied(effect, seen.bound, abs(mean), spread))
+            luck = math.sqrt(_varied(effect, seen.most, abs(mean), spread))
             bound = float(_apart(effect)) * square
             if not nothing:
                 bound = min(question.assume * _related(effect, seen) * float(effect.drift) * slope, bound)
             if rows < CERTAIN * noise:
                 bound = square
-            population = math.sqrt(seen.bound / effect.people)
+            population = math.sqrt(seen.most / effect.people)
             sums = (mean * enough, (spread + mean**2) * enough, rows)
             one_row = float(effect.factor) / effect.people if effect.facts.statistic.scope is not None else 0.0
             luck = 0.0 if nothing and not effect.sampled else luck * square * slope

@@ -144,8 +144,8 @@ def open_dataset(path: str) -> Dataset:
         people = Dataset.from_toml(path)
     if not people.ledger.lasting:
         note(
-            f"{path} names no ledger: what this command charges is forgotten when it ends, and who asks often learns "
-            'everything. Add a line: ledger = "sqlite:///people.ledger"'
+            f"The ledger of {path} is in memory: what this command charges is forgotten when it ends, and who asks "
+            'often learns everything. Better: ledger = "sqlite:///people.ledger"'
         )
     return people
 
@@ -170,12 +170,9 @@ def read_arguments(entry: Entry | None, given: dict[str, Any], people: Dataset) 
 
 
 def _read_group(text: str, people: Dataset) -> tuple[str, list[Any]]:
-    """`region=north,south`."""
+    """`region=north,south`, or `region` for the keys that were registered."""
     name, equals, listed = text.partition("=")
-    if not equals or not name:
-        hint = Argument("by", {"region": ["north", "south"]})
-        raise PlanError(f"--by {text} has no keys.", rule="Keys come from the caller.", suggest=hint)
-    return name, _read_keys(name, listed, people)
+    return name, _read_keys(name, listed, people) if equals else list(people.keys(name))
 
 
 def _read_keys(column: str, listed: str, people: Dataset) -> list[Any]:

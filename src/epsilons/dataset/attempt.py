@@ -96,10 +96,8 @@ class Attempt:
         made = _sketch(asked, spendable)
         if rough is None:
             return made
-        told = (
-            f"Sized for {rough.fraction:.3g} of the people, by a rough count that came first and is part of the price."
-        )
-        return replace(made, why=f"{made.why} {told}", rough=rough)
+        told = "by a rough count that came first and is part of the price"
+        return replace(made, why=f"{made.why} Sized for {rough.fraction:.3g} of the people, {told}.", rough=rough)
 
     def _count_roughly(self) -> tuple[TableQuestion, RoughCount]:
         """Buy a count of whom the question concerns, and size it by that: by one error of the count fewer people.
@@ -111,10 +109,8 @@ class Attempt:
         """
         scope, registry, names = self.asked.question.statistic.scope, self.registry, self.registry.names
         assert scope is not None
-        share, paid = (
-            _ROUGH * _reach_error(_sized(self.asked, 1 / scope.cells), registry.cohorts(), names),
-            Counter[int | None](),
-        )
+        paid = Counter[int | None]()
+        share = _ROUGH * _reach_error(_sized(self.asked, 1 / scope.cells), registry.cohorts(), names)
         while True:
             share = min(max(share, LEAST_SHARE), _ROUGH)
             answer = replace(self, asked=rough_count(self.asked, self.facts, share), planned=None).release()
@@ -131,7 +127,8 @@ class Attempt:
                     raise PlanError(error.parts[0], rule=f"{first} {error.rule}", suggest=error.parts[2]) from None
             else:
                 if good and share * _MORE >= taken * _ROUGH:
-                    return sized, RoughCount(fraction, tuple(paid.items()))
+                    found = replace(sized, options=replace(sized.options, share=taken, error=None))
+                    return found, RoughCount(fraction, tuple(paid.items()))
             share *= _MORE
 
     def resume(self, text: str) -> Sketch:

@@ -100,7 +100,9 @@ def open_declared(path: str | os.PathLike[str], opener: Callable[..., _D], maker
     return opener(arguments["name"], **{name: arguments.get(name) for name in ("ledger", "threads", "memory")})
 
 
-def check_as_registered(path: str | os.PathLike[str], about: Mapping[str, Any], version: str) -> None:
+def check_as_registered(
+    path: str | os.PathLike[str], about: Mapping[str, Any], version: str, levels: Mapping[str, float]
+) -> None:
     """Refuse a file that says something else than what was registered: asking changes nothing."""
     arguments = arguments_of(path)
     plain = {name: arguments[name] for name in _SETTLED if name in arguments}
@@ -109,6 +111,8 @@ def check_as_registered(path: str | os.PathLike[str], about: Mapping[str, Any], 
         if name in plain:
             plain[name] = sorted(plain[name])
     changed = [name for name, value in plain.items() if value != about[name]]
+    named = arguments["preferences"].levels
+    changed += ["levels"] if any(levels.get(name) != epsilon for name, epsilon in named.items()) else []
     changed += ["version"] if arguments.get("version", version) != version else []
     if changed:
         what = f"{Path(path).name} says something else than was registered: {', '.join(changed)}."

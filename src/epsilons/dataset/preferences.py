@@ -23,6 +23,7 @@ from epsilons.errors import Argument, DataError, PreferenceError, Text
 from epsilons.ledger.consent import PUBLIC_CODE
 from epsilons.ledger.identity import normalise
 from epsilons.preferences import Preferences, roster_of
+from epsilons.storage.base import reach
 
 #: A word with more blanks than this around it is not shown.
 _BLANKS = 20
@@ -93,6 +94,7 @@ def read_preferences(
             raise PreferenceError("These preferences are in the order of some array.", suggest=hint)
         listed = listed._replace(ids=_check_ids(listed.ids, person))
         ids, known, asked, unmatched = _match(listed, in_data, preferences.default, person, normal)
+    reach("preferences read")
     defaulted = int((asked.words[: len(ids) - unmatched] == SAID_NOTHING).sum())
     nano, rounding_loss = _to_grants(asked.epsilons, None if given is None else given.column, ceiling)
     return PreferenceTable(
@@ -120,7 +122,7 @@ def as_ids(ids: Any, person: Column, normal: bool = True) -> pa.Array:
         elif hasattr(ids, "to_numpy") and not isinstance(ids, (pa.Array, pa.ChunkedArray)):
             ids = ids.to_numpy()
         if isinstance(ids, (str, bytes)):
-            raise TypeError
+            raise PreferenceError("People are given as a list of ids.", suggest="a list, also for one person")
         found = ids if isinstance(ids, (pa.Array, pa.ChunkedArray)) else _as_arrow(list(ids))
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError):
         raise _other_kind(person) from None

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from epsilons import ledger as ledgers
 from epsilons.dataset.registering import Candidate, Declared, read_candidate
+from epsilons.dataset.steward import StewardFacts, steward_facts
 from epsilons.display import Sheet, Shown, show, show_count
-from epsilons.errors import LedgerError
 from epsilons.guarantee import to_epsilon
-from epsilons.ledger.opening import NoLedgerError
-from epsilons.ledger.values import Enrolment
+from epsilons.ledger.values import Enrolment, NoLedgerError
 from epsilons.preferences import name_grant
 
 #: More levels than this are counted, not listed: the column may be another one than was meant.
@@ -33,13 +32,26 @@ class Preview(Shown):
     levels: tuple[tuple[str, float, int], ...]
     enrolment: Enrolment
     hints: tuple[str, ...]
+    #: Only where the steward asked for it.
+    private: StewardFacts | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values that survive JSON."""
         columns = [dict(zip(("name", "holds", "known"), column, strict=True)) for column in self.columns]
         levels = [{"name": n, "epsilon": None if math.isinf(e) else e, "people": p} for n, e, p in self.levels]
         listed = {} if len(levels) > _MOST_SHOWN else {"levels": levels}
-        return {**vars(self), "columns": columns, "levels": None, **listed, "enrolment": dict(vars(self.enrolment))}
+        people = sum(people for *_, people in self.levels)
+        private = {} if self.private is None else {"private": self.private.to_dict()}
+        plain = {name: value for name, value in vars(self).items() if name != "private"}
+        told = {
+            **plain,
+            "columns": columns,
+            "levels": None,
+            **listed,
+            "people": people,
+            "enrolment": dict(vars(self.enrolment)),
+        }
+        return {**told, **private}
 
     def sheets(self) -> list[Sheet]:
         rows = [(name, show(epsilon), f"{people:,}") for name, epsilon, people in self.levels]
@@ -51,6 +63,7 @@ class Preview(Shown):
             Sheet("", ("level", "epsilon", "people"), rows),
             Sheet("", ("column", "holds", "known"), self.columns),
             *(Sheet(one.title, one.head, one.rows, notes) for one in self.enrolment.sheets()),
+            *([] if self.private is None else self.private.sheets()),
         ]
 
 
@@ -65,7 +78,11 @@ def look_over(
         book, new = ledgers.open(), True
     try:
         with read_candidate(source, preferences, declared, book) as candidate:
-            return _preview(candidate, new)
+            seen, bounds = _preview(candidate, new), candidate.about["bounds"]
+            if steward:
+                private = steward_facts(candidate.engine, candidate.person, declared.rows_per_person, bounds)
+                seen = replace(seen, private=private)
+            return seen
     finally:
         book.close()
 

@@ -100,12 +100,16 @@ def _with_keys(by: Any, facts: TableFacts) -> Any:
     named = [by] if isinstance(by, str) else by
     if isinstance(named, Mapping) or not isinstance(named, Sequence):
         return by
-    known = {facts.schema.find(name).name: facts.keys.get(facts.schema.find(name).name) for name in named}
-    for name, keys in known.items():
-        if keys is None:
-            rule, hint = "Keys are public; they are never read from the data.", Argument("by", {name: ["a", "b"]})
-            raise PlanError(f"Column {name!r} has no registered keys.", rule=rule, suggest=hint)
-    return known
+    return {name: registered_keys(name, facts) for name in named}
+
+
+def registered_keys(name: str, facts: TableFacts) -> Sequence[Any]:
+    """The keys of a column that were registered with the dataset."""
+    column = facts.schema.find(name).name
+    if column not in facts.keys:
+        rule, hint = "Keys are public; they are never read from the data.", Argument("by", {column: ["a", "b"]})
+        raise PlanError(f"Column {column!r} has no registered keys.", rule=rule, suggest=hint)
+    return facts.keys[column]
 
 
 def _parse_model(call: Call, facts: TableFacts) -> tuple[Any, str, str]:

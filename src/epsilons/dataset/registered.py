@@ -145,7 +145,7 @@ class Registered:
         found = open_declared(path, cls.open, cls)
         if found.ledger.lasting:
             registration = found._registry.registration
-            check_as_registered(path, registration.about, registration.version)
+            check_as_registered(path, registration.about, registration.version, found._facts.levels)
         return found
 
     def describe(self) -> Description:

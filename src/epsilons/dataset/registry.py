@@ -141,6 +141,9 @@ def read_word(said: Any, levels: Mapping[str, int], ceiling: float) -> Word:
     except TypeError:
         rule = "An epsilon is a number, or the name of a level."
         raise PreferenceError("A preference is not a number.", rule=rule) from None
+    if not epsilon > 0:
+        rule = "An epsilon is a number above 0."
+        raise PreferenceError("This is no epsilon.", rule=rule, suggest="withdraw, for who wants to be left out")
     nano = to_nano(epsilon)
     if nano is not None and epsilon > ceiling:
         hint = (Argument("ceiling", epsilon), " of the registration, by the steward")

@@ -158,6 +158,7 @@ def cap_rows(
     engine.add(_PEOPLE, pa.table({_ID: ids, PERSON: numbers, **beside, _CROWDED: crowded}))
     columns = [kind for kind in engine.schema.values() if kind.family != OTHER]
     ours = (PERSON, *beside)
+    reach("crowd counted")
     yield _cap(person, columns, ours, rows, salt) if len(crowd) else _join(person, columns, ours, None)
     engine.drop(_PEOPLE)
     engine.drop(STAGED)

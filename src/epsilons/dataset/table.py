@@ -23,7 +23,7 @@ from epsilons.dataset.batch import Batch
 from epsilons.dataset.known import find_known
 from epsilons.dataset.levels import FROM_THE_ROSTER, counts_levels
 from epsilons.dataset.methods import Questions
-from epsilons.dataset.question import TableQuestion, parse_question
+from epsilons.dataset.question import TableQuestion, parse_question, registered_keys
 from epsilons.dataset.registered import Registered
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.conditions import parse
@@ -111,6 +111,10 @@ class Dataset(Registered, Questions):
             *counted, recipe, listed, aim, name, threshold, private_under, check_truth("rescale", rescale)
         )
         return self._answer(ApplyAttempt, applied)
+
+    def keys(self, column: str) -> Sequence[Any]:
+        """The keys of a column that were registered: what groups of it have unless others are given."""
+        return registered_keys(column, self._facts)
 
     def key(self, column: str, word: str) -> Any:
         """A key written as text, in the type of its column: groups of a column of numbers are numbers."""

@@ -58,7 +58,7 @@ def _ask(notes: Console, out: Path) -> tuple[Population, tuple[DemoResult, ...],
         # The ledger is a file, as it would be for real, but one that goes with the demo: so no head of it is kept.
         with tempfile.TemporaryDirectory() as folder:
             ledger = eps.ledger.open(f"sqlite:///{folder}/wages.ledger", anchor=False)
-            with population.dataset(ledger) as people:
+            with population.dataset(ledger, folder) as people:
                 for one in questions.ask_all(population, people):
                     progress.update(steps, advance=1, description=one.question.text)
                     asked.append(one)

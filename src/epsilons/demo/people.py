@@ -69,11 +69,13 @@ class Population:
         """With ids and preferences as columns; many datasets are made of it."""
         return pa.table(self.table.assign(id=range(1, len(self) + 1), epsilon=self.epsilons))
 
-    def dataset(self, ledger: Ledger | None) -> eps.Dataset:
-        """The table with ids and preferences as columns of it, and a ledger."""
+    def dataset(self, ledger: Ledger | None, snapshots: str | None = None) -> eps.Dataset:
+        """The table with ids and preferences as columns of it: registered in a ledger, or in memory."""
         asked, complete = eps.Preferences.from_column("epsilon"), ["wage", "education"]
-        options: dict[str, Any] = {"preferences": asked, "complete": complete, "version": "CPS1988"}
-        return eps.Dataset(self._rows, person="id", ledger=ledger, **options)
+        options: dict[str, Any] = {"person": "id", "preferences": asked, "complete": complete, "version": "CPS1988"}
+        if ledger is None:
+            return eps.Dataset(self._rows, ledger="memory", name="wages", **options)
+        return eps.Dataset.register(self._rows, ledger=ledger, name="wages", snapshots=snapshots, **options)
 
     def granted(self, group: int) -> list[float]:
         return list(map(float, self.epsilons[self.groups == group]))

@@ -25,7 +25,7 @@ from epsilons.errors import Argument, LedgerError, Text
 from epsilons.ledger import journal, tables
 from epsilons.ledger.journal import Anchor
 from epsilons.ledger.places import SCHEMA, Places
-from epsilons.ledger.values import LOST, RESERVED, TOUCHED
+from epsilons.ledger.values import LOST, RESERVED, TOUCHED, NoLedgerError
 from epsilons.noise import entropy
 from epsilons.storage import open_database, sqlite_path
 from epsilons.storage.base import Database, Owner
@@ -80,12 +80,9 @@ OWNER = Owner(
 )
 
 
-class NoLedgerError(LedgerError):
-    """There is no ledger here, and none was known."""
-
-    def __init__(self) -> None:
-        hint = "the address it was created with; a steward makes one by `epsilons register`"
-        super().__init__("There is no ledger here.", suggest=hint)
+def _no_ledger() -> NoLedgerError:
+    hint = "the address it was created with; a steward makes one by `epsilons register`"
+    return NoLedgerError("There is no ledger here.", suggest=hint)
 
 
 def find_database(url: str | None, *, create: bool, place: str | None = None) -> Database:
@@ -99,7 +96,7 @@ def find_database(url: str | None, *, create: bool, place: str | None = None) ->
         if place is not None:
             find_places().refuse_if_gone(place)
         if not create:
-            raise NoLedgerError
+            raise _no_ledger()
     return open_database(url, OWNER)
 
 
@@ -113,7 +110,7 @@ def open_ledger(
         if place is not None:
             find_places().refuse_if_gone(place)
         if not create:
-            raise NoLedgerError
+            raise _no_ledger()
         _create(database, at, anchor)
     with database.read() as connection:
         name = str(connection.execute(select(tables.ledger.c.id)).scalar_one())

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, insert, select, update
 
 from epsilons.display import show_count
-from epsilons.errors import Argument, LedgerError
+from epsilons.errors import Argument, LedgerError, Text
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger import journal, roster, tables
-from epsilons.ledger.checks import Sorted
+from epsilons.ledger.checks import Sorted, is_whole
 from epsilons.ledger.consent import PUBLIC_CODE, Word, by_source, rank_openness
 from epsilons.ledger.values import Enrolment, Registration, Terms
 from epsilons.storage.base import Database
@@ -176,7 +176,7 @@ def _check_version(mine: Sequence[Registration], given: Application) -> None:
     if same and (given.about["source"] is None or same[-1].about["source"] != given.about["source"]):
         what = f"Version {given.version!r} of {given.name!r} is registered already, and the source may hold other rows."
         rule = "A version stands for one state of the rows, since stored answers go by it."
-        raise LedgerError(what, rule=rule, suggest=(Argument("version"), ", another one"))
+        raise LedgerError(what, rule=rule, suggest=Argument("version", f"{given.version}, revised"))
 
 
 def _check_loosening(
@@ -185,8 +185,9 @@ def _check_loosening(
     """Nobody's word is loosened but by an act that names how many people it concerns."""
     number = expected.pending
     rule = "What lets people lose more than before is done only if you name their number."
-    hint = (Argument("loosen", number), ", or everything as it was")
-    if given.loosen is not None and given.loosen != number:
+    hint: Text = (Argument("loosen", number), ", or everything as it was")
+    hint = hint if number else ("leave ", Argument("loosen"), " out")
+    if given.loosen is not None and (not is_whole(given.loosen, 0, 1 << 62) or given.loosen != number):
         who = show_count(number, "person", "people")
         raise LedgerError(f"{who} would have a larger epsilon than before.", rule=rule, suggest=hint)
     if raised and number and given.loosen is None:

@@ -41,6 +41,10 @@ class StalePlanError(LedgerError):
     """Budgets were charged meanwhile, or the roster changed: plan again and ask again. Nothing was charged."""
 
 
+class NoLedgerError(LedgerError):
+    """There is no ledger at an address, and nobody said that one should be made."""
+
+
 class QuotaError(LedgerError):
     """An analyst's quota is used up: a matter of fairness between analysts, not of privacy."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.accuracy import order as order_accuracy
-from epsilons.accuracy.additive import learn, uneven
+from epsilons.accuracy.additive import uneven
 from epsilons.accuracy.intervals import ErrorBar, ErrorModel
 from epsilons.accuracy.relation import LevelAnswer, Relation
 from epsilons.guarantee import NANO, to_epsilon
@@ -20,7 +20,7 @@ from epsilons.noise.entropy import Entropy
 from epsilons.noise.laplace import discrete_laplace, discrete_laplace_many
 from epsilons.noise.segments import SegmentSampler
 from epsilons.preferences import Levels
-from epsilons.statistics.additive import Additive, Axis, Moments, product_distribution
+from epsilons.statistics.additive import Additive, Axis, Counting, Moments, product_distribution
 from epsilons.statistics.base import Answer, Floats, Question, equivalent_scale
 from epsilons.statistics.order import Order
 from epsilons.statistics.outward import WeightCost, outward
@@ -134,9 +134,12 @@ class MixedMean(Mixed):
         return self._total(question, levels) * (high - low) / 2 * left_out
 
     def error_bars(self, question: Question, levels: Levels, answer: Answer) -> tuple[ErrorBar, ...] | None:
-        before = self._bar(question, levels, cast(Additive, question.statistic).guess(question))
+        statistic, total = cast(Additive, question.statistic), self._total(question, levels)
+        guessed = statistic.guess(question)
+        before = self._bar(question, levels, guessed)
         doubt = math.hypot(before.normal, *(math.sqrt(2) * scale for scale in before.laplace))
-        return (self._bar(question, levels, learn(question, answer.value, doubt, levels.size)),)
+        known = statistic.learn(question, guessed, answer.value / total, doubt / total)
+        return (self._bar(question, levels, replace(known, variance=known.most)),)
 
     def _bar(self, question: Question, levels: Levels, moments: Moments) -> ErrorModel:
         model = self._model(question, levels, moments)
@@ -151,8 +154,11 @@ class MixedMean(Mixed):
         population = total * math.sqrt(moments.variance / levels.size)
         sizes = np.array(levels.sizes, float)
         drift = uneven(shares * levels.size / sizes, sizes, levels.left_out)
-        bound = question.assume * math.sqrt(moments.variance) * total * float(drift) / levels.size
-        limits = cast(Additive, question.statistic).limits(levels.size)
+        statistic = cast(Additive, question.statistic)
+        # The spread in which distances are told, or of a count the one that goes with it.
+        told = math.sqrt(moments.variance) if isinstance(statistic, Counting) else statistic.related(question)[1]
+        bound = question.assume * told * total * float(drift) / levels.size
+        limits = statistic.limits(levels.size)
         errors = (total * math.sqrt(luck), population, bound if math.isfinite(bound) else 0.0)
         return ErrorModel(tuple(float(s) for s in laplace if s > 0), *errors, limits=limits)
 

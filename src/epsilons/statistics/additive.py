@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 Sums = Sequence[Sequence[Fraction]]
 
 _MOST_OUTCOMES = 2_000_000
+#: Where nobody guessed it, a variance is taken to be no less than this part of what is possible: errors are then no
+#: more than 1.5 times too small.
+LEAST_PART = 1 / 1.45**2
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Moments:
     `location` is how far off the expected mean may well be where neither mean nor density were guessed. It counts only
     as bias, against mechanisms that leave something out: else shrinking to the centre would look free. `off` is for a
     variance, or a mean of rows: how far the values' own mean is expected to lie from the centre of the bounds. `most`
-    bounds the variance where that is known, for intervals. `rows` is how many rows of a person count, where their
+    bounds the variance once an answer was seen, for intervals. `rows` is how many rows of a person count, where their
     number is private.
     """
 
@@ -64,13 +67,8 @@ class Moments:
     variance: float
     location: float = 0.0
     off: float = 0.0
-    most: float | None = None
+    most: float = math.nan
     rows: float = 1.0
-
-    @property
-    def bound(self) -> float:
-        """The variance that an interval has to allow for."""
-        return self.variance if self.most is None else self.most
 
 
 def doubt(fraction: float, density: float | None) -> float:
@@ -152,10 +150,17 @@ class Additive(Statistic):
         """`moments` at the question's own guesses."""
         return self.moments(question.spread, question.density, question.location)
 
-    def learn(self, question: Question, mean: float, doubt: float) -> Moments:
-        """What a released number, give or take `doubt`, says about a contribution: a better guess than before."""
+    def learn(self, question: Question, guessed: Moments, mean: float, doubt: float) -> Moments:
+        """What a released mean, give or take `doubt`, says about a contribution: a better guess than before.
+
+        Contributions with this mean, or one two errors nearer to the middle, have no more variance than
+        (b - mean)(mean - a) (Bhatia and Davis 2000), whatever was guessed of rows that count.
+        """
         low, high = self.extremes
-        return Moments(min(max(mean, low), high), self.guess(question).variance)
+        mean, middle = min(max(mean, low), high), (low + high) / 2
+        near = min(mean + 2 * doubt, middle) if mean < middle else max(mean - 2 * doubt, middle)
+        most = (high - near) * (near - low)
+        return Moments(mean, max(min(guessed.variance, most), LEAST_PART * most), most=most)
 
     def noise_to_spread(self, question: Question) -> float:
         """2 r^2/sigma^2, with the public guess of the spread."""
@@ -300,13 +305,13 @@ class Counting(Additive):
     def related(self, question: Question) -> tuple[str, float]:
         return "share" if self.one_each else "number of rows", super().related(question)[1]
 
-    def learn(self, question: Question, mean: float, doubt: float) -> Moments:
+    def learn(self, question: Question, guessed: Moments, mean: float, doubt: float) -> Moments:
         """Ones vary as if two standard errors nearer to a half: few who agree must not collapse the bar."""
         if not self.one_each:
-            return super().learn(question, mean, doubt)
+            return super().learn(question, guessed, mean, doubt)
         mean = min(max(mean, 0.0), 1.0)
         near = min(mean + 2 * doubt, 0.5) if mean < 0.5 else max(mean - 2 * doubt, 0.5)
-        return Moments(mean, near * (1 - near))
+        return Moments(mean, near * (1 - near), most=near * (1 - near))
 
 
 def row_moments(fraction: float, most: int, density: float | None) -> Moments:

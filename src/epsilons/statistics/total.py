@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -76,13 +76,10 @@ class Bounded(Additive):
             return Moments(self.centre, deviation**2, float(self.half) / 2)
         return Moments(min(max(location, self.bounds[0]), self.bounds[1]), deviation**2)
 
-    def learn(self, question: Question, mean: float, doubt: float) -> Moments:
-        """Values with this mean have no more variance than (b - mean)(mean - a) (Bhatia and Davis 2000)."""
-        (low, high), guessed = self.bounds, self.guess(question).variance
-        mean = min(max(mean, low), high)
-        near = min(mean + 2 * doubt, self.centre) if mean < self.centre else max(mean - 2 * doubt, self.centre)
-        most = (high - near) * (near - low)
-        return Moments(mean, min(guessed, most), most=most if question.spread is None else guessed)
+    def learn(self, question: Question, guessed: Moments, mean: float, doubt: float) -> Moments:
+        """A spread that the caller guessed is taken at its word."""
+        found, told = super().learn(question, guessed, mean, doubt), guessed.variance
+        return found if question.spread is None else replace(found, variance=min(told, found.most), most=told)
 
     def describe(self) -> str:
         return f"{self.name} in [{self.bounds[0]:g}, {self.bounds[1]:g}]"
@@ -123,13 +120,13 @@ class Sum(Bounded):
         rows = doubt(self.scope.fraction, density) * (1 + most) / 2
         return Moments(mean, max(square - mean**2, 0.0), math.hypot(value, rows * middle))
 
-    def learn(self, question: Question, mean: float, doubt: float) -> Moments:
+    def learn(self, question: Question, guessed: Moments, mean: float, doubt: float) -> Moments:
         """Whether a row counts matters the more, the farther from zero the values are that the sum shows."""
         if self.scope is None:
-            return super().learn(question, mean, doubt)
-        found = Additive.learn(self, question, mean, doubt)
+            return super().learn(question, guessed, mean, doubt)
+        found = Additive.learn(self, question, guessed, mean, doubt)
         shown = self.moments(question.spread, question.density, mean / max(self.scope.expected, 1e-9))
-        return Moments(found.mean, max(found.variance, shown.variance))
+        return replace(found, variance=min(max(found.variance, shown.variance), found.most))
 
     @cached_property
     def extremes(self) -> tuple[float, float]:

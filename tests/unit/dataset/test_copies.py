@@ -6,10 +6,8 @@ import pytest
 from sqlglot import exp
 
 import epsilons as eps
-from epsilons.dataset import registry
 from epsilons.dataset import rows as copies
 from epsilons.engines.duckdb import DuckDB
-from epsilons.ledger.identity import digests
 from epsilons.ledger.values import Members
 from epsilons.testing import seeded
 
@@ -62,11 +60,12 @@ def answers(people: eps.Dataset) -> list[object]:
 
 def test_digests_in_a_file_flip_the_same_coins(monkeypatch: pytest.MonkeyPatch) -> None:
     """With one salt for both: in memory and in a file the same people are sampled, also after changes of mind."""
-    monkeypatch.setattr(registry, "digests", lambda ids, salt: digests(ids, bytes(16)))
     found = []
     for most in (1 << 24, 0):
         monkeypatch.setattr(copies, "_MUCH", most)
-        people = eps.Dataset(wages(), person="id", preferences=eps.Preferences.from_column("epsilon"), ledger="memory")
+        ledger = eps.ledger.open()
+        ledger.salt = bytes(16)
+        people = eps.Dataset(wages(), person="id", preferences=eps.Preferences.from_column("epsilon"), ledger=ledger)
         assert isinstance(people._preparation.digests, np.memmap) is (most == 0)
         found.append(answers(people))
         people.close()

@@ -407,14 +407,14 @@ def test_every_method_that_answers_goes_through_the_door(method: str, spy: Spy) 
         "answers": (),
         "close": (),
         "batch": (),
-        "answers": (),
         "statement": ("person 1",),
         "key": ("age", "3"),
+        "keys": ("region",),
     }
     #: Who stands where is joined to the copy.
     roster = {"set_level": ({"person 1": 0.2},), "withdraw": (["person 1"],)}
     former = {"set_preferences": ({"person 1": 0.2},), "sync_preferences": ()}
-    people = dataset()
+    people = dataset(keys={"region": ["north", "south"]})
     with spy.watch() as done:
         if method in statistics:
             given, named = statistics[method]

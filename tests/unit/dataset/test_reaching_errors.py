@@ -212,5 +212,6 @@ def test_the_command_line_goes_the_same_way(
         "--mechanism",
         "weighted",
     ]
+    assert app.main(["register", "people.toml"]) == 0
     assert app.main(given) == 0
     assert "by a rough count that came first" in capsys.readouterr().out

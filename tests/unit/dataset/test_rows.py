@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pyarrow import parquet
 from sqlglot import exp
 
 import epsilons as eps
@@ -25,6 +24,7 @@ from epsilons.engines.trees import column, table
 from epsilons.errors import DataError
 from epsilons.storage import base
 from epsilons.testing import seeded
+from support.changing import KINDS, OPTIONS, Changing
 from support.wages import dataset, wages
 
 # --- one reading ----------------------------------------------------------------------------------------------------
@@ -32,54 +32,7 @@ from support.wages import dataset, wages
 MANY, FEW = (pa.table({"id": [n % 20 for n in range(count)], "x": range(count)}) for count in (120, 10))
 
 
-class Changing:
-    """A source that says how it is opened, and how it becomes another one."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def parquet(self, held: pa.Table) -> Any:
-        made = self.folder / "made.parquet"
-        parquet.write_table(held, made)
-        return made.replace(self.folder / "people.parquet")
-
-    def parquet_of_arrow(self, held: pa.Table) -> Any:
-        """Milliseconds are handed over by Arrow."""
-        time = pa.array([0] * len(held), pa.timestamp("ms"))
-        return self.parquet(held.append_column("time", time))
-
-    def csv(self, held: pa.Table) -> Any:
-        path = self.folder / "people.csv"
-        path.write_text(held.to_pandas().to_csv(index=False))
-        return path
-
-    def lines(self, held: pa.Table) -> Any:
-        path = self.folder / "people.ndjson"
-        path.write_text("".join(f'{{"id": {row["id"]}, "x": {row["x"]}}}\n' for row in held.to_pylist()))
-        return path
-
-    def database(self, held: pa.Table) -> Any:
-        made = self.folder / "made.duckdb"
-        with duckdb.connect(str(made)) as connection:
-            connection.register("given", held)
-            connection.execute("CREATE TABLE people AS SELECT * FROM given")
-        return made.replace(self.folder / "people.duckdb")
-
-    def relation(self, held: pa.Table) -> Any:
-        connection = duckdb.connect(str(self.folder / "theirs.duckdb"))
-        connection.register("given", held)
-        connection.execute("CREATE OR REPLACE TABLE people AS SELECT * FROM given")
-        return connection.sql("FROM people")
-
-
-OPTIONS: dict[str, dict[str, Any]] = {
-    "csv": {"types": {"id": "int", "x": "int"}},
-    "lines": {"types": {"id": "int", "x": "int"}},
-    "database": {"table": "people"},
-}
-
-
-@pytest.mark.parametrize("kind", ["parquet", "parquet_of_arrow", "csv", "lines", "database", "relation"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_is_answered_comes_from_one_reading(kind: str, tmp_path: Path) -> None:
     """As soon as it was read the source is another, with ten times the rows or hardly any: nothing of it is seen."""
     changing = Changing(tmp_path)

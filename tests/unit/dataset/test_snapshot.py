@@ -32,6 +32,7 @@ from epsilons.engines.duckdb import DuckDB
 from epsilons.errors import DataError
 from epsilons.ledger.identity import digests
 from epsilons.storage import base
+from support.changing import PLACES
 from support.snapshots import SALT, codes_of, members_of, register, rows_each, rows_of
 
 PEOPLE = 40
@@ -182,6 +183,7 @@ KILLED = """
 import os, signal, sys
 import pyarrow as pa
 from epsilons.storage import base
+from support.changing import PLACES
 from support.snapshots import register
 for place in sys.argv[2:]:
     if (child := os.fork()) == 0:
@@ -279,4 +281,4 @@ def test_watchers_are_told_each_step_once(tmp_path: Path) -> None:
         register(table(), tmp_path / "new")
     finally:
         base.watchers.remove(seen.append)
-    assert seen == ["source unread", "source read", "snapshot written", "snapshot complete", "snapshot kept"]
+    assert seen == [*PLACES, "snapshot kept"]

@@ -108,6 +108,18 @@ def test_a_level_that_means_more_needs_an_act_that_names_how_many(ledger: Ledger
     ledger.verify()
 
 
+def test_a_level_that_means_more_leaves_own_words_alone(ledger: Ledger) -> None:
+    people = dict.fromkeys(["ann", "bob"], STRICT)
+    ledger.register(application("wages", people))
+    ledger.say([ANN], np.zeros(1, int), [STRICT])
+    looser = dict.fromkeys(people, Word(nano("0.1"), "strict"))
+    ledger.register(application("wages", looser, version="2", loosen=1))
+    assert [ledger.statement(who).granted for who in (ANN, BOB)] == [STRICT.code, nano("0.1")]
+    for wrong in (True, 1.0):
+        with pytest.raises(LedgerError, match="larger epsilon"):
+            ledger.register(application("wages", looser, version="3", loosen=wrong))
+
+
 def test_many_newcomers_or_nobody_known_need_the_stewards_word(ledger: Ledger) -> None:
     first = {str(n): OPEN for n in range(20)}
     ledger.register(application("wages", first))
@@ -222,14 +234,14 @@ class Plain:
             self.said[dataset] = word.text
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_cohorts_follow_the_rules_of_single_people(seed: int) -> None:
     luck, book = random.Random(seed), epsilons.ledger.open()
     words = [Word(nano(text), name) for text, name in [("0.05", "strict"), ("1", "open"), ("0.05", None), ("3", None)]]
     words += [Word(PUBLIC_CODE, "public"), Word(nano("0.2"), None, said=False)]
     levels = {word.level: word.code for word in words if word.level is not None}
     model: dict[str, Plain] = {}
-    for turn in range(40):
+    for turn in range(30):
         some = luck.sample("abcdefgh", luck.randrange(1, 9))
         act = luck.choice(["wages", "health", "wages", "say", "withdraw"])
         if act == "say":

@@ -312,8 +312,10 @@ def _show_history(document: Sequence[Mapping[str, Any]]) -> None:
 
 def _accounts(ledger: Ledger, person: str) -> list[dict[str, Any]]:
     """The accounts that a person's id may mean, each with how it was read."""
-    from epsilons.ledger.identity import digests
+    from epsilons.ledger.identity import digests, normal_form
 
+    terms = ledger.terms()
+    person = normal_form(person) if terms is not None and terms.spelling == "normal" else person
     number = {"number": int(person)} if re.fullmatch(r"-?[0-9]{1,1000}", person) else {}
     found = []
     for kind, reading in {**number, "text": person}.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -83,8 +84,12 @@ def level(dataset: str, who: str, level: str, as_json: bool) -> None:
             said: Any = float(level)
         except ValueError:
             said = level
-        done = people.set_level({_ids((who,), people)[0]: said})
-    _tell(done, as_json, "Noted.")
+        if said == math.inf:
+            raise PreferenceError("Nobody becomes public by a number.", suggest="public for LEVEL")
+        person = _ids((who,), people)[0]
+        done = people.set_level({person: said})
+        now = people.statement(person)
+    _tell(done, as_json, "\n".join([_change(done), *now.sentences[1:]]))
 
 
 @command.command()
@@ -101,6 +106,13 @@ def withdraw(dataset: str, who: tuple[str, ...], as_json: bool) -> None:
     with _people(dataset) as people:
         done = people.withdraw(_ids(who, people))
     _tell(done, as_json, f"Withdrawn: {show_count(done.withdrawn, 'person', 'people')}.")
+
+
+def _change(done: Enrolment) -> str:
+    """What a person's word changed."""
+    changes = {"stricter than before": done.tightened, "looser than before": done.loosened}
+    told = [text for text, people in changes.items() if people]
+    return f"Noted: {told[0]}." if told else "Noted."
 
 
 def _tell(done: Enrolment, as_json: bool, told: str) -> None:

@@ -1,0 +1,85 @@
+"""Errors once an answer is out: at what it makes likely, in the spread that distances are told in, and past heaps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from epsilons.accuracy.additive import Effect, LinearAccuracy
+from epsilons.accuracy.quantiles import QuantileBar
+from epsilons.mechanisms.base import create, weighting_of
+from epsilons.preferences import roster_of
+from epsilons.release import make_release
+from epsilons.statistics.additive import Additive
+from epsilons.statistics.base import Answer, Floats, Question
+from epsilons.statistics.count import Count
+from epsilons.statistics.total import Mean
+from epsilons.statistics.variance import Variance
+from epsilons.summaries.arrays import ArrayPeople
+from epsilons.testing import seeded
+
+BOUNDS = (0.0, 100.0)
+ROSTER = roster_of(np.repeat([0.1, 0.5, 2.0], [10_000, 6_000, 4_000]))
+#: Of people who granted the most alone: what levels may differ by is all that matters.
+OPEN_ALONE = {"threshold": "max", "rescale": True}
+
+
+def stated_and_told(statistic: Additive, values: Floats) -> tuple[float, float]:
+    """(the stated error, what is assumed of levels' distances alone) where those who granted the most are asked."""
+    question, mechanism = Question(statistic, assume=0.3), create("threshold", statistic, **OPEN_ALONE)
+    found = make_release(mechanism, question, ArrayPeople.of(values, ROSTER), seeded(1), "")
+    weighting = weighting_of(mechanism, question, ROSTER.levels)
+    drift = float(Effect.of(question, ROSTER.levels, weighting).drift)
+    return float(found.error), 0.3 * statistic.related(question)[1] * drift
+
+
+@pytest.mark.parametrize("number", [0.0, 3.0, 40.0, 97.0, 100.0])
+def test_a_count_varies_as_the_fraction_that_its_noise_leaves_likely(number: float) -> None:
+    """Few people and much noise: the fraction to expect is the mean over all fractions, by how likely the answer is."""
+    roster = roster_of(np.full(100, 0.2))
+    question, mechanism = Question(Count(), assume=0.0), create("minimum", Count())
+    weighting = weighting_of(mechanism, question, roster.levels)
+    effect = Effect.of(question, roster.levels, weighting)
+    fractions = np.linspace(0.0, 1.0, 200_001)
+    chance = np.exp(-np.abs(100 * fractions - number) / effect.laplace[0])
+    expected = float((fractions * chance).sum() / chance.sum())
+    seen: list[float] = []
+
+    class Looking(LinearAccuracy):
+        def expected_errors(self, question: Question, effect: Effect, moments: object) -> np.ndarray:  # type: ignore[override]
+            seen.append(moments.mean)  # type: ignore[attr-defined]
+            return np.array(1.0)
+
+    Looking().stated_error(question, roster.levels, weighting, Answer(number), None)
+    assert seen == [pytest.approx(expected, abs=1e-4)]
+
+
+def test_distances_of_levels_count_in_the_spread_they_are_told_in() -> None:
+    """Values at the bounds are spread twice as far as was guessed; what is assumed of levels' means stays as told."""
+    error, told = stated_and_told(Mean(BOUNDS), np.where(np.arange(20_000) % 10 < 3, 100.0, 0.0))
+    assert told < error < 1.1 * told
+
+
+def test_squares_of_no_level_are_below_zero() -> None:
+    """Where everybody is near the mean, levels cannot differ by what was told of values all over the bounds."""
+    error, told = stated_and_told(Variance(BOUNDS), np.random.default_rng(3).normal(50, 2, 20_000))
+    assert error < told / 2
+
+
+CUTS = sorted(50 + side * 2.5 * 2**place for side in (-1, 1) for place in range(4))
+
+
+def error_of(weights: Floats) -> float:
+    """Of a median at 50, with cells that are the wider, the farther out."""
+    error = QuantileBar(BOUNDS, 0.001, 0.5, tuple(CUTS), tuple(weights.tolist()), 0.1, 1.0, 0.5, 0.9).error(50.0)
+    assert error is not None
+    return error
+
+
+def test_the_error_of_a_median_knows_of_values_that_many_share() -> None:
+    """Between two heaps every answer is as good: the same weight in heaps, twenty apart, makes a larger error."""
+    edges = np.array([0.0, *CUTS, 100.0])
+    heaps = 6.0 * np.histogram([9.0, 29.0, 49.0, 69.0, 89.0], edges)[0]
+    even = 0.3 * np.diff(edges)
+    assert error_of(heaps) > 1.5 * error_of(even)
+    assert error_of(even + np.tile([0.9, -0.9, 0.0], 3)) < 1.2 * error_of(even)
