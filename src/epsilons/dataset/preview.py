@@ -13,6 +13,7 @@ from epsilons import ledger as ledgers
 from epsilons.dataset.registering import Candidate, Declared, read_candidate
 from epsilons.dataset.steward import StewardFacts, steward_facts
 from epsilons.display import Sheet, Shown, show, show_count
+from epsilons.errors import LedgerError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.values import Enrolment, NoLedgerError
 from epsilons.preferences import name_grant
