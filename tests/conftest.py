@@ -56,9 +56,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_known_places() -> None:
-    """Tests call their datasets alike and remove their ledgers: what one test did is no fact of the next one's life."""
-    Path(_state.name, "epsilons", "ledgers", "places").unlink(missing_ok=True)
+def no_known_places() -> Iterator[None]:
+    """Tests call their datasets alike and remove their ledgers: what one test did is no fact of the next one's life.
+
+    Before a test, for what is made for all tests of a file, and after it, for what the next file makes.
+    """
+    places = Path(_state.name, "epsilons", "ledgers", "places")
+    places.unlink(missing_ok=True)
+    yield
+    places.unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")
