@@ -64,6 +64,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.soak)
 
 
+@pytest.fixture(autouse=True)
+def no_known_places() -> Iterator[None]:
+    """Tests call their datasets alike and remove their ledgers: what one test did is no fact of the next one's life.
+
+    Before a test, for what is made for all tests of a file, and after it, for what the next file makes.
+    """
+    places = Path(_state.name, "epsilons", "ledgers", "places")
+    places.unlink(missing_ok=True)
+    yield
+    places.unlink(missing_ok=True)
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """One PostgreSQL for all tests of this process; `ledger_servers.fresh` gives each of them a place in it."""

@@ -61,6 +61,12 @@ FIGURES = {
         "the same over both engines: Spark and DuckDB, each on both tables",
         "questions to the tables of 50 pairs",
     ),
+    "figure_14": Figure(
+        14,
+        "everyone's budget is spent, then the same people are declared anew: refused, or charged to their old accounts",
+        "ways (ids, spelling, kind, ledger, directory, label, file, snapshot, terms, consent, process)",
+        "no fresh budget",
+    ),
     "figure_17": Figure(
         17,
         "sources that grow, shrink or are replaced while they are being registered: nobody above the cap, everything "

@@ -13,6 +13,7 @@ from epsilons import ledger as ledgers
 from epsilons.dataset.registering import Candidate, Declared, read_candidate
 from epsilons.dataset.steward import StewardFacts, steward_facts
 from epsilons.display import Sheet, Shown, show, show_count
+from epsilons.errors import LedgerError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.values import Enrolment, NoLedgerError
 from epsilons.preferences import name_grant
@@ -95,9 +96,14 @@ def _preview(candidate: Candidate, new: bool) -> Preview:
     columns = tuple(
         (kind.name, kind.family, _known(candidate.about, kind.name)) for kind in candidate.engine.schema.values()
     )
+    hints = _hints(candidate, columns, len(levels))
+    try:
+        candidate.check_first_ledger()
+    except LedgerError as refused:
+        hints.append(str(refused))
     return Preview(
         candidate.declared.name, candidate.version, new, columns, tuple(sorted(levels, key=lambda one: one[1])),
-        candidate.preview(), tuple(_hints(candidate, columns, len(levels))),
+        candidate.preview(), tuple(hints),
     )  # fmt: skip
 
 

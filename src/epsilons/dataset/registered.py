@@ -24,6 +24,7 @@ from epsilons.dataset.registering import (
     place_of_snapshots,
     read_candidate,
 )
+from epsilons.dataset.snapshot import verify_snapshots
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger.balances import Remaining
 from epsilons.ledger.ledger import Ledger
@@ -174,6 +175,14 @@ class Registered:
     def answers(self) -> StoredAnswers:
         """Every answer that the ledger stored, by its number: free, newest last, also after the roster changed."""
         return StoredAnswers.of(self.ledger)
+
+    def verify(self) -> dict[str, bool]:
+        """Recount the ledger and hash its datasets' newest snapshots; an error if anything differs from what was kept.
+
+        {dataset: whether its snapshot could be reached from here}.
+        """
+        self.ledger.verify()
+        return verify_snapshots(self.ledger.registrations())
 
     def set_level(self, levels: Mapping[Any, Any]) -> Enrolment:
         """What people say themselves, {id: name of a level, or epsilon}: it stands until they say otherwise."""

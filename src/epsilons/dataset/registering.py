@@ -30,9 +30,9 @@ from epsilons.errors import Argument, DataError, LedgerError, PreferenceError, T
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.checks import check_terms
 from epsilons.ledger.consent import PUBLIC_CODE, Word
-from epsilons.ledger.identity import digests
+from epsilons.ledger.identity import digests, normalise
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.opening import state_folder
+from epsilons.ledger.opening import find_places, state_folder
 from epsilons.ledger.registration import Application
 from epsilons.ledger.values import Digests, Enrolment, Registration, Terms
 from epsilons.noise.entropy import system
@@ -190,6 +190,8 @@ class Candidate:
         """Registered for good: the snapshot is written and checked, then the ledger knows it, or nothing happened."""
         people, rows = self.people, self.declared.rows_per_person
         # What would be refused is refused before much is written.
+        if not confirm and self.ledger.lasting:
+            self.check_first_ledger()
         self.preview()
         folder = os.path.join(place, f"{system().bytes(8).hex()}")
         stamp = write_snapshot(self.engine, self.person, self.asked.ids, people, rows, self.ledger.salt, folder)
@@ -200,7 +202,18 @@ class Candidate:
             raise
         newest = {one.name: one.stamp["folder"] for one in self.ledger.registrations()}
         sweep_snapshots(place, set(newest.values()))
+        if self.ledger.lasting:
+            find_places().note_dataset(self.ledger.id, made.name, self._files)
         return made, done
+
+    def check_first_ledger(self) -> None:
+        """A ledger that knows nobody yet gives everyone a budget: refuse where another one did so before."""
+        if self.ledger.epoch == 0:
+            find_places().refuse_second(self.ledger.id, self.declared.name, self._files)
+
+    @property
+    def _files(self) -> list[str]:
+        return [path for path, *_ in self.about["source"] or ()]
 
     def _application(self, stamp: Mapping[str, Any], people: Digests, confirm: bool, loosen: int | None) -> Application:
         asked, declared = self.asked, self.declared
@@ -267,11 +280,14 @@ def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Le
             about["preference"] = engine.schema.find(given.column).name
         stage(engine)
         held = ledger.terms()
-        older = held is not None and held.ids is None
-        asked = read_preferences(engine, person, wishes, normal=not older, ceiling=declared.ceiling)
-        # A ledger of an older release knows people as their ids were written, unless those were in normal form.
+        # A ledger of an older release knows people as their ids were written: in normal form, if all of them were so.
+        older = held is not None and held.ids is None and ledger.epoch > 0
+        normal = not older and (held is None or held.spelling != "as written")
+        asked = read_preferences(engine, person, wishes, normal=normal, ceiling=declared.ceiling)
+        normal = normal or (older and asked.ids.equals(normalise(asked.ids)))
         terms = check_terms(declared.neighbors, None, declared.allow_individual, declared.measure)
-        terms = replace(terms, ids="text" if person.family == TEXT else "number", spelling="normal")
+        kind, spelling = "text" if person.family == TEXT else "number", "normal" if normal else "as written"
+        terms = replace(terms, ids=kind, spelling=spelling)
         candidate = Candidate(declared, ledger, engine, person, about, asked, wishes, terms, started)
         yield candidate
     finally:

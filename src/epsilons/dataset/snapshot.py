@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from epsilons.dataset.rows import PERSON, above_cap, cap_rows, exceeds_cap
 from epsilons.engines.base import OTHER, SOURCE, Column, Engine, Schema, engines
 from epsilons.errors import DataError
-from epsilons.ledger.values import DIGEST_BYTES
+from epsilons.ledger.values import DIGEST_BYTES, Registration
 from epsilons.noise.entropy import system
 from epsilons.storage.base import reach
 from epsilons.storage.files import claim_folder, keep_folder, make_folder, open_private, release_folder, remove_unheld
@@ -116,6 +116,18 @@ def verify_snapshot(stamp: Stamp) -> None:
     _compare(stamp, thorough=True)
 
 
+def verify_snapshots(registrations: Iterable[Registration]) -> dict[str, bool]:
+    """Every byte of the newest snapshot of every dataset: {name: whether it could be reached from here}.
+
+    `DataError` names the dataset of the first one that is not what was registered.
+    """
+    newest: dict[str, Any] = {one.name: one.stamp for one in registrations}
+    reached = {name: os.path.isdir(stamp["folder"]) for name, stamp in newest.items()}
+    for name in (name for name, there in reached.items() if there):
+        _compare(newest[name], thorough=True, of=repr(name))
+    return reached
+
+
 def remove_snapshot(stamp: Stamp) -> None:
     """Of a registration that did not come about, by the process that made it; or one that another has replaced."""
     release_folder(stamp["folder"])
@@ -179,12 +191,15 @@ def _hash_whole(path: str, name: str, nonce: bytes) -> str:
     return hashed.hexdigest()
 
 
-def _compare(stamp: Stamp, thorough: bool) -> None:
+def _compare(stamp: Stamp, thorough: bool, of: str = "this dataset") -> None:
     """Sizes, times and ends of all files; where one was copied or restored, or if it shall be thorough, all bytes."""
     folder = stamp["folder"]
     if not os.path.isdir(folder):
         rule = "Questions are asked of the copy that registration made."
-        raise DataError("The snapshot of this dataset is gone.", rule=rule, suggest=_AGAIN)
+        raise DataError(f"The snapshot of {of} is gone.", rule=rule, suggest=_AGAIN)
+    if os.name == "posix" and os.stat(folder).st_mode & 0o077:
+        rule = "It holds everybody's rows, in a folder for its owner alone."
+        raise DataError(f"Others may open the snapshot of {of}.", rule=rule, suggest=f"chmod 700 {folder}")
     try:
         alike = _list_files(folder) == [file["name"] for file in stamp["files"]]
         with open(os.path.join(folder, _NONCE), "rb") as file:
@@ -193,7 +208,7 @@ def _compare(stamp: Stamp, thorough: bool) -> None:
     except OSError:
         alike = False
     if not alike:
-        raise _unlike()
+        raise _unlike(of)
 
 
 def _is_like(folder: str, file: FileStamp, nonce: bytes, thorough: bool) -> bool:
@@ -205,6 +220,6 @@ def _is_like(folder: str, file: FileStamp, nonce: bytes, thorough: bool) -> bool
     return (same and not thorough) or _hash_whole(path, file["name"], nonce) == file["whole"]
 
 
-def _unlike() -> DataError:
+def _unlike(of: str = "this dataset") -> DataError:
     rule = "A snapshot stays as it was registered; this one was changed, replaced, or lacks a part."
-    return DataError("The snapshot of this dataset is not the registered one.", rule=rule, suggest=_AGAIN)
+    return DataError(f"The snapshot of {of} is not the registered one.", rule=rule, suggest=_AGAIN)

@@ -85,10 +85,12 @@ def open(
     if url is None and (anchor or accept_loss):
         raise LedgerError("A ledger in memory has no anchor.", suggest=Argument("url", "sqlite:///people.ledger"))
     clock = clock or now
-    database = find_database(url, create=create)
+    # Where the head is not kept in the usual place, nothing else is.
+    place = url if anchor is None else None
+    database = find_database(url, create=create, place=place)
     try:
         at = write_time(clock)
-        opened = open_ledger(database, at, anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss)
+        opened = open_ledger(database, place, at, anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss)
         return Ledger(database, clock, *opened)
     except BaseException:
         database.close()

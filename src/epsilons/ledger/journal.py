@@ -23,7 +23,7 @@ from sqlalchemy import Connection, insert, select
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import tables
 from epsilons.storage.base import reach
-from epsilons.storage.files import make_folder, open_private
+from epsilons.storage.files import hold_lock, replace_private
 
 Clock = Callable[[], datetime.datetime]
 
@@ -168,28 +168,14 @@ class Anchor:
             ) from None
 
     def _write(self, head: Head) -> None:
-        beside = self._path.with_name(self._path.name + ".new")
-        with open(beside, "w", opener=open_private) as file:
-            json.dump({"ledger": head.ledger, "seq": head.seq, "hash": head.digest}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        reach("anchoring")
-        beside.replace(self._path)
-        folder = os.open(self._path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        text = json.dumps({"ledger": head.ledger, "seq": head.seq, "hash": head.digest})
+        replace_private(self._path, text, before=lambda: reach("anchoring"))
 
     @contextlib.contextmanager
     def _lock(self) -> Iterator[None]:
         # Only POSIX systems have it; elsewhere a ledger works with anchor=False.
-        import fcntl
-
         try:
-            make_folder(self._path.parent)
-            with open(self._path.with_name(self._path.name + ".lock"), "w", opener=open_private) as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
+            with hold_lock(self._path):
                 yield
         except OSError:
             raise LedgerError(

@@ -24,6 +24,7 @@ from sqlalchemy.schema import CreateColumn
 from epsilons.errors import Argument, LedgerError, Text
 from epsilons.ledger import journal, tables
 from epsilons.ledger.journal import Anchor
+from epsilons.ledger.places import SCHEMA, Places
 from epsilons.ledger.values import LOST, RESERVED, TOUCHED, NoLedgerError
 from epsilons.noise import entropy
 from epsilons.storage import open_database, sqlite_path
@@ -41,7 +42,7 @@ def _refusal(what: str, **more: Text) -> Callable[[], LedgerError]:
 
 OWNER = Owner(
     name="ledger",
-    schema="epsilons",
+    schema=SCHEMA,
     mark=tables.ledger.name,
     patience=120,
     refused=_refusal(
@@ -84,30 +85,37 @@ def _no_ledger() -> NoLedgerError:
     return NoLedgerError("There is no ledger here.", suggest=hint)
 
 
-def find_database(url: str | None, *, create: bool) -> Database:
-    """The database of an address; None is the memory of this process."""
+def find_database(url: str | None, *, create: bool, place: str | None = None) -> Database:
+    """The database of an address; None is the memory of this process. `place` is the address if it is remembered."""
     if url is None:
         from epsilons.storage.sqlite import Sqlite
 
         return Sqlite(None, OWNER)
     path = sqlite_path(url)
-    if path is not None and not create and not (os.path.exists(path) and os.path.getsize(path)):
-        raise _no_ledger()
+    if path is not None and not (os.path.exists(path) and os.path.getsize(path)):
+        if place is not None:
+            find_places().refuse_if_gone(place)
+        if not create:
+            raise _no_ledger()
     return open_database(url, OWNER)
 
 
 def open_ledger(
-    database: Database, at: str, *, anchor: Place, create: bool, adopt: bool, accept_loss: bool
+    database: Database, place: str | None, at: str, *, anchor: Place, create: bool, adopt: bool, accept_loss: bool
 ) -> tuple[str, bytes, Anchor | None]:
     """Open the ledger in this database: its id, its salt, and where its head is kept."""
     with database.read() as connection:
         there = _is_there(database, connection)
     if not there:
+        if place is not None:
+            find_places().refuse_if_gone(place)
         if not create:
             raise _no_ledger()
         _create(database, at, anchor)
     with database.read() as connection:
         name = str(connection.execute(select(tables.ledger.c.id)).scalar_one())
+        if place is not None:
+            find_places().remember(place, name)
         head = _find_head(database, anchor, name)
         if head is not None and adopt:
             head.adopt(connection, name)
@@ -154,7 +162,12 @@ def _find_head(database: Database, anchor: Place, name: str) -> Anchor | None:
         return None
     if anchor is not None:
         return Anchor(anchor)
-    return Anchor(state_folder() / "ledgers" / f"{name}.json")
+    return Anchor(find_places().folder / f"{name}.json")
+
+
+def find_places() -> Places:
+    """What this user knows of ledgers, beside their heads."""
+    return Places(state_folder() / "ledgers")
 
 
 def state_folder() -> Path:

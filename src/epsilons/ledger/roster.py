@@ -176,8 +176,11 @@ def _locate(known: Sorted, people: Sorted) -> Codes:
 def _decide_all(
     request: Request, people: Sorted, asked: Codes, origins: Codes, cohorts: _Cohorts, counts: Counter[str]
 ) -> tuple[Codes, list[Group]]:
-    """Where everyone goes, and the groups that move together: people of one cohort (newcomers: 0) who ask alike."""
-    targets, groups = origins.copy(), []
+    """Where everyone goes, and the groups that move together: from one cohort (newcomers: 0) to one other.
+
+    People of a cohort who ask alike are decided about at once; what they say in other words may come to the same.
+    """
+    targets, together = origins.copy(), dict[tuple[int, int], list[Codes]]()
     pair = origins * (len(request.words) + 1) + asked + 1
     order = np.argsort(pair, kind="stable")
     pairs, starts = np.unique(pair[order], return_index=True)
@@ -191,9 +194,12 @@ def _decide_all(
             continue
         target = cohorts.find_target(origin or None, new)
         targets[members] = target
-        digest = hash_people(people[members])
-        groups.append({"origin": origin, "target": target, "people": len(members), "digest": digest})
-    return targets, groups
+        together.setdefault((origin, target), []).append(members)
+    parties = {pair: people[np.concatenate(parts)] for pair, parts in together.items()}
+    return targets, [
+        {"origin": origin, "target": target, "people": len(party), "digest": hash_people(party)}
+        for (origin, target), party in parties.items()
+    ]
 
 
 def _count(

@@ -6,7 +6,8 @@ A file has its mode from the moment it is made, so that there is no moment in wh
 import os
 import shutil
 import tempfile
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _NEW, _HELD = "epsilons-new-", "epsilons-held-"
@@ -25,6 +26,34 @@ def write_private(path: str | os.PathLike[str], text: str) -> None:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
+
+
+def replace_private(path: Path, text: str, before: Callable[[], None] | None = None) -> None:
+    """New content for a file of its owner's alone, durably: the old one or the new one, whatever happens in between.
+
+    `before` is called once the new one is safe beside the old one.
+    """
+    beside = path.with_name(path.name + ".new")
+    with open(beside, "w", encoding="utf-8", opener=open_private) as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    if before is not None:
+        before()
+    beside.replace(path)
+    _sync(str(path.parent))
+
+
+@contextmanager
+def hold_lock(path: Path) -> Iterator[None]:
+    """One process at a time changes this file; its folder is made if it is missing."""
+    # Only POSIX systems have it.
+    import fcntl
+
+    make_folder(path.parent)
+    with open(path.with_name(path.name + ".lock"), "w", opener=open_private) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def make_folder(path: Path) -> None:

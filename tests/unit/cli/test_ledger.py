@@ -129,7 +129,7 @@ def test_a_person_is_found_as_a_number_and_as_text(book: Ledger, url: str, capsy
 def test_verify_and_export(book: Ledger, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ask(book, "one")
     told = run(capsys, "verify", url, "--json")
-    assert told == {"entries": 7, "releases": 1, "people": 5, "head": book.verify().head}
+    assert told == {"entries": 7, "releases": 1, "people": 5, "head": book.verify().head, "snapshots": {}}
     assert run(capsys, "verify", url).startswith("The ledger adds up: 7 lines, 1 release, 5 people.")
     document = run(capsys, "export", url, "--json")
     lines = [json.loads(line) for line in run(capsys, "export", url).splitlines()]

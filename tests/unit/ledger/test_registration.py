@@ -80,6 +80,15 @@ def test_a_persons_own_word_stands_until_the_source_says_something_new_of_them(l
     assert ledger.statement(ANN).granted == nano("0.5")
 
 
+def test_people_who_say_the_same_each_for_themselves_move_together(ledger: Ledger) -> None:
+    ledger.register(application("wages", {"ann": OPEN, "bob": OPEN, "cy": OPEN}))
+    ledger.say([ANN, BOB, CY], np.arange(3), [STRICT, STRICT, Word(STRICT.code)])
+    assert [ledger.statement(who).granted for who in (ANN, BOB, CY)] == [STRICT.code] * 3
+    ledger.verify()
+    ledger.say([person("dan"), person("eve")], np.arange(2), [STRICT, STRICT])
+    ledger.verify()
+
+
 def test_a_level_that_means_more_needs_an_act_that_names_how_many(ledger: Ledger) -> None:
     people = {str(n): STRICT for n in range(12)}
     ledger.register(application("wages", people))

@@ -66,6 +66,10 @@ def _on_a_ledger(example: str, make: str = _MAKE) -> Callable[[Any], Any]:
 def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) -> Ledger:
     from epsilons import ledger
 
+    return ledger.open(_find_address(place, named), anchor=anchor, create=False, **how)
+
+
+def _find_address(place: str | None, named: str | None) -> str:
     given = place or named
     if given and given.endswith(".toml"):
         from epsilons.dataset.declared import lasting_arguments
@@ -73,8 +77,7 @@ def _open(place: str | None, named: str | None, anchor: str | None, **how: Any) 
         given = lasting_arguments(given)["ledger"]
     if not given:
         raise click.UsageError("Which ledger? Name it: epsilons ledger show sqlite:///people.ledger")
-    address = given if "://" in given else f"sqlite:///{os.path.abspath(given)}"
-    return ledger.open(address, anchor=anchor, create=False, **how)
+    return given if "://" in given else f"sqlite:///{os.path.abspath(given)}"
 
 
 command = Group("ledger", help="What is left, what was asked, one person's account, and whether the ledger adds up.")
@@ -148,13 +151,25 @@ def person(person: str, as_json: bool, **where: Any) -> None:
 @command.command()
 @_on_a_ledger("verify try.ledger")
 def verify(as_json: bool, **where: Any) -> None:
-    """Recount every balance from the journal, and compare all tables with it. Exit status 7 if anything differs."""
+    """Recount every balance from the journal, and compare all tables with it. Exit status 7 if anything differs.
+
+    The newest snapshot of every dataset is hashed, too, where it can be reached; exit status 4 if one was changed.
+    """
     with closing(_open(**where)) as ledger:
-        done = ledger.verify()
+        done, registrations = ledger.verify(), ledger.registrations()
+    snapshots: dict[str, bool] = {}
+    if registrations:
+        from epsilons.dataset.snapshot import verify_snapshots
+
+        snapshots = verify_snapshots(registrations)
     document = {name: getattr(done, name) for name in ("entries", "releases", "people", "head")}
     people = show_count(done.people, "person", "people")
     counts = f"{show_count(done.entries, 'line')}, {show_count(done.releases, 'release')}, {people}"
-    print_json(document) if as_json else write(f"The ledger adds up: {counts}.\nHead: {done.head}")
+    lines = [f"The ledger adds up: {counts}.", f"Head: {done.head}"]
+    for told, there in {"Snapshots as registered": True, "Snapshots that could not be reached": False}.items():
+        names = [name for name, reached in snapshots.items() if reached is there]
+        lines += [f"{told}: {', '.join(names)}."] if names else []
+    print_json({**document, "snapshots": snapshots}) if as_json else write("\n".join(lines))
 
 
 @command.command()
@@ -193,6 +208,31 @@ def adopt(as_json: bool, accept_loss: bool, yes: bool, **where: Any) -> None:
     document = {"ledger": ledger.id, "entries": done.entries, "head": done.head, "accepted_loss": accept_loss}
     what = "Loss accepted: everybody's grant counts as spent." if accept_loss else "Adopted."
     print_json(document) if as_json else write(f"{what} The head is line {done.entries}: {done.head}")
+
+
+@command.command()
+@_on_a_ledger("forget try.ledger --yes")
+@click.option("--yes", is_flag=True, help="Everyone's budget may start anew.")
+def forget(as_json: bool, place: str | None, named: str | None, anchor: str | None, yes: bool) -> None:
+    """Forget that a ledger stood at an address, so that another one may be made there: everyone's budget starts anew.
+
+    A ledger that was deleted, moved or emptied is not made again in silence at its address. If its newest copy is gone
+    for good and people agree to new budgets, this is the act that says so. A ledger that is there stays as it is.
+    """
+    from epsilons.ledger.opening import find_places
+
+    address = _find_address(place, named)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("A new ledger there lets everyone's budget start anew: say --yes as well.")
+        click.confirm("A new ledger there will let everyone's budget start anew. Go on?", abort=True, err=True)
+    known = find_places().forget(address)
+    what = (
+        "Forgotten. A ledger that is made there lets everyone's budget start anew."
+        if known
+        else "None was known there."
+    )
+    print_json({"ledger": address, "known": known}) if as_json else write(what)
 
 
 # Documents and tables -----------------------------------------------------------------------------------------------

@@ -1,0 +1,128 @@
+"""Where this user's ledgers stand, and what was registered in them: no budget starts anew in silence.
+
+A ledger that was deleted, moved or emptied would be made again at its address with nothing spent, and the same table in
+a second ledger gives the same people a second budget. So every ledger whose head is kept in the usual place leaves its
+id, its address and its datasets in one small file beside the heads, for its user alone. A ledger in the place of one
+that is gone is made only after `forget`, which says what follows from it.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from epsilons.errors import Argument, LedgerError
+from epsilons.storage import show_address, sqlite_path
+from epsilons.storage.files import hold_lock, replace_private
+
+#: Where a ledger stands in a database of PostgreSQL, unless its address names another schema.
+SCHEMA = "epsilons"
+_ANEW = "A new ledger in its place would let everyone's budget start anew."
+
+
+@dataclass(frozen=True)
+class Places:
+    """The file of known places; `folder` is where heads are kept."""
+
+    folder: Path
+
+    def refuse_if_gone(self, url: str) -> None:
+        """Where no ledger stands now, none may have stood before."""
+        if _find(self._read(), _spellings(url)) is not None:
+            raise LedgerError("The ledger that stood at this address is gone.", rule=_ANEW, suggest=_instead(url))
+
+    def remember(self, url: str, ledger: str) -> None:
+        """This ledger stands at this address; refused if another one stood there."""
+        names = _spellings(url)
+        found = _find(self._read(), names)
+        if found is not None and found != ledger:
+            what = "Another ledger stands at this address than before."
+            raise LedgerError(what, rule="Its accounts know nothing of what was spent.", suggest=_instead(url))
+        if found is None or not set(names) <= set(self._read()[ledger]["places"]):
+            with self._changing() as known:
+                _add(known, ledger, places=names)
+
+    def forget(self, url: str) -> bool:
+        """Whether a ledger was known there; it is no longer. One that is known nowhere else is forgotten altogether."""
+        with self._changing() as known:
+            names = _spellings(url)
+            found = _find(known, names)
+            if found is not None:
+                known[found]["places"] = [one for one in known[found]["places"] if one not in names]
+                if not known[found]["places"]:
+                    del known[found]
+        return found is not None
+
+    def note_dataset(self, ledger: str, name: str, files: Sequence[str]) -> None:
+        """A dataset was registered from these files."""
+        with self._changing() as known:
+            _add(known, ledger, datasets=[name], sources=files)
+
+    def refuse_second(self, ledger: str, name: str, files: Sequence[str]) -> None:
+        """Refuse what another ledger knows, by its name or its files."""
+        for other in (about for id, about in self._read().items() if id != ledger):
+            shared = [one for one in files if one in other["sources"]]
+            if shared or name in other["datasets"]:
+                what = f"{shared[0] if shared else repr(name)} was registered in another ledger before"
+                where = f": {other['places'][-1]}." if other["places"] else "."
+                rule = "A second ledger gives the same people a second budget."
+                hint = ("that ledger; if these are other people, ", Argument("confirm", True))
+                raise LedgerError(what + where, rule=rule, suggest=hint)
+
+    @property
+    def _path(self) -> Path:
+        return self.folder / "places"
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            content = json.loads(self._path.read_text())
+            return {str(id): {key: list(about[key]) for key in _NOTHING} for id, about in content.items()}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            what, rule = f"{self._path} cannot be read.", "It says where ledgers stood, so that none starts anew."
+            raise LedgerError(what, rule=rule, suggest="put the file back, or move it away") from None
+
+    @contextmanager
+    def _changing(self) -> Iterator[dict[str, Any]]:
+        try:
+            with hold_lock(self._path):
+                known = self._read()
+                yield known
+                replace_private(self._path, json.dumps(known))
+        except OSError:
+            what, rule = f"{self._path} cannot be written.", "It says where ledgers stand, so that none starts anew."
+            raise LedgerError(what, rule=rule, suggest=("a writable place for ", Argument("anchor"))) from None
+
+
+_NOTHING = ("places", "datasets", "sources")
+
+
+def _find(known: dict[str, Any], names: Sequence[str]) -> str | None:
+    return next((id for id, about in known.items() if set(names) & set(about["places"])), None)
+
+
+def _add(known: dict[str, Any], ledger: str, **more: Sequence[str]) -> None:
+    about = known.setdefault(ledger, {name: [] for name in _NOTHING})
+    for name, new in more.items():
+        about[name] = list(dict.fromkeys([*about[name], *new]))
+
+
+def _spellings(url: str) -> list[str]:
+    """One address however it is written: a file by its absolute path, and where links lead; a schema of a database."""
+    path = sqlite_path(url)
+    if path is not None:
+        return list(dict.fromkeys(f"sqlite:///{one}" for one in (os.path.abspath(path), os.path.realpath(path))))
+    from sqlalchemy.engine import make_url
+
+    parsed = make_url(url)
+    host, schema = parsed.host or parsed.query.get("host", "localhost"), parsed.query.get("schema", SCHEMA)
+    return [f"postgresql://{host}:{parsed.port or 5432}/{parsed.database}?schema={schema}"]
+
+
+def _instead(url: str) -> str:
+    anew = f"`epsilons ledger forget {show_address(url)}` if everyone's budget shall start anew"
+    return f"the newest copy of that ledger, or another address; {anew}"
