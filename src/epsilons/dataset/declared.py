@@ -64,7 +64,7 @@ def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     here = where.resolve().parent
     arguments = {name: declared[name] for name in _PLAIN if name in declared}
     local = arguments.get("engine", "duckdb") == "duckdb"
-    arguments["source"] = _resolve(declared["source"], here, where.name, local)
+    arguments["source"] = _resolve(declared["source"], here, local)
     arguments["preferences"] = _read_preferences(declared["preferences"], here)
     arguments["ledger"] = _resolve_ledger(declared.get("ledger"), here)
     arguments.setdefault("name", where.stem)
@@ -82,9 +82,13 @@ def arguments_of(path: str | os.PathLike[str]) -> dict[str, Any]:
     return arguments
 
 
-def lasting_arguments(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The same, of a file that has to name a ledger."""
-    arguments = arguments_of(path)
+def lasting_arguments(path: str | os.PathLike[str], reading: bool = False) -> dict[str, Any]:
+    """The same, of a file that has to name a ledger, and where it is to be read, a source that is there."""
+    arguments, name = arguments_of(path), Path(path).name
+    found = arguments["source"] if reading and arguments.get("engine", "duckdb") == "duckdb" else []
+    for one in [found] if isinstance(found, str) else found:
+        if not any(sign in one for sign in "*?[") and not os.path.exists(one):
+            raise DataError(f"There is no file {one}.", rule=f"Paths are relative to {name}.", suggest=_SOURCE)
     if arguments["ledger"] is None:
         rule = "A dataset is registered in a ledger, and asked by it."
         hint = 'ledger = "sqlite:///people.ledger" in the file, then `epsilons register`'
@@ -137,10 +141,10 @@ def _check_keys(given: Mapping[str, Any], known: set[str], where: str) -> None:
         raise DataError(f"Unknown key {name!r} in {where}.", suggest=", ".join(sorted(known)))
 
 
-def _resolve(source: Any, here: Path, name: str, local: bool) -> str | list[str]:
+def _resolve(source: Any, here: Path, local: bool) -> str | list[str]:
     """Paths are relative to the file; names of tables and addresses of clusters are left as they are."""
     if isinstance(source, list) and source and all(isinstance(one, str) for one in source):
-        return [str(_resolve(one, here, name, local)) for one in source]
+        return [str(_resolve(one, here, local)) for one in source]
     if not isinstance(source, str) or not source:
         raise DataError("The source is a path, or a list of paths.", suggest=_SOURCE)
     if not local:

@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 import epsilons as eps
-from epsilons.dataset.declared import arguments_of
+from epsilons.dataset.declared import arguments_of, lasting_arguments
 from support.small_tables import people_table
 
 WHOLE = """
@@ -43,9 +43,18 @@ def write(home: Path, text: str) -> Path:
     return path
 
 
+def registered(home: Path, text: str) -> eps.Dataset:
+    """As `epsilons register` does it, and then opened by the file."""
+    path = write(home, text)
+    eps.Dataset.register(**lasting_arguments(path, reading=True)).close()
+    return eps.Dataset.from_toml(path)
+
+
 def test_a_file_opens_what_it_declares(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("/")
-    with eps.Dataset.from_toml(write(home, WHOLE)) as people:
+    with pytest.raises(eps.errors.LedgerError, match="no ledger here"):
+        eps.Dataset.from_toml(write(home, WHOLE))
+    with registered(home, WHOLE) as people:
         about = people.describe()
         assert (about.people, about.rows_per_person, about.neighbors) == (300, 2, "replace")
         assert [level.name for level in about.levels] == ["strict", "standard", "open", "public"]
@@ -56,7 +65,7 @@ def test_a_file_opens_what_it_declares(home: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_preferences_of_every_kind(home: Path) -> None:
-    head = 'source = "data/wages.parquet"\nperson = "id"\n[preferences]\n'
+    head = 'source = "data/wages.parquet"\nperson = "id"\nledger = "memory"\n[preferences]\n'
     with eps.Dataset.from_toml(write(home, head + "everyone = 0.5")) as people:
         assert [level.epsilon for level in people.describe().levels] == [0.5]
     wishes = people_table(300).select(["id", "privacy"])
@@ -108,7 +117,6 @@ def test_paths_are_relative_to_the_file(home: Path) -> None:
         ("[0, 100]", "[100, 0]", "'wage' are reversed", "wage = [0, 100]"),
         ("[0, 100]", "[5, 5]", "'wage' are reversed or empty", "wage = [0, 100]"),
         ("[0, 100]", '["a", 100]', "'wage' are not a pair of numbers", "wage = [0, 100]"),
-        ("wages.parquet", "none.parquet", "none.parquet", 'source = "wages.parquet"'),
         ("rows_per_person = 2", 'threads = "many"', "threads", "threads = 2"),
         ("rows_per_person = 2", 'memory = "lots"', "memory", 'memory = "2GB"'),
     ],
@@ -120,9 +128,28 @@ def test_a_mistake_in_a_file_names_its_line(home: Path, old: str, new: str, word
     assert caught.value.hint == hint
 
 
+def test_a_source_that_is_gone_is_named_to_whoever_registers_it(home: Path) -> None:
+    with pytest.raises(eps.DataError) as caught:
+        registered(home, WHOLE.replace("wages.parquet", "none.parquet"))
+    assert "none.parquet" in caught.value.what
+    assert caught.value.hint == 'source = "wages.parquet"'
+
+
 def test_limits_of_the_engine_may_be_declared(home: Path) -> None:
     limits = 'threads = 1\nmemory = "500 MB"\nrows_per_person = 2'
-    eps.Dataset.from_toml(write(home, WHOLE.replace("rows_per_person = 2", limits))).close()
+    registered(home, WHOLE.replace("rows_per_person = 2", limits)).close()
+
+
+def test_a_file_that_says_something_else_than_was_registered_is_refused(home: Path) -> None:
+    registered(home, WHOLE).close()
+    changes = {
+        "[0, 100]": "[0, 50]", "2026-11": "2026-12", '["age"]': '["wage"]', "strict = 0.05": "strict = 0.5",
+        "rows_per_person = 2": "rows_per_person = 3",
+    }  # fmt: skip
+    for old, new in changes.items():
+        with pytest.raises(eps.errors.LedgerError, match="something else than was registered"):
+            eps.Dataset.from_toml(write(home, WHOLE.replace(old, new)))
+    eps.Dataset.from_toml(write(home, WHOLE)).close()
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def register(dataset: str, confirm: bool, loosen: int | None, as_json: bool) -> 
     from epsilons.dataset.declared import lasting_arguments
 
     with refusing([register]):
-        named = lasting_arguments(dataset)
+        named = lasting_arguments(dataset, reading=True)
         with output.preparing(f"Registering {dataset}"):
             people = Dataset.register(**named, confirm=confirm, loosen=loosen)
         with people:
@@ -117,7 +117,7 @@ def check(dataset: str, steward: bool, as_json: bool) -> None:
     from epsilons.dataset.preview import look_over
 
     with refusing([register]), output.preparing(f"Reading {dataset}"):
-        seen = look_over(**lasting_arguments(dataset), steward=steward)
+        seen = look_over(**lasting_arguments(dataset, reading=True), steward=steward)
     output.print_json(seen.to_dict()) if as_json else output.write(str(seen))
 
 
