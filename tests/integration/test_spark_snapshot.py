@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import epsilons as eps
 from epsilons.dataset.rows import PERSON, label
 from epsilons.dataset.snapshot import open_snapshot, verify_snapshot
 from epsilons.engines.base import Engine
@@ -76,3 +77,13 @@ def test_a_frame_that_gives_other_rows_every_time_is_read_once(spark: Any, tmp_p
         assert set(held) == set(range(len(people)))
         assert max(held.values()) == 2
         engine.close()
+
+
+def test_a_registered_table_is_asked_when_its_source_is_gone(spark: Any, tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path / 'a.ledger'}"
+    spark.createDataFrame(TABLE.drop_columns(["time"])).createOrReplaceTempView("registered")
+    given: dict[str, Any] = {"name": "people", "person": "id", "ledger": address, "rows_per_person": 2}
+    eps.Dataset.register("registered", **given, engine="spark", preferences=10.0).close()
+    spark.catalog.dropTempView("registered")
+    with eps.Dataset.open("people", ledger=address) as people:
+        assert people.count(of="rows", share=1.0).value == pytest.approx(40, abs=5)
