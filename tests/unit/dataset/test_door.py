@@ -307,6 +307,7 @@ READERS = {
     "dataset/applying.py": "a sample's rows for an algorithm, inside the door",
     "dataset/preferences.py": "preferences, which are public",
     "dataset/rows.py": "the copy, inside the engine",
+    "dataset/steward.py": "private facts, for the steward's own check alone",
     "summaries/sql.py": "summaries, for those who are allowed to ask",
 }
 
