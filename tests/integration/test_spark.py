@@ -346,7 +346,7 @@ def test_answers_are_the_same_each_from_one_job_of_which_only_the_summary_comes_
     assert len(received) == len(QUESTIONS)
     assert received[0] <= 3
     assert max(received) < TABLE.num_rows
-    monkeypatch.setattr("epsilons.dataset.people._FINE", 3.0)  # a planted difference: another choice of rows
+    monkeypatch.setattr("epsilons.dataset.rows._FINE", 3.0)  # a planted difference: another choice of rows
     assert answers(TABLE, 2) != one
 
 
@@ -365,7 +365,7 @@ def test_wishes_may_stand_in_a_table_of_their_own(spark: Any) -> None:
     levels = []
     for source, other in ((TABLE, wishes), (spark.createDataFrame(TABLE), spark.createDataFrame(wishes))):
         asked_for = eps.Preferences.from_file(other, person="who", column="epsilon")
-        with eps.Dataset(source, person="id", preferences=asked_for, ledger="memory") as people:
+        with eps.Dataset(source, person="id", preferences=asked_for, ledger="memory", ceiling=1e6) as people:
             levels.append(people.remaining().epsilons)
     assert levels[0] == levels[1] == {0.5: 0.5, 1.0: 1.0}
 
@@ -377,7 +377,7 @@ def test_a_dataset_file_names_a_table_or_a_path(spark: Any, tmp_path: Path) -> N
     spark.createDataFrame(TABLE).createOrReplaceTempView("declared_wages")
     parquet.write_table(TABLE, tmp_path / "wages.parquet")
     for source in ("declared_wages", "wages.parquet"):
-        declared = f'source = "{source}"\nengine = "spark"\nperson = "id"\n[preferences]\neveryone = 0.5\n'
+        declared = f'source = "{source}"\nengine = "spark"\nperson = "id"\nledger = "memory"\n[preferences]\neveryone = 0.5\n'
         (tmp_path / "people.toml").write_text(declared)
         with eps.Dataset.from_toml(tmp_path / "people.toml") as people:
             assert people.describe().people == len(set(TABLE["id"].to_pylist()) - {None})
@@ -403,7 +403,7 @@ def test_the_users_session_is_as_before(spark: Any, tmp_path: Path, monkeypatch:
     frame.createOrReplaceTempView("source")
     frame.createOrReplaceTempView("`epsilons people`")
     before = state(spark)
-    with eps.Dataset(frame, person="id", preferences=NAMED, ledger="memory") as people:
+    with eps.Dataset(frame, person="id", preferences=NAMED, ledger="memory", ceiling=1e6) as people:
         people.mean("wage", bounds=(0, 100), share=0.1, mechanism="sample")
         (home,) = (path for path in tmp_path.iterdir() if path.name.startswith("epsilons-"))
         assert home.stat().st_mode & 0o077 == 0
