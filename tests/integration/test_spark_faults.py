@@ -138,7 +138,7 @@ def test_preferences_of_a_wrong_column_are_not_quoted(spark: Any) -> None:
         eps.Preferences.from_levels("privacy", {"strict": 1}),
     ):
         with pytest.raises(PreferenceError) as caught:
-            eps.Dataset(frame, person="id", preferences=preferences, ledger="memory")
+            eps.Dataset(frame, person="id", preferences=preferences, ledger="memory", ceiling=1e6)
         said.append(str(caught.value))
         assert not any(value in said[-1] for value in ("HIV", "well", "3.25"))
     assert "Column 'diagnosis' holds unknown levels" in said[0]

@@ -222,7 +222,7 @@ def test_a_table_reads_the_same_types_alike(home: str) -> None:
     make = pa.table if home == "Arrow" else pd.DataFrame
     columns = {name: container.make(container.entries) for name, container in typed.items()}
     source = make({"id": range(PEOPLE), **columns})
-    with eps.Dataset(source, person="id", preferences=eps.PUBLIC, version="1", ledger="memory") as people:
+    with eps.Dataset(source, person="id", preferences=eps.PUBLIC, version="1", ledger="memory", ceiling=1e6) as people:
         for name, container in typed.items():
             check_column(people, name, container)
 
@@ -252,13 +252,13 @@ def test_text_that_cannot_be_stored_is_missing_for_its_person_alone() -> None:
         with pytest.raises(eps.DataError, match="Values hold text, not numbers"):
             eps.count(values, eps.PUBLIC)
     with eps.Dataset(
-        pd.DataFrame({"id": [1, 2], "x": halves}), person="id", preferences=eps.PUBLIC, ledger="memory"
+        pd.DataFrame({"id": [1, 2], "x": halves}), person="id", preferences=eps.PUBLIC, ledger="memory", ceiling=1e6
     ) as people:
         assert people.histogram("x", categories=["a"]).value == {"a": 1}
     for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())):
         column = pa.array([b"a", b"\xff"]).cast(kind, safe=False)
         with eps.Dataset(
-            pa.table({"id": [1, 2], "x": column}), person="id", preferences=eps.PUBLIC, ledger="memory"
+            pa.table({"id": [1, 2], "x": column}), person="id", preferences=eps.PUBLIC, ledger="memory", ceiling=1e6
         ) as people:
             assert people.histogram("x", categories=["a"]).value == {"a": 1}
 
@@ -273,7 +273,7 @@ def test_times_that_no_engine_has_are_missing_for_their_person_alone(unit: str, 
             parquet.write_table(table, tmp_path / "people.parquet")
             sources.append(tmp_path / "people.parquet")
         for source in sources:
-            with eps.Dataset(source, person="id", preferences=eps.PUBLIC, ledger="memory") as people:
+            with eps.Dataset(source, person="id", preferences=eps.PUBLIC, ledger="memory", ceiling=1e6) as people:
                 assert people.histogram("x", categories=["1970-01-01"]).value == {"1970-01-01": 1}
 
 

@@ -39,7 +39,7 @@ Given = Mapping[str, Any]
 
 def open_people() -> eps.Dataset:
     preferences = eps.Preferences.from_column("epsilon")
-    return eps.Dataset(TABLE, person="id", preferences=preferences, version="parity", ledger="memory")
+    return eps.Dataset(TABLE, person="id", preferences=preferences, version="parity", ledger="memory", ceiling=1e6)
 
 
 @pytest.fixture(scope="module")

@@ -375,7 +375,7 @@ def attack_dataset(seed: int, number: int) -> tuple[int, int]:
     ledger hears of it.
     """
     table = TABLE.append_column("id", pa.array([f"p{place}" for place in range(6)]))
-    people = eps.Dataset(table, person="id", preferences=eps.PUBLIC, threads=1, ledger="memory")
+    people = eps.Dataset(table, person="id", preferences=eps.PUBLIC, threads=1, ledger="memory", ceiling=1e6)
     queries: list[exp.Query] = []
     run = people._engine.run
     people._engine.run = lambda tree: (queries.append(tree), run(tree))[1]  # type: ignore[method-assign]
@@ -417,7 +417,7 @@ def test_ten_thousand_hostile_conditions_of_a_dataset(seed: int) -> None:
 def test_the_injection_corpus_has_one_message_in_every_place_of_a_question() -> None:
     """As a condition it is refused; as a column, a key or a category it is only a word that nothing is called."""
     table = TABLE.append_column("id", pa.array([f"p{place}" for place in range(6)]))
-    people = eps.Dataset(table, person="id", preferences=eps.PUBLIC, threads=1, ledger="memory")
+    people = eps.Dataset(table, person="id", preferences=eps.PUBLIC, threads=1, ledger="memory", ceiling=1e6)
     for text in (*HOSTILE, *PATTERNS):
         with pytest.raises(PlanError) as caught:
             people.mean("wage", bounds=(0, 1), where=text)

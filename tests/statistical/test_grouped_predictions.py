@@ -82,7 +82,7 @@ def test_groups_of_equal_size_err_as_their_plan_says() -> None:
 
     table = pa.table({"id": range(500), "g": ["a", "b"] * 250})
     groups = {"g": ["a", "b"]}
-    people = eps.Dataset(table, person="id", preferences=0.2, ledger="memory")
+    people = eps.Dataset(table, person="id", preferences=0.2, ledger="memory", ceiling=1e6)
     told = Question(Count(Scope(fraction=0.5), "people"), density=0.5)
     for share in (0.002, 0.01, 0.05):
         # One group is simulated on its own: nobody is in both, so it gets all of the share.

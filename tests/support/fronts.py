@@ -85,7 +85,7 @@ def on_table(name: str, source: Any) -> Iterator[Table]:
     preferences = eps.Preferences.from_column("epsilon")
     complete = ["wage", "age", "left"]
     with eps.Dataset(
-        source, person="id", preferences=preferences, complete=complete, version="fronts", ledger="memory"
+        source, person="id", preferences=preferences, complete=complete, version="fronts", ledger="memory", ceiling=1e6
     ) as people:
         yield Table(name, people)
 

@@ -158,6 +158,7 @@ def compare(tables: int, calls: int, seed: int, engines: Sequence[Source] = (as_
                 version="1",
                 **({"threads": 1} if engine is as_it_is else {}),
                 ledger="memory",
+                ceiling=1e6,
             )
             for engine in engines
             for records in (others + mine, others[::-1] + (yours if relation == "replace" else []))

@@ -151,7 +151,9 @@ def test_every_release_knows_whom_it_is_about() -> None:
     alone = eps.individually(sum, [1, 2, 3], roster, sensitivity=2, step=1)
     assert planned.guarantee.covers == alone.guarantee.covers == roster.covered
     table = pa.table({"id": ["a", "b", "c"], "x": [1, 0, 1]})
-    with eps.Dataset(table, person="id", preferences={"a": 0.1, "b": 1.0, "c": 1.0}, ledger="memory") as people:
+    with eps.Dataset(
+        table, person="id", preferences={"a": 0.1, "b": 1.0, "c": 1.0}, ledger="memory", ceiling=1e6
+    ) as people:
         first, second = (people.count(column, share=0.1).guarantee for column in (None, "x"))
         people.set_level({"b": 0.5})
         third = people.count("x", share=0.1).guarantee

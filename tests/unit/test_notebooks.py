@@ -25,7 +25,9 @@ def shown() -> dict[str, Any]:
             "epsilon": made.choice([20.0, 50.0], 400),
         }
     )
-    people = eps.Dataset(table, person="id", preferences=eps.Preferences.from_column("epsilon"), ledger="memory")
+    people = eps.Dataset(
+        table, person="id", preferences=eps.Preferences.from_column("epsilon"), ledger="memory", ceiling=1e6
+    )
     release = people.mean("wage", bounds=(0, 100), share=0.01)
     plan = people.plan("mean", "wage", bounds=(0, 100), share=0.01)
     preferences = eps.Preferences({"ann": 0.1, "bob": eps.PUBLIC}, default=0.05)

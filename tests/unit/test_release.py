@@ -254,7 +254,9 @@ def test_the_release_tells_why() -> None:
 
 def test_frames_of_histograms_name_groups_and_ends_of_bins() -> None:
     table = pa.table({"id": [1, 2, 3], "wage": [20.0, 30.0, 40.0], "size": [1, 2, 1], "epsilon": [5.0] * 3})
-    people = eps.Dataset(table, person="id", preferences=eps.Preferences.from_column("epsilon"), ledger="memory")
+    people = eps.Dataset(
+        table, person="id", preferences=eps.Preferences.from_column("epsilon"), ledger="memory", ceiling=1e6
+    )
     groups = {"size": [2, 1]}
     ends = people.histogram("wage", edges=[0, 25, 50], by=groups, share=0.1).to_arrow()
     assert ends.column_names == ["key1", "low", "high", "value"]
@@ -266,7 +268,9 @@ def test_frames_of_histograms_name_groups_and_ends_of_bins() -> None:
 
 def test_an_answer_about_some_rows_says_which() -> None:
     table = pa.table({"id": [1, 2, 3], "wage": [1.0, 2.0, 3.0]})
-    with eps.Dataset(table, person="id", preferences=1.0, bounds={"wage": (0, 3)}, ledger="memory") as people:
+    with eps.Dataset(
+        table, person="id", preferences=1.0, bounds={"wage": (0, 3)}, ledger="memory", ceiling=1e6
+    ) as people:
         asked = people.sum("wage", where="wage > 1", share=0.1)
         assert asked.where == '"wage" > 1.0'
         assert str(asked).startswith(f"{asked.statistic} of wage where {asked.where}: ")

@@ -97,7 +97,9 @@ def test_errors_and_what_objects_say_of_themselves() -> None:
     table = pa.table({"id": [1, 2], COLUMN: [1.0, 2.0], "region": [KEY, "south"], "privacy": [LEVEL] * 2})
     preferences = eps.Preferences.from_levels("privacy", {LEVEL: 1.0})
     shown: list[Any] = [DataError(f"what {HOSTILE}", rule=f"rule {HOSTILE}", suggest=f"hint {HOSTILE}")]
-    with eps.Dataset(table, person="id", preferences=preferences, version=f"1{HOSTILE}", ledger="memory") as people:
+    with eps.Dataset(
+        table, person="id", preferences=preferences, version=f"1{HOSTILE}", ledger="memory", ceiling=1e6
+    ) as people:
         shown += [people, people.plan("mean", COLUMN, bounds=(0, 9)), people.count(by={"region": [KEY]}, share=0.1)]
         shown.append(people.apply(lambda data, epsilon: HOSTILE, columns=[COLUMN], name=f"mine{HOSTILE}", share=0.1))
         shown += [people.history(), people.remaining(), shown[-1].guarantee]

@@ -20,7 +20,7 @@ CHOSEN = ["strict"] * 50 + ["standard"] * 30 + ["open"] * 20
 def people() -> Iterator[eps.Dataset]:
     frame = pd.DataFrame({"id": np.arange(100), "wage": np.linspace(0, 100, 100), "privacy": CHOSEN})
     with eps.Dataset(
-        frame, person="id", preferences=eps.Preferences.from_levels("privacy", WORDS), ledger="memory"
+        frame, person="id", preferences=eps.Preferences.from_levels("privacy", WORDS), ledger="memory", ceiling=1e6
     ) as made:
         yield made
 
@@ -56,7 +56,9 @@ def test_anything_else_assumes_nothing(people: eps.Dataset) -> None:
 
 def test_a_column_of_epsilons_counts_too() -> None:
     frame = pd.DataFrame({"id": [1, 2, 3], "epsilon": [0.5, 0.5, 1.0]})
-    with eps.Dataset(frame, person="id", preferences=eps.Preferences.from_column("epsilon"), ledger="memory") as people:
+    with eps.Dataset(
+        frame, person="id", preferences=eps.Preferences.from_column("epsilon"), ledger="memory", ceiling=1e6
+    ) as people:
         assert people.count(by={"epsilon": [0.5, 1.0, 3.0]}).value == {0.5: 2, 1.0: 1, 3.0: 0}
 
 
@@ -64,7 +66,7 @@ def test_a_count_of_people_is_not_about_preferences_that_come_from_no_column() -
     """Neither has a column, which are not the same one."""
     preferences = {person: (0.05, 2.0)[person % 2] for person in range(100)}
     with eps.Dataset(
-        pd.DataFrame({"id": np.arange(100)}), person="id", preferences=preferences, ledger="memory"
+        pd.DataFrame({"id": np.arange(100)}), person="id", preferences=preferences, ledger="memory", ceiling=1e6
     ) as people:
         answer = people.count(mechanism="weighted", assume="unrelated")
     assert answer.assumption == ASSUMPTIONS["unrelated"]

@@ -23,7 +23,9 @@ BOUNDS = {"x": (0.0, 10.0), "z": (-3.0, 0.7), "y": (0.0, 100.0)}
 
 def dataset(table: pa.Table, **options: Any) -> eps.Dataset:
     given_options: dict[str, Any] = {"preferences": eps.Preferences.from_column("epsilon"), "bounds": BOUNDS}
-    return eps.Dataset(table, person="id", version="made up", **{**given_options, **options}, ledger="memory")
+    return eps.Dataset(
+        table, person="id", version="made up", **{**given_options, **options}, ledger="memory", ceiling=1e6
+    )
 
 
 def table_of(x: Any, z: Any, y: Any, epsilons: Any) -> pa.Table:

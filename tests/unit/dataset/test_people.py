@@ -251,7 +251,9 @@ def test_people_who_are_certain_to_be_in_need_no_coins(monkeypatch: pytest.Monke
         assert made == []
     levels = [1.0, 1e6] * 150
     wishes = dict(zip(range(300), levels, strict=True))
-    with eps.Dataset(table, person="id", preferences=wishes, bounds={"wage": (0, 100)}, ledger="memory") as people:
+    with eps.Dataset(
+        table, person="id", preferences=wishes, bounds={"wage": (0, 100)}, ledger="memory", ceiling=1e6
+    ) as people:
         made.clear()
         people.sum("wage", share=0.5, mechanism="sample", threshold="max")
         assert made == ["epsilons sampled"]

@@ -62,11 +62,11 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 import pyarrow as pa, epsilons as eps
 table = pa.table({"id": [1, 2], "x": [1.0, 2.0]})
-with eps.Dataset(table, person="id", preferences=1.0, ledger="memory") as people:
+with eps.Dataset(table, person="id", preferences=1.0, ledger="memory", ceiling=1e6) as people:
     people.mean("x", bounds=(0, 3), share=0.1)
 assert "pyspark" not in sys.modules
 try:
-    eps.Dataset("wages", engine="spark", person="id", preferences=1.0, ledger="memory")
+    eps.Dataset("wages", engine="spark", person="id", preferences=1.0, ledger="memory", ceiling=1e6)
 except eps.DataError as error:
     print(error)
 """

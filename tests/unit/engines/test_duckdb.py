@@ -192,7 +192,7 @@ def test_the_first_row_of_a_file_without_a_header_is_in_no_message(tmp_path: Pat
     ]
     for given in asked:
         with pytest.raises(DataError, match="There is no column") as refused:
-            eps.Dataset(path, ledger="memory", **given)
+            eps.Dataset(path, ledger="memory", ceiling=1e6, **given)
         assert not any(name in str(refused.value) for name in ("Ann", "52000"))
     table = pa.table({"id": [17, 18]})
     with pytest.raises(DataError, match="There is no column") as refused:
@@ -201,6 +201,7 @@ def test_the_first_row_of_a_file_without_a_header_is_in_no_message(tmp_path: Pat
             person="id",
             preferences=eps.Preferences.from_file(path, person="id", column="epsilon"),
             ledger="memory",
+            ceiling=1e6,
         )
     assert "Ann" not in str(refused.value)
 

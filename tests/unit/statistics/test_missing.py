@@ -100,7 +100,12 @@ ASKED = [
 def table_of(values: list[float | None], epsilons: Any) -> eps.Dataset:
     columns = {"id": range(len(values)), "x": pa.array(values, pa.float64()), "epsilon": epsilons}
     return eps.Dataset(
-        pa.table(columns), person="id", preferences=eps.Preferences.from_column("epsilon"), version="1", ledger="memory"
+        pa.table(columns),
+        person="id",
+        preferences=eps.Preferences.from_column("epsilon"),
+        version="1",
+        ledger="memory",
+        ceiling=1e6,
     )
 
 
@@ -224,7 +229,7 @@ def test_a_column_of_a_table_is_complete_by_a_word_only() -> None:
     """People on the roster may have no row."""
     frame = pd.DataFrame({"id": [1, 2, 3], "x": [1, 2, 3], "epsilon": [1.0, 1.0, 1.0]})
     preferences = eps.Preferences.from_column("epsilon")
-    with eps.Dataset(frame, person="id", preferences=preferences, ledger="memory") as people:
+    with eps.Dataset(frame, person="id", preferences=preferences, ledger="memory", ceiling=1e6) as people:
         assert LEFT_OUT in people.mean("x", bounds=(0, 9)).guarantee.caveats
         assert BY_WORD in people.mean("x", bounds=(0, 9), complete=True).guarantee.caveats
         assert NOT_COUNTED in people.count("x").guarantee.caveats
