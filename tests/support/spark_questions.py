@@ -56,4 +56,5 @@ def salted_dataset(source: Any, rows: int) -> eps.Dataset:
 
 def asked(people: eps.Dataset, question: tuple[str, tuple[Any, ...], dict[str, Any]], seed: int) -> Any:
     name, given, options = question
-    return getattr(people, name)(*given, **options, share=0.05, entropy=seeded(seed)).to_dict()
+    answer = getattr(people, name)(*given, **options, share=0.05, entropy=seeded(seed)).to_dict()
+    return {**answer, "at": "some day"}
