@@ -365,7 +365,7 @@ def test_wishes_may_stand_in_a_table_of_their_own(spark: Any) -> None:
     levels = []
     for source, other in ((TABLE, wishes), (spark.createDataFrame(TABLE), spark.createDataFrame(wishes))):
         asked_for = eps.Preferences.from_file(other, person="who", column="epsilon")
-        with eps.Dataset(source, person="id", preferences=asked_for, ledger="memory") as people:
+        with eps.Dataset(source, person="id", preferences=asked_for, ledger="memory", ceiling=1e6) as people:
             levels.append(people.remaining().epsilons)
     assert levels[0] == levels[1] == {0.5: 0.5, 1.0: 1.0}
 
@@ -405,7 +405,7 @@ def test_the_users_session_is_as_before(spark: Any, tmp_path: Path, monkeypatch:
     frame.createOrReplaceTempView("source")
     frame.createOrReplaceTempView("`epsilons people`")
     before = state(spark)
-    with eps.Dataset(frame, person="id", preferences=NAMED, ledger="memory") as people:
+    with eps.Dataset(frame, person="id", preferences=NAMED, ledger="memory", ceiling=1e6) as people:
         people.mean("wage", bounds=(0, 100), share=0.1, mechanism="sample")
         (home,) = (path for path in tmp_path.iterdir() if path.name.startswith("epsilons-"))
         assert home.stat().st_mode & 0o077 == 0
