@@ -377,7 +377,9 @@ def test_a_dataset_file_names_a_table_or_a_path(spark: Any, tmp_path: Path) -> N
     spark.createDataFrame(TABLE).createOrReplaceTempView("declared_wages")
     parquet.write_table(TABLE, tmp_path / "wages.parquet")
     for source in ("declared_wages", "wages.parquet"):
-        declared = f'source = "{source}"\nengine = "spark"\nperson = "id"\nledger = "memory"\n[preferences]\neveryone = 0.5\n'
+        declared = (
+            f'source = "{source}"\nengine = "spark"\nperson = "id"\nledger = "memory"\n[preferences]\neveryone = 0.5\n'
+        )
         (tmp_path / "people.toml").write_text(declared)
         with eps.Dataset.from_toml(tmp_path / "people.toml") as people:
             assert people.describe().people == len(set(TABLE["id"].to_pylist()) - {None})
