@@ -43,6 +43,11 @@ class TableFacts:
         return ", ".join(facts) or "–"
 
 
+def too_many_levels(levels: int, rounding_loss: float) -> bool:
+    """So many levels may well be a column of something else, named by mistake: they are counted, not listed."""
+    return levels > _MOST_SHOWN or rounding_loss > 0
+
+
 @dataclass(frozen=True)
 class Level:
     """People of one grant: what they have left on average and at least (None for public), and who has nothing left."""
@@ -83,8 +88,7 @@ class Description(Shown):
 
     @property
     def _many(self) -> bool:
-        """So many levels may well be a column of something else, named by mistake: they are counted, not listed."""
-        return len(self.levels) > _MOST_SHOWN or self.rounding_loss > 0
+        return too_many_levels(len(self.levels), self.rounding_loss)
 
     def hints(self) -> list[str]:
         """What a steward may still want to say; about declarations only, never about values."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from epsilons import ledger as ledgers
+from epsilons.dataset.facts import too_many_levels
 from epsilons.dataset.registering import Candidate, Declared, read_candidate
 from epsilons.dataset.steward import StewardFacts, steward_facts
 from epsilons.display import Sheet, Shown, show, show_count
@@ -17,9 +18,6 @@ from epsilons.errors import LedgerError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.values import Enrolment, NoLedgerError
 from epsilons.preferences import name_grant
-
-#: More levels than this are counted, not listed: the column may be another one than was meant.
-_MOST_SHOWN = 64
 
 
 @dataclass(frozen=True)
@@ -33,6 +31,7 @@ class Preview(Shown):
     levels: tuple[tuple[str, float, int], ...]
     enrolment: Enrolment
     hints: tuple[str, ...]
+    many_levels: bool
     #: Only where the steward asked for it.
     private: StewardFacts | None = None
 
@@ -40,7 +39,7 @@ class Preview(Shown):
         """Plain values that survive JSON."""
         columns = [dict(zip(("name", "holds", "known"), column, strict=True)) for column in self.columns]
         levels = [{"name": n, "epsilon": None if math.isinf(e) else e, "people": p} for n, e, p in self.levels]
-        listed = {} if len(levels) > _MOST_SHOWN else {"levels": levels}
+        listed = {} if self.many_levels else {"levels": levels}
         people = sum(people for *_, people in self.levels)
         private = {} if self.private is None else {"private": self.private.to_dict()}
         plain = {name: value for name, value in vars(self).items() if name != "private"}
@@ -56,7 +55,7 @@ class Preview(Shown):
 
     def sheets(self) -> list[Sheet]:
         rows = [(name, show(epsilon), f"{people:,}") for name, epsilon, people in self.levels]
-        if len(rows) > _MOST_SHOWN:
+        if self.many_levels:
             rows = [(f"{len(rows):,} levels", "not listed", f"{sum(people for *_, people in self.levels):,}")]
         ledger = "A new ledger would be made." if self.new_ledger else "The ledger knows people already."
         notes = [f"{self.name}, version {self.version}. {ledger} Nothing was written.", *self.hints]
@@ -96,14 +95,16 @@ def _preview(candidate: Candidate, new: bool) -> Preview:
     columns = tuple(
         (kind.name, kind.family, _known(candidate.about, kind.name)) for kind in candidate.engine.schema.values()
     )
-    hints = _hints(candidate, columns, len(levels))
+    many = too_many_levels(len(levels), candidate.asked.rounding_loss)
+    hints = [f"{len(levels):,} levels: is the column of preferences the right one?"] if many else []
+    hints += _hints(candidate, columns)
     try:
         candidate.check_first_ledger()
     except LedgerError as refused:
         hints.append(str(refused))
     return Preview(
         candidate.declared.name, candidate.version, new, columns, tuple(sorted(levels, key=lambda one: one[1])),
-        candidate.preview(), tuple(hints),
+        candidate.preview(), tuple(hints), many,
     )  # fmt: skip
 
 
@@ -114,12 +115,11 @@ def _known(about: Mapping[str, Any], name: str) -> str:
     return ", ".join(facts) or "–"
 
 
-def _hints(candidate: Candidate, columns: tuple[tuple[str, str, str], ...], levels: int) -> list[str]:
+def _hints(candidate: Candidate, columns: tuple[tuple[str, str, str], ...]) -> list[str]:
     """What a steward may still want to say; about declarations only, never about values."""
     person = candidate.about["person"]
     unbounded = [name for name, holds, known in columns if holds == "number" and name != person and "in [" not in known]
-    hints = [f"{levels:,} levels: is the column of preferences the right one?"] if levels > _MOST_SHOWN else []
-    hints += [f"No bounds: {', '.join(unbounded)}. Questions about them must give their own."] if unbounded else []
+    hints = [f"No bounds: {', '.join(unbounded)}. Questions about them must give their own."] if unbounded else []
     if not candidate.about["complete"]:
         hints.append("No column is declared complete: means pay for the number of values as well.")
     return hints
