@@ -27,7 +27,7 @@ from epsilons.noise.entropy import system
 from epsilons.planner.choose import choose
 from epsilons.planner.guesses import guessing
 from epsilons.planner.plan import Plan, find_share
-from epsilons.release.answer import EVERYONE_PUBLIC, Release, exact_release, make_release
+from epsilons.release.answer import EVERYONE_PUBLIC, IN_MEMORY, Release, exact_release, make_release
 from epsilons.release.door import Request, RoughCount, Sketch, Spendable, pass_through
 from epsilons.statistics.base import Question, Scope
 from epsilons.statistics.count import Count
@@ -70,12 +70,13 @@ class Attempt:
         """The stored answer, or a new one. StalePlanError: plan again, nothing was charged."""
         asked, epoch, seeded = self.asked, self.preparation.epoch, self.seeded
         about = {"dataset": self.facts.name, "version": self.facts.version, **asked.about()}
+        caveats = () if self.facts.lasting else (IN_MEMORY,)
         if asked.kind == "count" and counts_levels(asked, self.facts):
-            return replace(count_levels(asked, self.facts, self.cohorts), **about)
+            return replace(count_levels(asked, self.facts, self.cohorts), **about).with_caveats(*caveats)
         key, dataset = question_key(self.facts, asked), self.registry.dataset
         individual = asked.options.privacy != "personalized"
         asker = asked.options.analyst
-        request = Request(key, dataset, epoch, asked.kind, asked.describe(), about, individual, asker, seeded)
+        request = Request(key, dataset, epoch, asked.kind, asked.describe(), about, caveats, individual, asker, seeded)
         return pass_through(self.registry.ledger, request, self.plan, self.resume, self.read)
 
     def plan(self) -> Sketch:

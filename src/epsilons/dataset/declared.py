@@ -29,6 +29,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from epsilons.arguments.checks import check_real, check_whole
+from epsilons.dataset.registering import Declared
+from epsilons.dataset.registry import Registry
+from epsilons.engines.base import Schema
 from epsilons.errors import DataError, LedgerError, PreferenceError
 from epsilons.preferences import PUBLIC, Preferences
 
@@ -45,8 +48,8 @@ _MEMORY = re.compile(r"\d+(\.\d+)? ?([KMGT]i?)?B", re.IGNORECASE)
 _SOURCE = 'source = "wages.parquet"'
 #: What only a ledger that lasts takes.
 _LASTING = ("snapshots", "measure", "delta", "renews", "accounts")
-#: What was settled under the same name as in the file.
-_SETTLED = ("person", "rows_per_person", "complete", "public", "keys", "ceiling")
+#: What a registration takes besides what it settles.
+_NOT_SETTLED = ("source", "ledger", "snapshots", "preferences")
 _D = TypeVar("_D")
 _HINT = "epsilons init data.parquet writes such a file"
 
@@ -100,24 +103,24 @@ def open_declared(path: str | os.PathLike[str], opener: Callable[..., _D], maker
     """What `opener` opens of a dataset that the file names; with a ledger in memory `maker` registers it on the way."""
     arguments = lasting_arguments(path)
     if arguments["ledger"] == "memory":
+        Declared(**{name: value for name, value in arguments.items() if name not in _NOT_SETTLED})  # refuses terms
         return maker(**{name: value for name, value in arguments.items() if name not in _LASTING})
     return opener(arguments["name"], **{name: arguments.get(name) for name in ("ledger", "threads", "memory")})
 
 
 def check_as_registered(
-    path: str | os.PathLike[str], about: Mapping[str, Any], version: str, levels: Mapping[str, float]
+    path: str | os.PathLike[str], registry: Registry, schema: Schema, levels: Mapping[str, float]
 ) -> None:
     """Refuse a file that says something else than what was registered: asking changes nothing."""
-    arguments = arguments_of(path)
-    plain = {name: arguments[name] for name in _SETTLED if name in arguments}
-    plain["bounds"] = {name: list(pair) for name, pair in arguments["bounds"].items()}
-    for name in ("complete", "public"):
-        if name in plain:
-            plain[name] = sorted(plain[name])
-    changed = [name for name, value in plain.items() if value != about[name]]
+    arguments, terms, made = arguments_of(path), registry.ledger.terms(), registry.registration
+    declared = Declared(**{name: value for name, value in arguments.items() if name not in _NOT_SETTLED})
+    said, settled = declared.about(schema), made.about
+    fixed = {name: (getattr(declared, name), getattr(terms, name)) for name in ("neighbors", "allow_individual")}
+    changed = [name for name, value in said.items() if value != settled[name]]
+    changed += [name for name, (here, there) in fixed.items() if here != there]
+    changed += ["version"] if declared.version not in (None, made.version) else []
     named = arguments["preferences"].levels
     changed += ["levels"] if any(levels.get(name) != epsilon for name, epsilon in named.items()) else []
-    changed += ["version"] if arguments.get("version", version) != version else []
     if changed:
         what = f"{Path(path).name} says something else than was registered: {', '.join(changed)}."
         hint = f"`epsilons register {Path(path).name}`, by the steward; or the file as it was"

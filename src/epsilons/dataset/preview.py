@@ -73,7 +73,7 @@ def look_over(
     """What `Dataset.register` would do with the same arguments."""
     declared = Declared(**settled)
     try:
-        book, new = ledgers.open(ledger, create=False), False
+        book, new = (ledgers.open(), True) if ledger == "memory" else (ledgers.open(ledger, create=False), False)
     except NoLedgerError:
         book, new = ledgers.open(), True
     try:

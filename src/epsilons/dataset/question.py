@@ -15,7 +15,7 @@ from epsilons.engines.conditions import parse
 from epsilons.engines.trees import MismatchError, Predicate, canonical
 from epsilons.errors import Argument, DataError, PlanError
 from epsilons.noise.entropy import system
-from epsilons.release.answer import IN_MEMORY, tell_question
+from epsilons.release.answer import tell_question
 from epsilons.statistics.base import Question, RowScope, Scope
 from epsilons.summaries.columns import Keys
 
@@ -91,7 +91,7 @@ def parse_question(call: Call, facts: TableFacts) -> TableQuestion:
     if facts.preference is not None and facts.preference in looked_at:  # nor is a count of people about any column
         options, note = replace(options, assume=math.inf), f"{note} {ABOUT_PREFERENCES}"
     capped = f"At most {facts.rows} rows of each person are used, and all of them are protected together."
-    notes = (note, *([capped] if facts.rows > 1 else []), *([] if facts.lasting else [IN_MEMORY]))
+    notes = (note, capped) if facts.rows > 1 else (note,)
     return TableQuestion(Question.of(statistic, options, facts.neighbors), column, where, by, notes, options)
 
 

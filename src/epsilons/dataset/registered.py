@@ -147,16 +147,18 @@ class Registered:
 
         found = open_declared(path, cls.open, cls)
         if found.ledger.lasting:
-            registration = found._registry.registration
-            check_as_registered(path, registration.about, registration.version, found._facts.levels)
+            try:
+                check_as_registered(path, found._registry, found._facts.schema, found._facts.levels)
+            except BaseException:
+                found.close()
+                raise
         return found
 
     def describe(self) -> Description:
         """Columns, people per level, bounds known, the ledger's state. Public facts; no charge."""
         with self._lock:
             self._refresh()
-            pending = 0 if self.enrolment is None else self.enrolment.pending
-            return self._registry.describe(self._facts, pending, self._seconds)
+            return self._registry.describe(self._facts, self._seconds)
 
     @property
     def ledger(self) -> Ledger:
@@ -174,7 +176,7 @@ class Registered:
 
     def answers(self) -> StoredAnswers:
         """Every answer that the ledger stored, by its number: free, newest last, also after the roster changed."""
-        return StoredAnswers.of(self.ledger)
+        return StoredAnswers.of(self.ledger, dataset=self._registry.dataset)
 
     def verify(self) -> dict[str, bool]:
         """Recount the ledger and hash its datasets' newest snapshots; an error if anything differs from what was kept.
@@ -236,7 +238,7 @@ def _ledger_in_memory(given: Any) -> Ledger:
 @contextmanager
 def _opening(ledger: Any, create: bool) -> Iterator[tuple[Ledger, str | None]]:
     """(the ledger, its address if it was opened here); closed again if what follows fails."""
-    if isinstance(ledger, Ledger):
+    if isinstance(ledger, Ledger) and ledger.lasting:
         yield ledger, None
         return
     if not isinstance(ledger, str) or ledger == "memory":

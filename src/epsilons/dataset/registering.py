@@ -11,7 +11,7 @@ import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from epsilons.arguments.checks import check_bounds, check_real
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.preferences import SAID_NOTHING, PreferenceTable, check_id_column, read_preferences
-from epsilons.dataset.registry import Registry
+from epsilons.dataset.registry import Registry, check_ceiling
 from epsilons.dataset.rows import Preparation, label, prepare, stage
 from epsilons.dataset.snapshot import open_snapshot, remove_snapshot, sweep_snapshots, write_snapshot
-from epsilons.engines.base import TEXT, Column, Engine, open_table
+from epsilons.engines.base import TEXT, Column, Engine, Schema, open_table
 from epsilons.engines.trees import MismatchError, canonical
-from epsilons.errors import Argument, DataError, LedgerError, PreferenceError, Text
+from epsilons.errors import Argument, DataError, EpsilonsError, LedgerError, PreferenceError, Text
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.checks import check_terms
 from epsilons.ledger.consent import PUBLIC_CODE, Word
@@ -36,11 +36,12 @@ from epsilons.ledger.opening import find_places, state_folder
 from epsilons.ledger.registration import Application
 from epsilons.ledger.values import Digests, Enrolment, Registration, Terms
 from epsilons.noise.entropy import system
-from epsilons.preferences import Preferences, to_nano
+from epsilons.preferences import LARGEST_EPSILON, Preferences, to_nano
 from epsilons.storage import show_address, sqlite_path
 
 #: The largest epsilon that a person may have, unless the steward says otherwise; public people have none.
 CEILING = 10.0
+_EXAMPLES: Mapping[str, Any] = {"bounds": {"wage": (0, 100)}, "keys": {"region": ["north", "south"]}}
 #: What an engine takes, beside the source.
 _ENGINE = ("types", "table", "threads", "memory")
 
@@ -80,25 +81,37 @@ class Declared:
                 rule = "Accounts are kept by cohort, in pure epsilons, and are not renewed."
                 raise LedgerError(what, rule=rule, suggest=Argument(name, only))
         check_terms(self.neighbors, self.rows_per_person, self.allow_individual, self.measure)
+        for name in ("bounds", "keys"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise DataError((Argument(name), " is given by column."), suggest=Argument(name, _EXAMPLES[name]))
+        try:
+            good = 0 < check_real(self.ceiling) <= LARGEST_EPSILON
+        except (TypeError, ValueError):
+            good = False
+        if not good:
+            raise PreferenceError("The ceiling is no epsilon.", suggest=Argument("ceiling", CEILING))
 
     def open_source(self, source: Any) -> Engine:
         """The table itself; nothing of it is read yet."""
         return open_table(source, self.engine, **{name: getattr(self, name) for name in _ENGINE})
 
-    def about(self, engine: Engine) -> dict[str, Any]:
+    def about(self, schema: Schema) -> dict[str, Any]:
         """What the ledger keeps, checked against the table's columns, as plain values."""
-        schema = engine.schema
         pairs = {schema.number(name).name: list(check_bounds(pair, "column")) for name, pair in self.bounds.items()}
         return {
             "person": schema.find(self.person).name,
             "rows_per_person": int(self.rows_per_person),
             "ceiling": check_real(self.ceiling),
             "bounds": pairs,
-            "keys": {kind.name: _plain_keys(kind, self.keys[name]) for name, kind in _each(schema, self.keys, "keys")},
-            "complete": sorted(kind.name for _, kind in _each(schema, _listed("complete", self.complete), "complete")),
-            "public": sorted(kind.name for _, kind in _each(schema, _listed("public", self.public), "public")),
-            "source": _state_of(engine.files),
+            "keys": dict(_plain_keys(schema.askable(name), keys) for name, keys in self.keys.items()),
+            "complete": sorted(schema.askable(name).name for name in _listed("complete", self.complete)),
+            "public": sorted(schema.askable(name).name for name in _listed("public", self.public)),
         }
+
+    def source(self, files: Sequence[str]) -> dict[str, Any] | None:
+        """By what rows are known to be as they were: files, and how they are read; None if that cannot be told."""
+        stated = [[path, os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files]
+        return {"files": stated, "types": dict(self.types or {}), "table": self.table} if stated else None
 
 
 def check_label(argument: str, given: Any, example: str) -> str:
@@ -115,13 +128,7 @@ def _listed(argument: str, given: Any) -> Sequence[str]:
     return given
 
 
-def _each(schema: Any, given: Any, argument: str) -> list[tuple[str, Column]]:
-    if argument == "keys" and not isinstance(given, Mapping):
-        raise DataError("Keys are given by column.", suggest=Argument("keys", {"region": ["north", "south"]}))
-    return [(name, schema.askable(name)) for name in given]
-
-
-def _plain_keys(kind: Column, given: Any) -> list[Any]:
+def _plain_keys(kind: Column, given: Any) -> tuple[str, list[Any]]:
     """Keys of a column as values that survive JSON: days and times as text."""
     if isinstance(given, (str, bytes)) or not isinstance(given, Sequence) or not given:
         raise DataError("Keys are given as a list.", suggest=Argument("keys", {kind.name: ["north", "south"]}))
@@ -131,12 +138,7 @@ def _plain_keys(kind: Column, given: Any) -> list[Any]:
     except (MismatchError, OverflowError):
         what = f"A key is not a value of column {kind.name!r}."
         raise DataError(what, rule=f"The column holds {kind.family}.", suggest=Argument("keys")) from None
-    return [key if isinstance(key, (str, int, float, bool)) else str(key) for key in given]
-
-
-def _state_of(files: Sequence[str]) -> list[list[Any]] | None:
-    """By what files are known to be as they were; None of what cannot be told."""
-    return [[path, os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files] or None
+    return kind.name, [key if isinstance(key, (str, int, float, bool)) else str(key) for key in given]
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,18 +195,25 @@ class Candidate:
         if not confirm and self.ledger.lasting:
             self.check_first_ledger()
         self.preview()
-        folder = os.path.join(place, f"{system().bytes(8).hex()}")
+        folder = os.path.join(place, system().bytes(8).hex())
         stamp = write_snapshot(self.engine, self.person, self.asked.ids, people, rows, self.ledger.salt, folder)
         try:
             made, done = self.ledger.register(self._application(dict(stamp), people, confirm, loosen))
         except BaseException:
-            remove_snapshot(stamp)
+            # Where the registration stands all the same (its head could not be written), so must its rows.
+            with suppress(EpsilonsError):
+                if os.path.basename(folder) not in self._snapshots():
+                    remove_snapshot(stamp)
             raise
-        newest = {one.name: one.stamp["folder"] for one in self.ledger.registrations()}
-        sweep_snapshots(place, set(newest.values()))
-        if self.ledger.lasting:
+        with suppress(EpsilonsError, OSError):  # it is registered, whatever can be tidied up and noted
+            sweep_snapshots(place, self._snapshots())
             find_places().note_dataset(self.ledger.id, made.name, self._files)
         return made, done
+
+    def _snapshots(self) -> set[str]:
+        """The folders of the newest registration of every dataset, by the random names that they have in any place."""
+        newest = {one.name: one.stamp["folder"] for one in self.ledger.registrations()}
+        return {os.path.basename(folder) for folder in newest.values()}
 
     def check_first_ledger(self) -> None:
         """A ledger that knows nobody yet gives everyone a budget: refuse where another one did so before."""
@@ -213,7 +222,7 @@ class Candidate:
 
     @property
     def _files(self) -> list[str]:
-        return [path for path, *_ in self.about["source"] or ()]
+        return [path for path, *_ in (self.about["source"] or {}).get("files", ())]
 
     def _application(self, stamp: Mapping[str, Any], people: Digests, confirm: bool, loosen: int | None) -> Application:
         asked, declared = self.asked, self.declared
@@ -270,11 +279,9 @@ def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Le
     engine = declared.open_source(source)
     candidate: Candidate | None = None
     try:
-        about, person, wishes = (
-            declared.about(engine),
-            check_id_column(engine, declared.person),
-            as_preferences(preferences),
-        )
+        about, person = declared.about(engine.schema), check_id_column(engine, declared.person)
+        about["source"] = declared.source(engine.files)
+        wishes = as_preferences(preferences)
         given = wishes.column
         if given is not None and given.source is None:
             about["preference"] = engine.schema.find(given.column).name
@@ -283,6 +290,8 @@ def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Le
         # A ledger of an older release knows people as their ids were written: in normal form, if all of them were so.
         older = held is not None and held.ids is None and ledger.epoch > 0
         normal = not older and (held is None or held.spelling != "as written")
+        for epsilon in wishes.levels.values():
+            check_ceiling(_code(epsilon), declared.ceiling)
         asked = read_preferences(engine, person, wishes, normal=normal, ceiling=declared.ceiling)
         normal = normal or (older and asked.ids.equals(normalise(asked.ids)))
         terms = check_terms(declared.neighbors, None, declared.allow_individual, declared.measure)
@@ -357,8 +366,8 @@ def as_preferences(given: Any) -> Preferences:
 
 
 def place_of_snapshots(ledger: Ledger, address: str | None, given: Any) -> str:
-    """Where snapshots are: beside a ledger that is a file, else in the user's state directory."""
-    if given is not None:
-        return os.path.abspath(str(given))
+    """Where a ledger's snapshots are: beside it if it is a file, else in the user's state directory."""
     path = sqlite_path(address)
-    return str(state_folder() / "snapshots" / ledger.id) if path is None else f"{os.path.abspath(path)}.snapshots"
+    if given is None:
+        given = state_folder() / "snapshots" if path is None else f"{path}.snapshots"
+    return os.path.join(os.path.abspath(str(given)), ledger.id)

@@ -1,5 +1,6 @@
 """The people of a registered dataset, by its ledger: who stands where, what they say, what they have left."""
 
+import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,12 +17,13 @@ from epsilons.engines.base import NUMBER, TEXT, Column
 from epsilons.errors import Argument, PreferenceError
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger.balances import Remaining
-from epsilons.ledger.consent import PUBLIC_CODE, Word
+from epsilons.ledger.consent import PUBLIC_CODE, Word, rank_openness
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import (
     ACTIVE,
     WITHDRAWN,
+    Cohort,
     Digests,
     Enrolment,
     Members,
@@ -85,7 +87,7 @@ class Registry:
         assert terms is not None
         return digests(as_ids(people, self.person, normal=terms.spelling == "normal"), self.ledger.salt)
 
-    def describe(self, facts: TableFacts, pending: int, seconds: float) -> Description:
+    def describe(self, facts: TableFacts, seconds: float) -> Description:
         """Public facts about people and the ledger."""
         cohorts, left = self.ledger.cohorts(self.dataset), self.remaining()
         people: Counter[int | None] = Counter()
@@ -97,7 +99,7 @@ class Registry:
             columns=tuple((kind.name, kind.family, facts.describe(kind)) for kind in facts.schema.values()),
             levels=tuple(Level(*one, *kept.get(one[1], (None,))) for one in sorted(shown, key=itemgetter(1))),
             withdrawn=sum(cohort.people for cohort in cohorts if cohort.state == WITHDRAWN),
-            pending=pending,
+            pending=self._count_pending(cohorts),
             name=facts.name,
             person=facts.person,
             rows_per_person=facts.rows,
@@ -111,6 +113,16 @@ class Registry:
             rounding_loss=self.registration.about.get("rounding_loss", 0.0),
             preparation_seconds=seconds,
         )
+
+    def _count_pending(self, cohorts: Sequence[Cohort]) -> int:
+        """Whose source last said more than holds: it waits for the steward's act."""
+        levels, waiting = self.ledger.levels(), 0
+        for cohort in (one for one in cohorts if one.state == ACTIVE and not one.own):
+            said = json.loads(cohort.datasets)[str(self.dataset)]
+            code = levels.get(said[1:], 0) if said.startswith("=") else int(said or 0)
+            held = PUBLIC_CODE if cohort.granted is None else cohort.granted
+            waiting += cohort.people * (rank_openness(code) > rank_openness(held))
+        return waiting
 
 
 def _name_grants(levels: Mapping[str, int]) -> dict[float, str]:
@@ -128,7 +140,9 @@ def read_word(said: Any, levels: Mapping[str, int], ceiling: float) -> Word:
         if said not in levels and said != "public":
             known: Sequence[str] = [*levels, *(["public"] if "public" not in levels else [])]
             raise PreferenceError(f"Unknown privacy level {said!r}.", suggest=f"{', '.join(known)}, or a number")
-        return Word(levels.get(said, PUBLIC_CODE), said)
+        word = Word(levels.get(said, PUBLIC_CODE), said)
+        check_ceiling(word.code, ceiling)
+        return word
     try:
         epsilon = check_real(said)
     except TypeError:
@@ -138,7 +152,13 @@ def read_word(said: Any, levels: Mapping[str, int], ceiling: float) -> Word:
         rule = "An epsilon is a number above 0."
         raise PreferenceError("This is no epsilon.", rule=rule, suggest="withdraw, for who wants to be left out")
     nano = to_nano(epsilon)
-    if nano is not None and epsilon > ceiling:
-        hint = (Argument("ceiling", epsilon), " of the registration, by the steward")
+    word = Word(PUBLIC_CODE if nano is None else nano)
+    check_ceiling(word.code, ceiling)
+    return word
+
+
+def check_ceiling(code: int, ceiling: float) -> None:
+    """No finite epsilon is above the ceiling that was registered."""
+    if code != PUBLIC_CODE and to_epsilon(code) > ceiling:
+        hint = (Argument("ceiling", to_epsilon(code)), " of the registration, by the steward")
         raise PreferenceError(f"This epsilon is above the ceiling of {ceiling:g}.", suggest=hint)
-    return Word(PUBLIC_CODE if nano is None else nano)

@@ -129,14 +129,14 @@ def verify_snapshots(registrations: Iterable[Registration]) -> dict[str, bool]:
 
 
 def remove_snapshot(stamp: Stamp) -> None:
-    """Of a registration that did not come about, by the process that made it; or one that another has replaced."""
+    """Of a registration that did not come about, by the process that made it."""
     release_folder(stamp["folder"])
 
 
 def sweep_snapshots(place: str, known: Collection[str]) -> None:
-    """Remove the snapshots in a place whose folders no stamp names and no living process holds: those of crashes."""
+    """Remove what is in a ledger's place and neither known, by the folder's name, nor held by a living process."""
     for each in os.scandir(place) if os.path.isdir(place) else ():
-        if each.path not in known and os.path.isfile(os.path.join(each.path, _NONCE)):
+        if each.name not in known and os.path.isfile(os.path.join(each.path, _NONCE)):
             remove_unheld(each.path)
 
 

@@ -4,7 +4,8 @@ Rules alone, without any database: they decide for a kind of people at a time, t
 
 - A stricter word holds at once, whoever says it.
 - A looser word of a source waits for an act of the steward that names how many people it concerns.
-- A person's own word stands until that person says otherwise, or until a source says something new about them.
+- A person's own word stands until that person says otherwise, or until a source says something new about them. A
+  source that no longer says anything is no word.
 - Who withdrew stays away until they come back themselves.
 """
 
@@ -75,7 +76,8 @@ def by_source(dataset: int | None, levels: Mapping[str, int], loosen: bool) -> D
         if now.code == WITHDRAW_CODE:
             return heard
         looser = rank_openness(asked.code) > rank_openness(now.code)
-        if now.own and (before == asked.text or (before is None and (looser or asked.code == now.code))):
+        repeated = not asked.said or before == asked.text
+        if now.own and (repeated or (before is None and (looser or asked.code == now.code))):
             return heard
         if looser and not loosen:
             # A new word that waits must be new the next time as well.
@@ -101,4 +103,4 @@ def waits(dataset: int | None, now: Standing, asked: Word, new: Standing) -> boo
     """Whether this word of a source is looser than what holds now, and nothing but an act of the steward is missing."""
     if new.code == WITHDRAW_CODE or rank_openness(asked.code) <= rank_openness(new.code):
         return False
-    return not now.own or dict(now.said).get(dataset or 0) not in (None, asked.text)
+    return not now.own or (asked.said and dict(now.said).get(dataset or 0) not in (None, asked.text))

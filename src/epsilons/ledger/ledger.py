@@ -343,7 +343,7 @@ class Ledger:
             last = lines[-1]["seq"]
 
     def verify(self) -> values.Recount:
-        """values.Recount everything from the journal; raises LedgerError when anything differs."""
+        """Recount everything from the journal; raises LedgerError when anything differs."""
         with self._database.read() as connection:
             if self._anchor is not None:
                 self._anchor.check(connection, self.id)

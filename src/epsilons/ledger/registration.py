@@ -60,7 +60,7 @@ def settle_terms(connection: Connection, at: str, asked: Terms) -> None:
         connection.execute(update(tables.ledger).values(**row))
         journal.append(connection, "terms", at, row)
     elif not agree(held, asked):
-        rule = "Neighbours, measure, rows per person and individual privacy are fixed for the life of a ledger."
+        rule = "Neighbours, measure and individual privacy are fixed for the life of a ledger."
         shown = {name: value for name, value in asdict(held).items() if value is not None}
         first, *others = (Argument(name, value) for name, value in shown.items() if name not in ("ids", "spelling"))
         settled = (first, *(part for other in others for part in (", ", other)))
@@ -112,7 +112,8 @@ def register(
     _check_unit(mine, given)
     _check_version(mine, given)
     held = read_terms(connection)
-    if not preview or (held is not None and not agree(held, given.terms)):  # a preview writes nothing: this refuses
+    other = held is not None and (not agree(held, given.terms) or held.ids not in (None, given.terms.ids))
+    if not preview or other:  # a preview writes nothing: this refuses
         settle_terms(connection, at, given.terms)
     number = len(past) + 1
     dataset = mine[0].dataset if mine else number

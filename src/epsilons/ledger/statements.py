@@ -9,6 +9,7 @@ whatever the quotas say. A question counts against a quota with the largest char
 given back it counts nothing.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, cast
@@ -167,7 +168,8 @@ def read_history(connection: Connection, seeded: int | None, dataset: int | None
 def read_remaining(connection: Connection, seeded: int | None, dataset: int | None = None) -> Remaining:
     here = read_cohorts(connection, dataset)
     charged = select(func.max(_past.c.number)).join(_paid, _paid.c.number == _past.c.number)
-    last = connection.execute(charged.where(_past.c.state != REFUNDED)).scalar_one()
+    of = [] if dataset is None else [_past.c.dataset == dataset]
+    last = connection.execute(charged.where(_past.c.state != REFUNDED, *of)).scalar_one()
     query = select(_groups.c.granted, func.max(_paid.c.nano)).join(_paid, _paid.c.cohort == _groups.c.id)
     by_grant = query.where(_paid.c.number == last, _paid.c.carried == 0).group_by(_groups.c.granted)
     price = {granted: int(nano) for granted, nano in connection.execute(by_grant)} if last is not None else {}
@@ -191,7 +193,9 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         during = (_past.c.seq > start) if end is None else (_past.c.seq > start) & (_past.c.seq < end)
         granted = by_id[place].granted
         if granted is None:
-            asked = select(_past.c.number).where(during, _SPENT)
+            rosters = [int(number) for number in json.loads(by_id[place].datasets)]
+            theirs = _past.c.dataset.is_(None) | _past.c.dataset.in_(rosters)
+            asked = select(_past.c.number).where(during, _SPENT, theirs)
             when_public += connection.execute(asked.order_by(_past.c.number)).scalars()
             continue
         paid = (

@@ -89,6 +89,12 @@ class Release(Shown):
         """This release with the people it is about, so that its promise adds up with others person by person."""
         return replace(self, guarantee=replace(self.guarantee, covers=covered))
 
+    def with_caveats(self, *caveats: str, first: bool = False) -> Release:
+        """This release with more to say of its promise."""
+        said = self.guarantee.caveats
+        together = (*caveats, *said) if first else (*said, *caveats)
+        return replace(self, guarantee=replace(self.guarantee, caveats=together))
+
     @property
     def question(self) -> str:
         """What was asked, in a line: "mean in [0, 100] of wage where age >= 30 by region"."""

@@ -226,6 +226,8 @@ class Request:
     kind: str
     asked: str
     about: Mapping[str, Any]
+    #: What everyone should know of an answer of this dataset.
+    caveats: tuple[str, ...] = ()
     individual: bool = False
     analyst: str | None = None
     #: Whether the randomness is the caller's own, so that the noise can be removed.
@@ -271,10 +273,9 @@ def pass_through(
     if sketch.spendable.paid(sketch.charges) != held.charges:  # its mechanism is not what it was
         raise cannot_resume()
     since = ledger.mark_read(held.number, request.seeded).not_dp_since
-    release = replace(read(sketch), **request.about, at=held.at, number=held.number)
+    release = replace(read(sketch), **request.about, at=held.at, number=held.number).with_caveats(*request.caveats)
     if since is not None:  # all releases together are not DP since that one
-        caveats = (mark_text(since), *release.guarantee.caveats)
-        release = replace(release, guarantee=replace(release.guarantee, caveats=caveats))
+        release = release.with_caveats(mark_text(since), first=True)
     # Until somebody joins, leaves or changes their mind, everyone has the grant that they have now.
     release = release.about(Covered(f"ledger {ledger.id}, epoch {held.epoch}"))
     content = json.dumps(release.to_dict(), separators=(",", ":"), allow_nan=False).encode()

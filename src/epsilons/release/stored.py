@@ -29,9 +29,9 @@ class StoredAnswers(Shown, Mapping[int, Release]):
         self.questions = {one.number: asked_of(one.description) for one, _ in found}
 
     @classmethod
-    def of(cls, ledger: Ledger, number: int | None = None) -> StoredAnswers:
-        """All that a ledger stored, or the one of a number."""
-        found = cls(ledger.answers(number))
+    def of(cls, ledger: Ledger, number: int | None = None, dataset: int | None = None) -> StoredAnswers:
+        """All that a ledger stored, or what it did about a dataset, or the one of a number."""
+        found = cls(ledger.answers(number, dataset))
         if number is not None and not found:
             rule = "None was stored, or one that this version cannot read."
             raise LedgerError(f"Release {number} has no answer.", rule=rule, suggest="ask it again, at no charge")

@@ -222,14 +222,14 @@ class Plain:
 
     def hear(self, dataset: int, word: Word, loosen: bool) -> None:
         before = self.said.get(dataset)
-        fresh = before is not None and before != word.text
+        fresh = word.said and before is not None and before != word.text
         if self.code == WITHDRAW_CODE:
             self.said[dataset] = word.text
             return
         stricter = rank_openness(word.code) < rank_openness(self.code)
         looser = rank_openness(word.code) > rank_openness(self.code)
         may = not looser or loosen
-        holds = ((fresh and may) or (before is None and stricter)) if self.own else may
+        holds = ((fresh and may) or (word.said and before is None and stricter)) if self.own else may
         if holds:
             self.code, self.level, self.own = word.code, word.level, False
         if holds or not (self.own and fresh):
