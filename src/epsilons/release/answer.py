@@ -89,11 +89,10 @@ class Release(Shown):
         """This release with the people it is about, so that its promise adds up with others person by person."""
         return replace(self, guarantee=replace(self.guarantee, covers=covered))
 
-    def with_caveats(self, *caveats: str, first: bool = False) -> Release:
+    def with_caveats(self, first: tuple[str, ...] = (), last: tuple[str, ...] = ()) -> Release:
         """This release with more to say of its promise."""
-        said = self.guarantee.caveats
-        together = (*caveats, *said) if first else (*said, *caveats)
-        return replace(self, guarantee=replace(self.guarantee, caveats=together))
+        caveats = (*first, *self.guarantee.caveats, *last)
+        return replace(self, guarantee=replace(self.guarantee, caveats=caveats))
 
     @property
     def question(self) -> str:

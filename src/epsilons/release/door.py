@@ -273,10 +273,10 @@ def pass_through(
     if sketch.spendable.paid(sketch.charges) != held.charges:  # its mechanism is not what it was
         raise cannot_resume()
     since = ledger.mark_read(held.number, request.seeded).not_dp_since
-    release = replace(read(sketch), **request.about, at=held.at, number=held.number).with_caveats(*request.caveats)
-    if since is not None:  # all releases together are not DP since that one
-        release = release.with_caveats(mark_text(since), first=True)
+    marks = () if since is None else (mark_text(since),)  # all releases together are not DP since that one
     # Until somebody joins, leaves or changes their mind, everyone has the grant that they have now.
-    release = release.about(Covered(f"ledger {ledger.id}, epoch {held.epoch}"))
+    covered = Covered(f"ledger {ledger.id}, epoch {held.epoch}")
+    release = replace(read(sketch), **request.about, at=held.at, number=held.number)
+    release = release.with_caveats(marks, request.caveats).about(covered)
     content = json.dumps(release.to_dict(), separators=(",", ":"), allow_nan=False).encode()
     return Release.from_dict(json.loads(ledger.store(held.number, content)))
