@@ -21,7 +21,7 @@ from recorded.outcomes import Case, Outcome, attempt, digest, rounded
 from recorded.tables import rows
 from recorded.world import World, fixed_randomness
 
-_TOP = 'source = "people.parquet"\nperson = "id"\nversion = "1"\nthreads = 1\ncomplete = ["age"]\n'
+_TOP = 'source = "people.parquet"\nperson = "id"\nversion = "1"\nthreads = 1\ncomplete = ["age"]\nceiling = 1000\n'
 _BOUNDS = "\n[bounds]\nwage = [0, 100]\nage = [0, 100]\n"
 _COLUMN = '\n[preferences]\ncolumn = "epsilon"\n'
 _LEVELS = (
@@ -32,7 +32,7 @@ FILES = {
     "people.toml": _TOP + 'ledger = "sqlite:///people.ledger"\n' + _LEVELS + _BOUNDS,
     "small.toml": _TOP + 'ledger = "sqlite:///small.ledger"\n' + _COLUMN + _BOUNDS,
     "public.toml": _TOP + 'ledger = "sqlite:///public.ledger"\n\n[preferences]\neveryone = "public"\n' + _BOUNDS,
-    "memory.toml": _TOP + _COLUMN,
+    "memory.toml": _TOP + 'ledger = "memory"\n' + _COLUMN,
     "several.toml": _TOP.replace("people.parquet", "several.parquet")
     + 'rows_per_person = 3\nneighbors = "replace"\nledger = "sqlite:///several.ledger"\n' + _LEVELS + _BOUNDS,
     "lost.toml": _TOP.replace("people.parquet", "lost.parquet") + _COLUMN,
@@ -86,6 +86,10 @@ def _directory(world: World) -> Path:
         pyarrow.parquet.write_table(rows(40, 3), directory / "several.parquet")
         for name, text in FILES.items():
             (directory / name).write_text(text, encoding="utf-8")
+        for name in ("people", "small", "public", "several"):
+            quiet = io.StringIO()
+            with contextlib.chdir(directory), contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+                assert main(["register", f"{name}.toml", "--yes"]) == 0, quiet.getvalue()
     return directory
 
 

@@ -124,7 +124,7 @@ def as_ids(ids: Any, person: Column, normal: bool = True) -> pa.Array:
         if isinstance(ids, (str, bytes)):
             raise PreferenceError("People are given as a list of ids.", suggest="a list, also for one person")
         found = ids if isinstance(ids, (pa.Array, pa.ChunkedArray)) else _as_arrow(list(ids))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError):
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError, UnicodeError):
         raise _other_kind(person) from None
     checked = _check_ids(found, person)
     return normalise(checked) if normal else checked

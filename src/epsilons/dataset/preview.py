@@ -58,7 +58,8 @@ class Preview(Shown):
         if self.many_levels:
             rows = [(f"{len(rows):,} levels", "not listed", f"{sum(people for *_, people in self.levels):,}")]
         ledger = "A new ledger would be made." if self.new_ledger else "The ledger knows people already."
-        notes = [f"{self.name}, version {self.version}. {ledger} Nothing was written.", *self.hints]
+        notes = [f"{self.name}, version {self.version}. {ledger} Nothing was registered."]
+        notes += self.hints
         return [
             Sheet("", ("level", "epsilon", "people"), rows),
             Sheet("", ("column", "holds", "known"), self.columns),

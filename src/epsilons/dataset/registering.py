@@ -108,9 +108,14 @@ class Declared:
             "public": sorted(schema.askable(name).name for name in _listed("public", self.public)),
         }
 
-    def source(self, files: Sequence[str]) -> dict[str, Any] | None:
-        """By what rows are known to be as they were: files, and how they are read; None if that cannot be told."""
+    def source(self, files: Sequence[str], began: int | None = None) -> dict[str, Any] | None:
+        """By what rows are known to be as they were: files, and how they are read; None if that cannot be told.
+
+        It cannot be told of a file that was written after reading `began`.
+        """
         stated = [[path, os.stat(path).st_size, os.stat(path).st_mtime_ns] for path in files]
+        if began is not None and any(os.stat(path).st_mtime_ns >= began for path in files):
+            return None
         return {"files": stated, "types": dict(self.types or {}), "table": self.table} if stated else None
 
 
@@ -206,7 +211,10 @@ class Candidate:
                     remove_snapshot(stamp)
             raise
         with suppress(EpsilonsError, OSError):  # it is registered, whatever can be tidied up and noted
-            sweep_snapshots(place, self._snapshots())
+            for earlier in self.ledger.registrations():
+                if earlier.name == made.name and earlier.number != made.number:
+                    remove_snapshot(earlier.stamp)
+            sweep_snapshots(place, self._snapshots)
             find_places().note_dataset(self.ledger.id, made.name, self._files)
         return made, done
 
@@ -222,7 +230,7 @@ class Candidate:
 
     @property
     def _files(self) -> list[str]:
-        return [path for path, *_ in (self.about["source"] or {}).get("files", ())]
+        return [os.path.realpath(path) for path, *_ in (self.about["source"] or {}).get("files", ())]
 
     def _application(self, stamp: Mapping[str, Any], people: Digests, confirm: bool, loosen: int | None) -> Application:
         asked, declared = self.asked, self.declared
@@ -275,17 +283,18 @@ def _code(epsilon: float) -> int:
 @contextmanager
 def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Ledger) -> Iterator[Candidate]:
     """Read a source, once, for as long as a block lasts; `keep_in_memory` keeps it for longer."""
-    started = time.perf_counter()
+    started, began = time.perf_counter(), time.time_ns()
     engine = declared.open_source(source)
     candidate: Candidate | None = None
     try:
         about, person = declared.about(engine.schema), check_id_column(engine, declared.person)
-        about["source"] = declared.source(engine.files)
         wishes = as_preferences(preferences)
         given = wishes.column
         if given is not None and given.source is None:
             about["preference"] = engine.schema.find(given.column).name
+        before = declared.source(engine.files)
         stage(engine)
+        about["source"] = before if before == declared.source(engine.files, began) else None
         held = ledger.terms()
         # A ledger of an older release knows people as their ids were written: in normal form, if all of them were so.
         older = held is not None and held.ids is None and ledger.epoch > 0

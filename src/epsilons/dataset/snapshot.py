@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -128,16 +129,24 @@ def verify_snapshots(registrations: Iterable[Registration]) -> dict[str, bool]:
     return reached
 
 
-def remove_snapshot(stamp: Stamp) -> None:
-    """Of a registration that did not come about, by the process that made it."""
-    release_folder(stamp["folder"])
+def remove_snapshot(stamp: Mapping[str, Any]) -> None:
+    """Of a registration that did not come about, or that another has replaced; who has it open is refused anyway."""
+    if stamp:
+        release_folder(stamp["folder"])
 
 
-def sweep_snapshots(place: str, known: Collection[str]) -> None:
-    """Remove what is in a ledger's place and neither known, by the folder's name, nor held by a living process."""
-    for each in os.scandir(place) if os.path.isdir(place) else ():
-        if each.name not in known and os.path.isfile(os.path.join(each.path, _NONCE)):
-            remove_unheld(each.path)
+def sweep_snapshots(place: str, known: Callable[[], Collection[str]]) -> None:
+    """Remove what is in a ledger's place and neither held by a living process nor known, by the folder's name, then.
+
+    What is known is asked for once a folder is locked: its process may have registered it just before it ended.
+    """
+    for each in list(os.scandir(place)) if os.path.isdir(place) else ():
+        if os.path.isfile(os.path.join(each.path, _NONCE)):
+            remove_unheld(each.path, partial(_is_known, each.name, known))
+
+
+def _is_known(name: str, known: Callable[[], Collection[str]]) -> bool:
+    return name in known()
 
 
 def _check_written(engine: Engine, folder: str, rows: int) -> None:

@@ -230,7 +230,7 @@ class Dataset(Registered, Questions):
     def _change(self, change: Callable[[], Enrolment]) -> Enrolment:
         """Who stands where, in the ledger and then beside the rows; refused at once if those are out of reach."""
         with self._lock:
-            self._check_open()
+            self._refresh()
             done = change()
             self._refresh()
         return done

@@ -114,8 +114,7 @@ def open_ledger(
         _create(database, at, anchor)
     with database.read() as connection:
         name = str(connection.execute(select(tables.ledger.c.id)).scalar_one())
-        # One that nobody has joined yet holds no budget that could start anew.
-        if place is not None and connection.execute(select(tables.ledger.c.epoch)).scalar_one() > 0:
+        if place is not None:
             find_places().remember(place, name)
         head = _find_head(database, anchor, name)
         if head is not None and adopt:

@@ -173,11 +173,11 @@ def _check_loosening(
     number = expected.pending
     rule = "What lets people lose more than before is done only if you name their number."
     hint: Text = (Argument("loosen", number), ", or everything as it was")
-    hint = hint if number else ("leave ", Argument("loosen"), " out")
+    hint = hint if number or raised else ("leave ", Argument("loosen"), " out")
     if given.loosen is not None and (not is_whole(given.loosen, 0, 1 << 62) or given.loosen != number):
         who = show_count(number, "person", "people")
         raise LedgerError(f"{who} would have a larger epsilon than before.", rule=rule, suggest=hint)
-    if raised and number and given.loosen is None:
+    if raised and given.loosen is None:
         told = [f"{name!r} {_show(before[name])} → {_show(levels[name])}" for name in raised]
         what = f"Levels would mean more than before ({', '.join(told)}), for {show_count(number, 'person', 'people')}."
         raise LedgerError(what, rule=rule, suggest=hint)

@@ -73,19 +73,19 @@ def claim_folder(place: str | None = None) -> str:
         return new
     parent, name = os.path.split(new)
     for folder in (one.path for one in os.scandir(parent) if one.name.startswith(_HELD)):
-        remove_unheld(folder)
+        remove_unheld(folder, lambda: False)
     path = os.path.join(parent, _HELD + name.removeprefix(_NEW))
     _held[path] = os.getpid(), _lock(new)
     os.rename(new, path)
     return path
 
 
-def remove_unheld(folder: str) -> None:
-    """Remove a folder, unless a living process holds it, or it is another user's, or none."""
+def remove_unheld(folder: str, needed: Callable[[], bool]) -> None:
+    """Remove a folder, unless a living process holds it, it is another user's or none, or it is `needed` after all."""
     if os.name == "posix":
         with suppress(OSError):
             handle = _lock(folder)
-            if os.fstat(handle).st_uid == os.geteuid():
+            if os.fstat(handle).st_uid == os.geteuid() and not needed():
                 shutil.rmtree(folder, ignore_errors=True)
             os.close(handle)
 

@@ -108,6 +108,24 @@ def test_a_level_that_means_more_needs_an_act_that_names_how_many(ledger: Ledger
     ledger.verify()
 
 
+def test_a_level_means_more_only_by_an_act_even_if_it_concerns_nobody_here(ledger: Ledger) -> None:
+    ledger.register(application("wages", {"ann": STRICT, "bob": OPEN}))
+    raised = {"strict": nano("9"), "open": OPEN.code}
+    with pytest.raises(LedgerError, match=r"'strict' 0\.05 → 9\), for 0 people.*loosen=0"):
+        ledger.register(application("health", {"bob": OPEN}, levels=raised))
+    assert ledger.levels()["strict"] == STRICT.code
+
+
+def test_a_source_that_falls_silent_overrules_nobodys_word(ledger: Ledger) -> None:
+    ledger.register(application("wages", {"ann": OPEN, "bob": OPEN}))
+    ledger.set_grants([ANN], [STRICT.code])
+    silent = {"ann": Word(nano("5"), None, said=False), "bob": OPEN}
+    _, done = ledger.register(application("wages", silent, version="2"))
+    assert (done.pending, done.kept) == (0, 1)
+    with pytest.raises(LedgerError, match="leave loosen out"):
+        ledger.register(application("wages", silent, version="3", loosen=1))
+
+
 def test_a_level_that_means_more_leaves_own_words_alone(ledger: Ledger) -> None:
     people = dict.fromkeys(["ann", "bob"], STRICT)
     ledger.register(application("wages", people))

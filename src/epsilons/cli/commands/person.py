@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -80,10 +80,10 @@ def level(dataset: str, who: str, level: str, as_json: bool) -> None:
       epsilons person level people.toml 17 strict
     """
     with _people(dataset) as people:
-        try:
-            said: Any = float(level)
-        except ValueError:
-            said = level
+        said: Any = level
+        if level not in people.ledger.levels():  # a level may be called 2
+            with suppress(ValueError):
+                said = float(level)
         if said == math.inf:
             raise PreferenceError("Nobody becomes public by a number.", suggest="public for LEVEL")
         person = _ids((who,), people)[0]
