@@ -120,6 +120,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pyarrow.csv.write_csv(people_table(), path / "wages.csv")
     (path / "people.toml").write_text(FILE)
     with contextlib.chdir(path), redirect_stdout(io.StringIO()):
+        assert app.main(["register", "people.toml"]) == 0
         assert app.main(["count", "people.toml", "--share", "0.01"]) == 0
     return path
 
