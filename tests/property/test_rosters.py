@@ -102,14 +102,12 @@ def test_estimators_and_own_functions(way: str) -> None:
 
 
 def preferences_of_tables() -> dict[str, Any]:
-    """How a table's people may be given; whoever is enrolled stays, with or without rows."""
+    """How a table's people may be given so that whoever is listed is on the roster, with or without rows."""
     others = {one: epsilon for one, epsilon in BY_ID.items() if one != IDS[1]}
     second = pa.table({"who": IDS, "wish": LEVEL})
     return {
         "by id": BY_ID,
-        "with a default": eps.Preferences(others, default=8.0),
-        "column": eps.Preferences.from_column("epsilon"),
-        "levels": eps.Preferences.from_levels("level", NAMED),
+        "with a default": eps.Preferences({**others, IDS[1]: 8.0}, default=8.0),
         "second table": eps.Preferences.from_file(second, person="who", column="wish", levels=NAMED),
     }
 

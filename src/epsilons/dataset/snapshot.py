@@ -121,7 +121,7 @@ def verify_snapshots(registrations: Iterable[Registration]) -> dict[str, bool]:
 
     `DataError` names the dataset of the first one that is not what was registered.
     """
-    newest: dict[str, Any] = {one.name: one.stamp for one in registrations}
+    newest: dict[str, Any] = {one.name: one.stamp for one in registrations if one.stamp}  # none in memory
     reached = {name: os.path.isdir(stamp["folder"]) for name, stamp in newest.items()}
     for name in (name for name, there in reached.items() if there):
         _compare(newest[name], thorough=True, of=repr(name))

@@ -85,14 +85,13 @@ class Release(Shown):
         """False when the randomness was seeded: such an answer protects nobody."""
         return SEEDED not in self.guarantee.caveats
 
-    def about(self, covered: Covered) -> Release:
-        """This release with the people it is about, so that its promise adds up with others person by person."""
-        return replace(self, guarantee=replace(self.guarantee, covers=covered))
+    def about(self, covered: Covered | None, first: tuple[str, ...] = (), last: tuple[str, ...] = ()) -> Release:
+        """This release with the people it is about, so that its promise adds up with others person by person.
 
-    def with_caveats(self, first: tuple[str, ...] = (), last: tuple[str, ...] = ()) -> Release:
-        """This release with more to say of its promise."""
-        caveats = (*first, *self.guarantee.caveats, *last)
-        return replace(self, guarantee=replace(self.guarantee, caveats=caveats))
+        `first` and `last` are caveats that stand before and behind its own.
+        """
+        said = self.guarantee
+        return replace(self, guarantee=replace(said, covers=covered, caveats=(*first, *said.caveats, *last)))
 
     @property
     def question(self) -> str:

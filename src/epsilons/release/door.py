@@ -274,9 +274,9 @@ def pass_through(
         raise cannot_resume()
     since = ledger.mark_read(held.number, request.seeded).not_dp_since
     marks = () if since is None else (mark_text(since),)  # all releases together are not DP since that one
+    release = replace(read(sketch), **request.about, at=held.at, number=held.number)
     # Until somebody joins, leaves or changes their mind, everyone has the grant that they have now.
     covered = Covered(f"ledger {ledger.id}, epoch {held.epoch}")
-    release = replace(read(sketch), **request.about, at=held.at, number=held.number)
-    release = release.with_caveats(marks, request.caveats).about(covered)
+    release = release.about(covered, marks, request.caveats)
     content = json.dumps(release.to_dict(), separators=(",", ":"), allow_nan=False).encode()
     return Release.from_dict(json.loads(ledger.store(held.number, content)))

@@ -406,6 +406,7 @@ def test_every_method_that_answers_goes_through_the_door(method: str, spy: Spy) 
         "remaining": (),
         "history": (),
         "answers": (),
+        "verify": (),
         "close": (),
         "batch": (),
         "statement": ("person 1",),

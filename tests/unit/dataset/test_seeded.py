@@ -113,7 +113,7 @@ def test_the_planted_ledger_that_takes_a_seed_gives_the_exact_number_away(people
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_ledger_in_memory_is_marked_for_good(name: str) -> None:
     accounts = ledgers.open()
-    with dataset(ledger=accounts) as people, dataset(ledger=accounts, version="other") as others:
+    with dataset(ledger=accounts) as people, dataset(ledger=accounts, name="others") as others:
         assert MARK in people.count(entropy=SOURCES[name]()).guarantee.caveats
         for told in (people, others):
             later = told.mean("wage", bounds=(0, 100), fresh=True)
@@ -121,7 +121,7 @@ def test_a_ledger_in_memory_is_marked_for_good(name: str) -> None:
             assert later.guarantee.caveats[0] == MARK
             assert MARK in str(told.describe())
             assert MARK in str(told.remaining())
-        assert [past.not_dp_since for past in people.history()] == [1, 1, 1]
+        assert [past.not_dp_since for past in accounts.history()] == [1, 1, 1]
         statement = accounts.statement(digests(["person 3"], accounts.salt)[0].tobytes())
         assert MARK in statement.sentences
         accounts.verify()
