@@ -29,7 +29,8 @@ def questions() -> dict[str, tuple[Callable[[int], Any], int]]:
     rng = np.random.default_rng(1)
     wage, privacy = rng.uniform(0, 100, 1000), rng.choice([0.01, 0.1, 0.3, 0.5, 1.0, 2.0], 1000)
     table = pa.table({"id": range(1000), "wage": wage, "e": privacy * 1000, "r": ["n", "s"] * 500, "age": range(1000)})
-    people = eps.Dataset(table, person="id", preferences=eps.Preferences.from_column("e"), ledger="memory")
+    preferences = eps.Preferences.from_column("e")
+    people = eps.Dataset(table, person="id", preferences=preferences, ceiling=2000, ledger="memory")
     bounds: dict[str, Any] = {"bounds": (0, 100)}
     groups: dict[str, Any] = {"by": {"r": ["n", "s"]}, "share": 0.001, **bounds}
     return {

@@ -204,7 +204,7 @@ def minds(url: str, people: int) -> Iterator[tuple[str, float]]:
         grants = _GRANT + ids % COHORTS
         yield f"{people:,} people join", timed(lambda: accounts.enroll(known[0], grants))
         yield f"{people:,} people change their grants", timed(lambda: accounts.set_grants(known[0], grants + COHORTS))
-        yield "the same preferences again", timed(lambda: accounts.sync(known[0], grants + COHORTS))
+        yield "the same preferences again", timed(lambda: accounts.enroll(known[0], grants + COHORTS))
         yield "reading who stands where", timed(lambda: accounts.members())
         yield f"{people:,} people withdraw", timed(lambda: accounts.withdraw(known[0]))
         yield "verifying all of it", timed(lambda: accounts.verify())

@@ -87,7 +87,14 @@ def _table_fit(size: Size, X: Floats, y: Floats, epsilons: Floats) -> Row:
     bounds = dict.fromkeys([*names, "y"], (0.0, 100.0))
     preferences = eps.Preferences.from_column("epsilon")
     people = eps.Dataset(
-        table, person="id", preferences=preferences, version="made up", bounds=bounds, threads=2, ledger="memory"
+        table,
+        person="id",
+        preferences=preferences,
+        ceiling=1000 * float(epsilons.max()),
+        version="made up",
+        bounds=bounds,
+        threads=2,
+        ledger="memory",
     )
     prepared = people._preparation.prepared
     pairs = [(a, b) for place, a in enumerate(names) for b in [*names[place:], "y"]]

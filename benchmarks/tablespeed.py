@@ -99,7 +99,8 @@ class Tables:
                 make_file(path, 1_000, levels)
                 table = parquet.read_table(path)
                 plain = Plain(table)
-                for name, ledger in (("in memory", None), ("in a SQLite file", f"sqlite:///{folder}/{levels}.ledger")):
+                file = f"sqlite:///{folder}/{levels}.ledger"
+                for name, ledger in (("in memory", "memory"), ("in a SQLite file", file)):
                     with open_dataset(table, ledger) as dataset:
                         for asked in QUESTIONS[:2]:
                             yield _turns(asked, dataset, plain, f"{levels} levels, ledger {name}", size, limited=False)

@@ -149,13 +149,16 @@ class Plain:
         self._connection.close()
 
 
-def open_dataset(source: Path | pa.Table, ledger: str | None = None) -> eps.Dataset:
-    """Ours, over the same source."""
-    return eps.Dataset(
-        source,
-        person="id",
-        preferences=eps.Preferences.from_column("epsilon"),
-        complete=["wage"],
-        version="benchmark",
-        ledger=ledger,
-    )
+def open_dataset(source: Path | pa.Table, ledger: str = "memory") -> eps.Dataset:
+    """Ours, over the same source; registered where the ledger lasts."""
+    settled: dict[str, Any] = {
+        "person": "id",
+        "preferences": eps.Preferences.from_column("epsilon"),
+        "complete": ["wage"],
+        "version": "benchmark",
+        "ceiling": _GRANTS[1],
+        "ledger": ledger,
+    }
+    if ledger == "memory":
+        return eps.Dataset(source, **settled)
+    return eps.Dataset.register(source, name="wages", confirm=True, **settled)

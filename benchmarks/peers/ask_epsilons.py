@@ -15,7 +15,8 @@ ANSWERS = 1000
 
 def load(job: Job) -> dict[str, Ask]:
     preferences = eps.Preferences.from_column("granted") if job.levels else ANSWERS * job.epsilon
-    people = eps.Dataset(job.path, person="id", preferences=preferences, version="made up", ledger="memory")
+    settled = {"version": "made up", "ceiling": ANSWERS * job.epsilon, "ledger": "memory"}
+    people = eps.Dataset(job.path, person="id", preferences=preferences, **settled)
     once = {"share": 1 / ANSWERS, "fresh": True}
     wage = {"bounds": (LOW, HIGH), **once}
     return {

@@ -220,6 +220,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '[preferences]\ncolumn = "privacy"\nlevels = { open = "public" }\n'
         "[bounds]\nwage = [0, 100]\nage = [18, 80]\n"
     )
+    command(path, "register", "people.toml", "--json")
     return path
 
 

@@ -121,6 +121,7 @@ def outcome(people: eps.Dataset, method: str, given: list[Any], named: dict[str,
         bars = None if shown["models"] is None else [kind for kind, _ in shown["models"]]
         details = sorted(shown.pop("details"))
         shown["guarantee"].pop("roster")  # each of the tables has a ledger of its own, whose id it tells
+        shown.pop("at")  # they are asked one after the other
         if method not in ("min", "max", "kth_largest"):  # it follows from what was released: only its shape is compared
             shown["error"] = [key for key, _ in shown["error"]] if isinstance(shown["error"], list) else "one number"
         seen = [{**shown, "value": keys, "models": bars}, details]

@@ -107,7 +107,7 @@ def registered_keys(name: str, facts: TableFacts) -> Sequence[Any]:
     """The keys of a column that were registered with the dataset."""
     column = facts.schema.find(name).name
     if column not in facts.keys:
-        rule, hint = "Keys are public; they are never read from the data.", Argument("by", {column: ["a", "b"]})
+        rule, hint = "Keys are public; they are never read from the data.", Argument("by", {column: ["north", "south"]})
         raise PlanError(f"Column {column!r} has no registered keys.", rule=rule, suggest=hint)
     return facts.keys[column]
 

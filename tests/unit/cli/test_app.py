@@ -19,8 +19,12 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_help_lists_every_command_with_a_summary() -> None:
     done = run("--help")
     assert done.returncode == 0
-    for name in app.epsilons.list_commands(click.Context(app.epsilons)):
-        assert name in done.stdout
+    context = click.Context(app.epsilons)
+    for name in app.epsilons.list_commands(context):
+        command = app.epsilons.get_command(context, name)
+        assert command is not None
+        listed = f"\n  {name} " in done.stdout
+        assert listed != command.hidden, name
 
 
 def test_every_command_has_a_help_text_with_an_example() -> None:

@@ -21,6 +21,7 @@ from epsilons.preferences import PUBLIC
 from support.small_tables import people_table
 
 FILE = """
+name = "wages"
 source = "wages.parquet"
 person = "id"
 version = "1"
@@ -120,6 +121,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pyarrow.csv.write_csv(people_table(), path / "wages.csv")
     (path / "people.toml").write_text(FILE)
     with contextlib.chdir(path), redirect_stdout(io.StringIO()):
+        assert app.main(["register", "people.toml"]) == 0
         assert app.main(["count", "people.toml", "--share", "0.01"]) == 0
     return path
 
@@ -215,7 +217,8 @@ def test_a_mistake_is_explained_without_python(home: Path, line: str, hint: str)
         ('source = "wages.parquet"', 'source = "wages.csv"', 4, 'wage = "float" under [types]'),
         ('person = "id"', 'person = "wage"', 4, 'id = "int" under [types]'),
         ("[bounds]", '[types]\nid = "int"\n[bounds]', 4, "leave [types] out"),
-        ("rows_per_person = 1", "rows_per_person = 2", 7, 'neighbors = "absent", rows_per_person = 1'),
+        ("rows_per_person = 1", "rows_per_person = 2", 7, "rows_per_person = 1"),
+        ('"absent"', '"replace"', 7, 'neighbors = "absent"'),
         ('"absent"', '"present"', 7, 'neighbors = "absent" or neighbors = "replace"'),
         ("levels =", "# levels =", 3, "levels = { strict = 0.05, open = 1 } under [preferences]"),
         ('column = "privacy"', 'column = "age"', 3, "another column under [preferences]"),

@@ -29,7 +29,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COLUMNS", "200")
     rows = {"id": ["a", "b", "c"], COLUMN: [10.0, 20.0, 30.0], "region": [KEY, "south", KEY], "privacy": [LEVEL] * 3}
     pa.parquet.write_table(pa.table(rows), tmp_path / "wages.parquet")
-    text = {"source": "wages.parquet", "person": "id", "ledger": "sqlite:///people.ledger", "version": f"1{HOSTILE}"}
+    text = {"source": "wages.parquet", "person": "id", "ledger": "sqlite:///people.ledger", "version": "1"}
     lines = [f"{name} = {display.toml_value(value)}" for name, value in text.items()]
     tables = {"preferences": {"column": "privacy", "levels": {LEVEL: 1.0}}, "bounds": {COLUMN: [0, 100]}}
     for name, table in tables.items():
@@ -44,6 +44,7 @@ def told(file: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:
     for command in (
         ["check", str(file)],
         ["check", str(file), "--json"],
+        ["register", str(file)],
         ["plan", str(file), "mean", COLUMN],
         ["mean", str(file), COLUMN, "--where", where, "--share", "0.1", "--analyst", ANALYST],
         ["count", str(file), "--by", f"region={KEY},south", "--share", "0.1", "--verbose"],
@@ -55,6 +56,9 @@ def told(file: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[str]:
         ["ledger", "history", "people.ledger", "--json"],
         ["ledger", "show", "people.ledger"],
         ["ledger", "person", f"a{HOSTILE}", "people.ledger"],
+        ["person", "statement", str(file), "a"],
+        ["person", "level", str(file), "a", LEVEL],
+        ["person", "level", str(file), f"a{HOSTILE}", f"none{HOSTILE}"],
         ["ledger", "show", f"nowhere{HOSTILE}"],
         ["init", f"nowhere{HOSTILE}.csv"],
         [f"mean{HOSTILE}"],
@@ -97,9 +101,10 @@ def test_errors_and_what_objects_say_of_themselves() -> None:
     table = pa.table({"id": [1, 2], COLUMN: [1.0, 2.0], "region": [KEY, "south"], "privacy": [LEVEL] * 2})
     preferences = eps.Preferences.from_levels("privacy", {LEVEL: 1.0})
     shown: list[Any] = [DataError(f"what {HOSTILE}", rule=f"rule {HOSTILE}", suggest=f"hint {HOSTILE}")]
-    with eps.Dataset(
-        table, person="id", preferences=preferences, version=f"1{HOSTILE}", ledger="memory", ceiling=1e6
-    ) as people:
+    for label in ("name", "version"):  # they are kept for good, and quoted by others
+        with pytest.raises(DataError, match=f"^{label} is not a label"):
+            eps.Dataset(table, person="id", preferences=preferences, ledger="memory", **{label: f"1{HOSTILE}"})
+    with eps.Dataset(table, person="id", preferences=preferences, ledger="memory") as people:
         shown += [people, people.plan("mean", COLUMN, bounds=(0, 9)), people.count(by={"region": [KEY]}, share=0.1)]
         shown.append(people.apply(lambda data, epsilon: HOSTILE, columns=[COLUMN], name=f"mine{HOSTILE}", share=0.1))
         shown += [people.history(), people.remaining(), shown[-1].guarantee]

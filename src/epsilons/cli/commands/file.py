@@ -126,7 +126,12 @@ def check(dataset: str, steward: bool, as_json: bool) -> None:
 @output.as_json
 @click.pass_context
 def sync(context: click.Context, dataset: str, as_json: bool) -> None:
-    """The former name of `epsilons register`, which takes preferences too."""
+    """The former name of `epsilons register`, which takes preferences too.
+
+    \b
+    Example:
+      epsilons sync people.toml
+    """
     output.note("epsilons sync is now epsilons register; larger epsilons wait for --loosen and their number.")
     context.invoke(register, dataset=dataset, confirm=False, loosen=None, as_json=as_json)
 
