@@ -74,7 +74,8 @@ def look_over(
     """What `Dataset.register` would do with the same arguments."""
     declared = Declared(**settled)
     try:
-        book, new = (ledgers.open(), True) if ledger == "memory" else (ledgers.open(ledger, create=False), False)
+        new = ledger == "memory"
+        book = ledgers.open() if new else ledgers.open(ledger, create=False, upgrade=False)
     except NoLedgerError:
         book, new = ledgers.open(), True
     try:

@@ -101,7 +101,15 @@ def find_database(url: str | None, *, create: bool, place: str | None = None) ->
 
 
 def open_ledger(
-    database: Database, place: str | None, at: str, *, anchor: Place, create: bool, adopt: bool, accept_loss: bool
+    database: Database,
+    place: str | None,
+    at: str,
+    *,
+    anchor: Place,
+    create: bool,
+    adopt: bool,
+    accept_loss: bool,
+    upgrade: bool,
 ) -> tuple[str, bytes, Anchor | None]:
     """Open the ledger in this database: its id, its salt, and where its head is kept."""
     with database.read() as connection:
@@ -126,6 +134,9 @@ def open_ledger(
         if head is not None:
             head.check(connection, name)
 
+    if not upgrade:
+        with database.read() as connection:
+            _refuse_older(connection)
     _bring_up_to_date(database, at, check)
     with database.read() as connection:
         check(connection)
@@ -214,6 +225,13 @@ def _bring_up_to_date(database: Database, at: str, check: Callable[[Connection],
             known = _MIGRATIONS[number](connection, database.schema)
             connection.execute(update(tables.ledger).values(format=number + 1))
             journal.append(connection, "migrate", at, {"format": number + 1, **known})
+
+
+def _refuse_older(connection: Connection) -> None:
+    if _read_format(connection) < tables.FORMAT:
+        rule = "Opening it brings it up to date, and a look changes nothing."
+        hint = "`epsilons register`, which does so; a copy of the ledger first, if you like"
+        raise LedgerError("This ledger was written by an older release of epsilons.", rule=rule, suggest=hint)
 
 
 def _read_format(connection: Connection) -> int:

@@ -14,6 +14,7 @@ import pytest
 import epsilons as eps
 from epsilons import ledger as ledgers
 from epsilons.cli import app
+from epsilons.dataset.preview import look_over
 from epsilons.errors import BudgetExceeded, LedgerError, PreferenceError
 
 #: Two ledgers as the release that knew formats 1 and 2 wrote them, of twenty people each: p00 to p19, or P00 to P19.
@@ -138,3 +139,11 @@ def test_numbers_are_not_the_ids_of_texts(address: str) -> None:
     table = people().set_column(0, "id", pa.array(range(20)))
     with pytest.raises((LedgerError, PreferenceError), match="knows nine in ten people"):
         register(address, table, confirm=True)
+
+
+def test_a_look_changes_nothing_of_an_older_ledger(address: str) -> None:
+    preferences, path = eps.Preferences.from_levels("level", LEVELS), address.removeprefix("sqlite:///")
+    before = Path(path).read_bytes()
+    with pytest.raises(eps.LedgerError, match="older release.*epsilons register"):
+        look_over(people(), name="wages", person="id", preferences=preferences, ledger=address)
+    assert Path(path).read_bytes() == before
