@@ -133,12 +133,12 @@ def _resume(connection: Connection, row: Any) -> Reservation:
 
 
 def read_answers(connection: Connection, number: int | None, dataset: int | None) -> tuple[Stored, ...]:
-    """Every answer that was stored, newest last; of a number, or of a dataset."""
+    """Every answer that was stored, newest last; of a number, or of a dataset, and what is older than any dataset."""
     query = select(*(_past.c[each.name] for each in fields(Stored))).where(_past.c.state == STORED)
     if number is not None:
         query = query.where(_past.c.number == get_reservation(connection, number).number)
     if dataset is not None:
-        query = query.where(_past.c.dataset == dataset)
+        query = query.where(_past.c.dataset.is_(None) | (_past.c.dataset == dataset))
     return tuple(Stored(*row) for row in connection.execute(query.order_by(_past.c.number)))
 
 
