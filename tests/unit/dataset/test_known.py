@@ -87,7 +87,7 @@ def test_groups_are_guessed_by_their_average() -> None:
     whole = people.count(where=FEW, share=0.01)
     newer = people.count(where=FEW, share=0.01, fresh=True)
     found = guesses(people.plan("mean", "wage", by=keys, where=FEW))["density"]
-    assert newer.error == whole.error
+    assert newer.error == pytest.approx(whole.error, rel=1e-6)  # as exact as the other, so the newest serves
     assert found == (pytest.approx(newer.value / 2 / PEOPLE), f"from release {newer.number}")
 
 
