@@ -342,12 +342,12 @@ def _likely(effect: Effect, number: float) -> float:
     """The mean contribution to expect where every possible one was as likely before its noise was seen.
 
     Around x with noise of scale b, of what lies l below it and h above it: x plus the mean of exp(-|t|/b) over
-    -l < t < h, which is b (e^(-l/b) (1 + l/b) - e^(-h/b) (1 + h/b))/(2 - e^(-l/b) - e^(-h/b)). Noise a thousand times
-    as wide as what is possible says as little as any wider one, which would be lost in rounding.
+    -l < t < h, which is b (e^(-l/b) (1 + l/b) - e^(-h/b) (1 + h/b))/(2 - e^(-l/b) - e^(-h/b)). Noise ten thousand
+    times as wide as what is possible says as little as any wider one, of which rounding would leave 0/0.
     """
     facts, (scale,) = effect.facts, effect.laplace
     shown, width = _shown(effect, number), facts.high - facts.low
-    b = min(max(float(scale) * facts.divisor / (effect.reached * effect.people), 1e-9 * width), 1e3 * width)
+    b = min(max(float(scale) * facts.divisor / (effect.reached * effect.people), 1e-9 * width), 1e4 * width)
     below, above = ((end / b, math.exp(-end / b)) for end in (shown - facts.low, facts.high - shown))
     return shown + b * (below[1] * (1 + below[0]) - above[1] * (1 + above[0])) / (2 - below[1] - above[1])
 

@@ -307,9 +307,7 @@ def test_the_missing_stand_at_the_centre_of_every_order_statistic(statistic: str
     full = {"id": range(200), "x": pa.array(MOSTLY_MISSING, pa.float64())}
     for there, values in ((full, MOSTLY_MISSING), (rows, MOSTLY_MISSING[:160] + [None] * 40)):
         preferences = dict(enumerate(epsilons.tolist()))
-        with eps.Dataset(
-            pa.table(there), person="id", preferences=preferences, ledger="memory", ceiling=1e6
-        ) as people:
+        with eps.Dataset(pa.table(there), person="id", preferences=preferences, ledger="memory", ceiling=1e6) as people:
             asked = (
                 getattr(eps, statistic)(values, epsilons, entropy=seeded(5), **CENTRE, **own),
                 getattr(people, statistic)("x", share=0.5, entropy=seeded(5), **CENTRE, **own),
