@@ -156,7 +156,7 @@ def test_every_release_knows_whom_it_is_about() -> None:
     ) as people:
         first, second = (people.count(column, share=0.1).guarantee for column in (None, "x"))
         people.set_level({"b": 0.5})
-        third = people.count("x", share=0.1).guarantee
+        third = people.count("x", share=0.1, fresh=True).guarantee
     assert first.covers == second.covers != third.covers
     assert APART not in first.compose(second).caveats
     assert APART in second.compose(third).caveats

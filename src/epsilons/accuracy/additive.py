@@ -333,19 +333,21 @@ def cut_off(effect: Effect, mean: float) -> Any:
 
 
 def _shown(effect: Effect, number: float) -> float:
-    """The mean contribution that a released number shows, also where it was drawn to the centre."""
-    return effect.base + (number * effect.facts.divisor / effect.people - effect.base) / effect.reached
+    """The possible mean contribution that a released number shows, also where it was drawn to the centre."""
+    facts, base = effect.facts, effect.base
+    return min(max(base + (number * facts.divisor / effect.people - base) / effect.reached, facts.low), facts.high)
 
 
 def _likely(effect: Effect, number: float) -> float:
     """The mean contribution to expect where every possible one was as likely before its noise was seen.
 
     Around x with noise of scale b, of what lies l below it and h above it: x plus the mean of exp(-|t|/b) over
-    -l < t < h, which is b (e^(-l/b) (1 + l/b) - e^(-h/b) (1 + h/b))/(2 - e^(-l/b) - e^(-h/b)).
+    -l < t < h, which is b (e^(-l/b) (1 + l/b) - e^(-h/b) (1 + h/b))/(2 - e^(-l/b) - e^(-h/b)). Noise ten thousand
+    times as wide as what is possible says as little as any wider one, of which rounding would leave 0/0.
     """
     facts, (scale,) = effect.facts, effect.laplace
-    shown = min(max(_shown(effect, number), facts.low), facts.high)
-    b = max(float(scale) * facts.divisor / (effect.reached * effect.people), 1e-9 * (facts.high - facts.low))
+    shown, width = _shown(effect, number), facts.high - facts.low
+    b = min(max(float(scale) * facts.divisor / (effect.reached * effect.people), 1e-9 * width), 1e4 * width)
     below, above = ((end / b, math.exp(-end / b)) for end in (shown - facts.low, facts.high - shown))
     return shown + b * (below[1] * (1 + below[0]) - above[1] * (1 + above[0])) / (2 - below[1] - above[1])
 
@@ -358,8 +360,9 @@ def _seen(question: Question, effect: Effect, number: float, likely: bool = Fals
     seen = facts.statistic.learn(question, facts.moments, mean, doubt)
     if slope == 1:
         return seen
+    # As far off the base as the number shows: what is likely is nearer to it, and takes less for left out than is.
     # Whoever is in it lies off the base by luck, too, which errors count by itself.
-    off, weights = seen.mean - effect.base, effect.multipliers
+    off, weights = _shown(effect, number) - effect.base, effect.multipliers
     luck = seen.variance * float(weights**2 @ effect.sizes) / (effect.reached * effect.people) ** 2
     return replace(seen, mean=effect.base + math.copysign(math.sqrt(max(off**2 - luck, 0.0)), off))
 

@@ -30,7 +30,8 @@ def find_known(asked: TableQuestion, facts: TableFacts, stored: Iterable[Stored]
     for name in wanted:
         found = list(_LOOK[name](asked, facts, past, people))
         if found:
-            value, _, number = min(found, key=lambda one: (one[1], -one[2]))  # the most exact, of those the newest
+            # The most exact, of those the newest: stated errors differ with the answer, far behind the point.
+            value, _, number = min(found, key=lambda one: (float(f"{one[1]:.3g}"), -one[2]))
             known.append(Known(name, value, number))
     return tuple(known)
 

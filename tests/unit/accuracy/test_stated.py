@@ -33,10 +33,11 @@ def stated_and_told(statistic: Additive, values: Floats) -> tuple[float, float]:
     return float(found.error), 0.3 * statistic.related(question)[1] * drift
 
 
+@pytest.mark.parametrize("epsilon", [0.2, 1e-4, 1e-9])
 @pytest.mark.parametrize("number", [0.0, 3.0, 40.0, 97.0, 100.0])
-def test_a_count_varies_as_the_fraction_that_its_noise_leaves_likely(number: float) -> None:
+def test_a_count_varies_as_the_fraction_that_its_noise_leaves_likely(number: float, epsilon: float) -> None:
     """Few people and much noise: the fraction to expect is the mean over all fractions, by how likely the answer is."""
-    roster = roster_of(np.full(100, 0.2))
+    roster = roster_of(np.full(100, epsilon))
     question, mechanism = Question(Count(), assume=0.0), create("minimum", Count())
     weighting = weighting_of(mechanism, question, roster.levels)
     effect = Effect.of(question, roster.levels, weighting)
