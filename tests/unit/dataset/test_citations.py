@@ -83,7 +83,7 @@ def test_a_count_of_levels_is_about_the_dataset_and_has_no_number() -> None:
     people = registered()
     answer = people.count(by={"epsilon": [0.5, 1.0]})
     assert (answer.dataset, answer.by, answer.number, answer.at) == ("wages", ("epsilon",), None, "")
-    assert answer.citation == "wages, version 2026-11"
+    assert answer.citation == "wages, version 2026-11, ledger in memory"
     assert len(people.answers()) == 0
 
 
@@ -161,4 +161,5 @@ def test_two_datasets_of_one_ledger_are_told_apart() -> None:
     first, second = registered(ledger=ledger), registered(ledger=ledger, source=wages(), version="2026-12")
     first.count()
     second.count()
-    assert [(one.version, one.number) for one in second.answers().values()] == [("2026-11", 1), ("2026-12", 2)]
+    assert [(one.version, one.number) for one in second.answers().values()] == [("2026-12", 2)]
+    assert list(StoredAnswers.of(ledger)) == [1, 2]
