@@ -52,7 +52,19 @@ _MASKS = (
     (re.compile(r"\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b"), "(digest)"),
 )
 #: Parts of documents that are another at every run.
-_VARYING = {"preparation_seconds", "ledger", "head", "at", "number", "hash", "id", "since", "joined", "roster"}
+_VARYING = {
+    "preparation_seconds",
+    "registered",
+    "ledger",
+    "head",
+    "at",
+    "number",
+    "hash",
+    "id",
+    "since",
+    "joined",
+    "roster",
+}
 
 
 def command(name: str, *arguments: str) -> Case:
@@ -88,7 +100,12 @@ def _directory(world: World) -> Path:
             (directory / name).write_text(text, encoding="utf-8")
         for name in ("people", "small", "public", "several"):
             quiet = io.StringIO()
-            with contextlib.chdir(directory), contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+            with (
+                contextlib.chdir(directory),
+                fixed_randomness(),
+                contextlib.redirect_stdout(quiet),
+                contextlib.redirect_stderr(quiet),
+            ):
                 assert main(["register", f"{name}.toml", "--yes"]) == 0, quiet.getvalue()
     return directory
 

@@ -570,7 +570,7 @@ def _account(dataset: Any, _: str) -> Outcome:
 
 def _described(dataset: Any, _: str) -> Outcome:
     told = dataset.describe().to_dict()
-    for varying in ("preparation_seconds", "ledger"):
+    for varying in ("preparation_seconds", "ledger", "registered"):
         told.pop(varying)
     return {
         "described": digest(rounded(told)),

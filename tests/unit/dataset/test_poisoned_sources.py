@@ -189,7 +189,8 @@ def test_commands_ask_nothing_of_the_source(world: tuple[Path, Path], capsys: py
 
 
 def snapshot(home: Path) -> Path:
-    (found,) = (home / "wages.ledger.snapshots").iterdir()
+    (of_the_ledger,) = (home / "wages.ledger.snapshots").iterdir()
+    (found,) = of_the_ledger.iterdir()
     return found
 
 
