@@ -212,7 +212,7 @@ class Candidate:
             raise
         with suppress(EpsilonsError, OSError):  # it is registered, whatever can be tidied up and noted
             for earlier in self.ledger.registrations():
-                if earlier.name == made.name and earlier.number != made.number:
+                if earlier.name == made.name and earlier.number < made.number:  # a newer one may stand already
                     remove_snapshot(earlier.stamp)
             sweep_snapshots(place, self._snapshots)
             find_places().note_dataset(self.ledger.id, made.name, self._files)

@@ -112,9 +112,9 @@ def open_snapshot(stamp: Stamp, **options: Any) -> tuple[Engine, NDArray[np.uint
     return engine, digests.reshape(-1, DIGEST_BYTES)
 
 
-def verify_snapshot(stamp: Stamp) -> None:
+def verify_snapshot(stamp: Stamp, of: str = "this dataset") -> None:
     """Hash every byte; `DataError` if it is not what was registered."""
-    _compare(stamp, thorough=True)
+    _compare(stamp, thorough=True, of=of)
 
 
 def verify_snapshots(registrations: Iterable[Registration]) -> dict[str, bool]:
@@ -125,7 +125,7 @@ def verify_snapshots(registrations: Iterable[Registration]) -> dict[str, bool]:
     newest: dict[str, Any] = {one.name: one.stamp for one in registrations if one.stamp}  # none in memory
     reached = {name: os.path.isdir(stamp["folder"]) for name, stamp in newest.items()}
     for name in (name for name, there in reached.items() if there):
-        _compare(newest[name], thorough=True, of=repr(name))
+        verify_snapshot(newest[name], repr(name))
     return reached
 
 

@@ -95,7 +95,11 @@ def test_it_is_for_its_owner_alone_and_no_hash_can_be_tried(stamp: Stamp, tmp_pa
     again = register(table(), tmp_path / "again", rows=2)
     digest = [file["whole"] for one in (stamp, again) for file in one["files"] if file["name"] == "digests"]
     assert len(set(digest)) == 2
-    assert (folder / "digests").read_bytes() == (tmp_path / "again" / "digests").read_bytes()
+    # The engine may number the same people otherwise.
+    one, other = ((where / "digests").read_bytes() for where in (folder, tmp_path / "again"))
+    assert sorted(one[at : at + 16] for at in range(0, len(one), 16)) == sorted(
+        other[at : at + 16] for at in range(0, len(other), 16)
+    )
 
 
 def test_nothing_can_be_written_and_several_processes_read_at_once(stamp: Stamp) -> None:

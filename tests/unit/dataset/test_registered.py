@@ -1,0 +1,134 @@
+"""Registered datasets as stewards keep them: rows that must not vanish, refusals that change nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import epsilons as eps
+from epsilons.errors import DataError, LedgerError, PreferenceError
+from epsilons.ledger.ledger import Ledger
+from epsilons.release.answer import IN_MEMORY
+from epsilons.storage import files
+from support.wages import dataset, wages
+
+
+def address(home: Path, name: str = "a") -> str:
+    return f"sqlite:///{home}/{name}.ledger"
+
+
+def copies(home: Path) -> list[Path]:
+    return [path.parent for path in home.rglob("nonce")]
+
+
+def test_an_earlier_snapshot_goes_with_the_next_registration(tmp_path: Path) -> None:
+    for version in ("1", "2", "3"):
+        dataset(ledger=address(tmp_path), version=version).close()
+    assert len(copies(tmp_path)) == 1
+    eps.Dataset.open("people", ledger=address(tmp_path)).close()
+
+
+def test_the_rows_of_a_newer_registration_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process registers between our line in the ledger and our tidying up."""
+    dataset(ledger=address(tmp_path), version="1").close()
+    real = Ledger.register
+
+    def and_another(self: Ledger, given: Any, preview: bool = False) -> Any:
+        made = real(self, given, preview)
+        if given.version == "2" and not preview:
+            dataset(ledger=address(tmp_path), version="3").close()
+        return made
+
+    monkeypatch.setattr(Ledger, "register", and_another)
+    dataset(ledger=address(tmp_path), version="2").close()
+    with eps.Dataset.open("people", ledger=address(tmp_path)) as people:
+        assert people.describe().version == "3"
+
+
+def test_ledgers_that_share_a_place_leave_each_others_rows_alone(tmp_path: Path) -> None:
+    place = tmp_path / "shared"
+    for name in ("a", "b", "a"):
+        version = str(len(copies(tmp_path)))
+        dataset(ledger=address(tmp_path, name), name=name, version=version, snapshots=place).close()
+        while files._held:  # as if every registration were a process of its own
+            os.close(files._held.popitem()[1][1])
+    for name in ("a", "b"):
+        eps.Dataset.open(name, ledger=address(tmp_path, name)).close()
+
+
+def test_a_registration_that_stands_keeps_its_rows_though_an_error_came_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset(ledger=address(tmp_path), version="1").close()
+
+    real = Ledger.register
+
+    def stumble(self: Ledger, given: Any, preview: bool = False) -> Any:
+        made = real(self, given, preview)
+        if preview:
+            return made
+        raise LedgerError("The head cannot be written.")
+
+    monkeypatch.setattr(Ledger, "register", stumble)
+    with pytest.raises(LedgerError, match="head cannot be written"):
+        dataset(ledger=address(tmp_path), version="2")
+    with eps.Dataset.open("people", ledger=address(tmp_path)) as people:
+        assert people.describe().version == "2"
+
+
+def test_a_dataset_registered_anew_elsewhere_refuses_before_it_changes_anything(tmp_path: Path) -> None:
+    old = dataset(ledger=address(tmp_path), version="1")
+    with dataset(ledger=address(tmp_path), version="2") as new:
+        for act in (lambda: old.withdraw(["person 3"]), lambda: old.set_level({"person 4": "public"}), old.count):
+            with pytest.raises(DataError, match="registered anew"):
+                act()
+        assert new.statement("person 3").state == "active"
+        assert new.statement("person 4").granted is not None
+    old.close()
+
+
+def test_one_label_is_one_way_of_reading_the_rows(tmp_path: Path) -> None:
+    (tmp_path / "wages.csv").write_text("id,wage\n" + "".join(f"{n},{n}.5\n" for n in range(40)))
+    given: dict[str, Any] = {"preferences": 1.0, "ledger": address(tmp_path), "name": "wages", "version": "1"}
+    told: dict[str, Any] = {"person": "id", **given}
+    eps.Dataset.register(tmp_path / "wages.csv", types={"wage": "float"}, **told).close()
+    with pytest.raises(LedgerError, match="may hold other rows"):
+        eps.Dataset.register(tmp_path / "wages.csv", types={"wage": "int"}, **told)
+
+
+def test_every_answer_of_a_ledger_in_memory_says_so() -> None:
+    with dataset(keys={"epsilon": [0.5, 1.0]}) as people:
+        answers = [
+            people.count(),
+            people.count(by="epsilon"),
+            people.apply(lambda data, epsilon: len(data), columns=["age"]),
+            people.sql("SELECT COUNT(*) FROM people")["count"],
+        ]
+    for answer in answers:
+        assert IN_MEMORY in answer.guarantee.caveats
+        assert "ledger in memory" in answer.citation
+
+
+def test_no_level_is_above_the_ceiling(tmp_path: Path) -> None:
+    table = pa.table({"id": np.arange(30), "level": ["strict"] * 30})
+    levels = eps.Preferences.from_levels("level", {"strict": 0.5, "huge": 50})
+    with pytest.raises(PreferenceError, match="above the ceiling of 10"):
+        eps.Dataset(table, person="id", preferences=levels, ledger="memory")
+    for wrong in (0, -1, float("nan"), float("inf"), "x", None):
+        with pytest.raises(PreferenceError, match="no epsilon"):
+            eps.Dataset(table, person="id", preferences=levels, ledger="memory", ceiling=wrong)  # type: ignore[arg-type]
+
+
+def test_a_lasting_ledger_is_named_by_register_and_open(tmp_path: Path) -> None:
+    for given in (None, address(tmp_path)):
+        with pytest.raises(LedgerError, match=r"Dataset\.register.*Dataset\.open"):
+            eps.Dataset(wages(), person="id", preferences=1.0, ledger=given)
+    for given in ("memory", eps.ledger.open()):
+        with pytest.raises(LedgerError, match="ledger that lasts"):
+            eps.Dataset.open("people", ledger=given)
+    assert list(tmp_path.iterdir()) == []
