@@ -176,7 +176,7 @@ class Candidate:
 
     @property
     def people(self) -> Digests:
-        return digests(self.asked.normal, self.ledger.salt)
+        return digests(self.asked.normal, self.ledger.salt, self.ledger.digest)
 
     def preview(self) -> Enrolment:
         """What registering would do to people; refuses what no word of the steward allows."""

@@ -85,7 +85,8 @@ class Registry:
         """Digests of people by their ids, however those are written."""
         terms = self.ledger.terms()
         assert terms is not None
-        return digests(as_ids(people, self.person, normal=terms.spelling == "normal"), self.ledger.salt)
+        ids = as_ids(people, self.person, normal=terms.spelling == "normal")
+        return digests(ids, self.ledger.salt, self.ledger.digest)
 
     def describe(self, facts: TableFacts, seconds: float) -> Description:
         """Public facts about people and the ledger."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, insert, select
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger import checks, journal, recount, registration, roster, statements, tables, values
+from epsilons.ledger import checks, journal, recount, registration, roster, segments, statements, tables, values
 from epsilons.ledger.balances import Remaining
 from epsilons.ledger.checks import Grants, People
 from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Word, by_person, by_source
@@ -36,12 +36,14 @@ _T = TypeVar("_T")
 class Ledger:
     """Budgets of people in one database; safe for threads, and for processes where the database is shared."""
 
-    def __init__(self, database: Database, clock: Clock, id: str, salt: bytes, anchor: Anchor | None) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, id: str, salt: bytes, digest: str, anchor: Anchor | None
+    ) -> None:
         self._database, self._clock, self._anchor = database, clock, anchor
         #: Names the ledger for good.
         self.id = id
-        #: The key of the digests of its people: see `identity`.
-        self.salt = salt
+        #: The key of the digests of its people, and how they are made: see `identity`.
+        self.salt, self.digest = salt, digest
         #: The first release that was drawn with a seed: in memory only, and so for as long as the ledger lives.
         self._seeded: int | None = None
 
@@ -138,7 +140,8 @@ class Ledger:
     def _change(self, people: People, asked: NDArray[Any], words: Sequence[Word], decide: Decide) -> values.Enrolment:
         request = roster.Request(checks.check_digests(people), asked, words, decide)
         with self._writing("enrolling", "enrolled") as connection:
-            done = roster.change(self._database, connection, write_time(self._clock), request)
+            planned = roster.plan_change(connection, request)
+            done = roster.carry_out(self._database, connection, write_time(self._clock), planned)
         _log.info("roster: %d of %d people joined or changed their grant", done.changed, len(people))
         return done
 
@@ -157,14 +160,13 @@ class Ledger:
 
     def members(self, dataset: int | None = None) -> values.Members:
         """Who is in which cohort, sorted by digest: everyone, or those on the roster of a dataset."""
-        query = select(tables.people.c.digest, tables.people.c.cohort).order_by(tables.people.c.digest)
         with self._database.read() as connection:
+            people, cohorts = segments.read_present(connection)
             if dataset is not None:
-                here = [cohort.id for cohort in statements.read_cohorts(connection, dataset)]
-                query = query.where(tables.people.c.cohort.in_(here))
-            digests, cohorts = roster.read_members(self._database, connection, query)
+                on = np.isin(cohorts, [cohort.id for cohort in statements.read_cohorts(connection, dataset)])
+                people, cohorts = people[on], cohorts[on]
             epoch = statements.read_epoch(connection)
-        return values.Members(epoch, digests.view(np.uint8).reshape(-1, values.DIGEST_BYTES), cohorts)
+        return values.Members(epoch, people.view(np.uint8).reshape(-1, values.DIGEST_BYTES), cohorts)
 
     def allowance(self, share: Fraction, dataset: int | None = None) -> values.Allowance:
         """What a question may charge each cohort; BudgetExceeded when nobody with a finite epsilon has any left."""

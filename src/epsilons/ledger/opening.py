@@ -18,14 +18,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from sqlalchemy import Connection, Table, case, insert, inspect, select, text, update
 from sqlalchemy.schema import CreateColumn
 
 from epsilons.errors import Argument, LedgerError, Text
-from epsilons.ledger import journal, tables
+from epsilons.ledger import journal, segments, tables
+from epsilons.ledger.identity import BLAKE_2, SHA_256
 from epsilons.ledger.journal import Anchor
 from epsilons.ledger.places import SCHEMA, Places
-from epsilons.ledger.values import LOST, RESERVED, TOUCHED, NoLedgerError
+from epsilons.ledger.values import DIGEST_BYTES, LOST, RESERVED, TOUCHED, NoLedgerError
 from epsilons.noise import entropy
 from epsilons.storage import open_database, sqlite_path
 from epsilons.storage.base import Database, Owner
@@ -110,8 +112,8 @@ def open_ledger(
     adopt: bool,
     accept_loss: bool,
     upgrade: bool,
-) -> tuple[str, bytes, Anchor | None]:
-    """Open the ledger in this database: its id, its salt, and where its head is kept."""
+) -> tuple[str, bytes, str, Anchor | None]:
+    """Open the ledger in this database: its id, its salt, the kind of its digests, and where its head is kept."""
     with database.read() as connection:
         there = _is_there(database, connection)
     if not there:
@@ -142,8 +144,8 @@ def open_ledger(
         check(connection)
         if head is not None:
             head.advance(connection, name)
-        salt = bytes(connection.execute(select(tables.ledger.c.salt)).scalar_one())
-    return name, salt, head
+        salt, kind = connection.execute(select(tables.ledger.c.salt, tables.ledger.c.digest)).one()
+    return name, bytes(salt), kind, head
 
 
 def _is_there(database: Database, connection: Connection) -> bool:
@@ -157,7 +159,7 @@ def _create(database: Database, at: str, anchor: Place) -> None:
         database.make_schema(connection)
         tables.metadata.create_all(connection, checkfirst=False)
         name, salt = uuid.uuid4().hex, entropy.system().bytes(SALT_BYTES)
-        known = {"id": name, "format": tables.FORMAT, "measure": "pure"}
+        known = {"id": name, "format": tables.FORMAT, "measure": "pure", "digest": SHA_256}
         connection.execute(insert(tables.ledger), {**known, "one": 1, "epoch": 0, "salt": salt, "losses": 0})
         line = {**known, "salt": journal.hash_salt(salt)}
         journal.append(connection, "open", at, line)
@@ -271,6 +273,30 @@ def _add_registrations(connection: Connection, schema: str | None) -> dict[str, 
     return {"measure": "pure"}
 
 
+def _gather_segments(connection: Connection, schema: str | None) -> dict[str, Any]:
+    """Format 4: who stands where is kept as columns; how people's digests are made is a term."""
+    _add_columns(connection, schema, {tables.ledger: ("digest",)})
+    tables.segments.create(connection)
+    prefix = "" if schema is None else f'"{schema}".'
+    first: dict[bytes, int] = {}
+    entries: list[tuple[bytes, int, int]] = []
+    for digest, line, origin, target in connection.execute(
+        text(f"SELECT digest, seq, origin, target FROM {prefix}moves ORDER BY digest, seq")
+    ):
+        first.setdefault(bytes(digest), origin)
+        entries.append((bytes(digest), line, target))
+    for digest, line, cohort in connection.execute(text(f"SELECT digest, joined, cohort FROM {prefix}people")):
+        entries.append((bytes(digest), line, first.get(bytes(digest), cohort)))
+    if entries:
+        people, lines, cohorts = zip(*entries, strict=True)
+        digests = np.frombuffer(b"".join(people), f"S{DIGEST_BYTES}")
+        segments.add(connection, segments.Entries.of(digests, np.array(lines), np.array(cohorts)))
+    for name in ("people", "moves"):
+        connection.execute(text(f"DROP TABLE {prefix}{name}"))
+    connection.execute(update(tables.ledger).values(digest=BLAKE_2))
+    return {"digest": BLAKE_2}
+
+
 def _add_columns(connection: Connection, schema: str | None, new: Mapping[Table, Sequence[str]]) -> None:
     prefix = "" if schema is None else f'"{schema}".'
     for table, names in new.items():
@@ -284,4 +310,5 @@ def _add_columns(connection: Connection, schema: str | None, new: Mapping[Table,
 _MIGRATIONS: dict[int, Callable[[Connection, str | None], dict[str, Any]]] = {
     1: _add_salt_losses_quotas,
     2: _add_registrations,
+    3: _gather_segments,
 }

@@ -5,7 +5,7 @@ Nothing here is shared with the code that charges: balances are added up again f
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -13,9 +13,10 @@ import numpy as np
 from sqlalchemy import Connection, Table, select
 
 from epsilons.errors import LedgerError
-from epsilons.ledger import journal, tables
+from epsilons.ledger import journal, segments, tables
+from epsilons.ledger.order import is_new
 from epsilons.ledger.roster import hash_people
-from epsilons.ledger.values import DIGEST_BYTES, LOST, REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount
+from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount
 
 #: What cohorts were before levels had names and datasets had rosters.
 _UNNAMED = {"level": None, "own": 0, "datasets": "{}"}
@@ -53,7 +54,7 @@ class Replay:
                     "one": 1, "id": body["id"], "format": body["format"], "epoch": 0,
                     "neighbors": None, "rows_per_person": None, "allow_individual": None,
                     "salt": body.get("salt"), "losses": 0,
-                    "measure": body.get("measure"), "ids": None, "spelling": None,
+                    "measure": body.get("measure"), "ids": None, "spelling": None, "digest": body.get("digest"),
                 }  # fmt: skip
             case "migrate":
                 if body["format"] != self.about["format"] + 1:
@@ -253,35 +254,36 @@ def _compare_reservations(connection: Connection, replay: Replay) -> None:
             raise does_not_add_up("a stored answer is not the one that was released")
 
 
+def _read_segments(connection: Connection) -> Iterator[segments.Entries]:
+    """Every part, if it is what it says, and stands where it must."""
+    table, before = tables.segments, (0, 0, b"")
+    for part in connection.execute(select(table).order_by(table.c.segment, table.c.part)):
+        here = segments.unpack(part)
+        start, end = here.people[:1].tobytes(), here.people[-1:].tobytes()
+        place = (before[0] + 1, 0) if part.part == 0 else (before[0], before[1] + 1)
+        sorted_ = part.part == 0 or before[2] < start
+        if (part.segment, part.part, bytes(part.first), part.newest) != (*place, start, here.lines.max()) or not sorted_:
+            raise _differs("people")
+        before = (*place, end)
+        yield here
+
+
 def _compare_people(connection: Connection, replay: Replay) -> int:
-    """Everyone is where the journal's groups put them, followed move by move."""
-    people, moves = tables.people, tables.moves
-    rows = connection.execute(select(people).order_by(people.c.digest)).all()
-    steps = connection.execute(select(moves).order_by(moves.c.digest, moves.c.seq)).all()
-    first: dict[bytes, int] = {}
-    last: dict[bytes, tuple[int, int]] = {}
-    for digest, seq, origin, target in steps:
-        if digest in last and (last[digest][1] != origin or last[digest][0] >= seq):
-            raise does_not_add_up("a person's moves do not follow from each other")
-        first.setdefault(digest, origin)
-        last[digest] = (seq, target)
-    for digest, cohort, _ in rows:
-        if digest in last and last[digest][1] != cohort:
-            raise does_not_add_up("a person is in another cohort than they moved to")
-    if len({row[0] for row in rows} | set(last)) != len(rows):
-        raise does_not_add_up("a person moved who never joined")
-    joined = _hash_groups((digest, (seq, first.get(digest, cohort))) for digest, cohort, seq in rows)
-    moved = _hash_groups((digest, tuple(move)) for digest, *move in steps)
+    """Everyone is where the journal's groups put them, followed entry by entry."""
+    people, lines, cohorts = segments.Entries.joined([segments.NOBODY, *_read_segments(connection)])
+    first = is_new(people)
+    if (~first[1:] & (lines[1:] <= lines[:-1])).any():
+        raise does_not_add_up("a person's moves do not follow from each other")
+    origins = np.where(first, 0, np.append(cohorts[:1], cohorts[:-1]))
+    # Together who came by the same line from and to the same cohorts; they stay sorted.
+    order = np.lexsort((cohorts, origins, lines))
+    marks = np.stack([column[order] for column in (lines, origins, cohorts)])
+    starts = np.flatnonzero(np.append([True] * (len(order) > 0), (marks[:, 1:] != marks[:, :-1]).any(axis=0)))
+    parties = np.split(people[order], starts[1:]) if len(order) else []
+    told = zip(marks[:, starts].T.tolist(), parties, strict=True)
+    found = {tuple(mark): (len(party), hash_people(party)) for mark, party in told}
+    joined = {(line, target): known for (line, origin, target), known in found.items() if origin == 0}
+    moved = {mark: known for mark, known in found.items() if mark[1] > 0}
     if joined != replay.joined or moved != replay.moved:
         raise _differs("people")
-    return len(rows)
-
-
-def _hash_groups(marked: Iterable[tuple[bytes, tuple[int, ...]]]) -> dict[Any, tuple[int, str]]:
-    sets: dict[tuple[int, ...], list[bytes]] = {}
-    for digest, mark in marked:
-        if len(digest) != DIGEST_BYTES:
-            raise _differs("people")
-        sets.setdefault(mark, []).append(digest)
-    arrays = {mark: np.frombuffer(b"".join(people), dtype=f"S{DIGEST_BYTES}") for mark, people in sets.items()}
-    return {mark: (len(people), hash_people(people)) for mark, people in arrays.items()}
+    return int(first.sum())

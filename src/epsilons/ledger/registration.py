@@ -19,8 +19,9 @@ from epsilons.display import show_count
 from epsilons.errors import Argument, LedgerError, Text
 from epsilons.guarantee import to_epsilon
 from epsilons.ledger import journal, roster, tables
-from epsilons.ledger.checks import Sorted, is_whole
+from epsilons.ledger.checks import is_whole
 from epsilons.ledger.consent import PUBLIC_CODE, Word, by_source, rank_openness
+from epsilons.ledger.order import Sorted
 from epsilons.ledger.statements import read_terms
 from epsilons.ledger.values import Enrolment, Registration, Terms
 from epsilons.storage.base import Database
@@ -123,13 +124,13 @@ def register(
     request = roster.Request(
         given.people, given.asked, given.words, by_source(dataset, levels, False), dataset, everyone=True
     )
-    expected = roster.change(database, connection, at, request, preview=True)
+    planned = roster.plan_change(connection, request)
     if not preview:
-        _check_loosening(given, expected, raised, before, levels)
-        _check_newcomers(connection, given, expected, older=held is not None and held.ids is None)
+        _check_loosening(given, planned.enrolment, raised, before, levels)
+        _check_newcomers(connection, given, planned.enrolment, older=held is not None and held.ids is None)
     if given.loosen:
-        request = replace(request, decide=by_source(dataset, levels, True))
-    done = roster.change(database, connection, at, request, preview=preview)
+        planned = roster.plan_change(connection, replace(request, decide=by_source(dataset, levels, True)))
+    done = planned.enrolment if preview else roster.carry_out(database, connection, at, planned)
     done = replace(done, defaulted=given.defaulted, unmatched=given.unmatched)
     about, stamp = journal.to_json(given.about), journal.to_json(given.stamp)
     made = Registration(number, dataset, given.name, given.version, done.epoch, at, given.about, given.stamp)

@@ -9,29 +9,23 @@ Who moves where is decided by the rules of `consent`, for all people who stand a
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, bindparam, select, update
 
-from epsilons.ledger import journal, tables
-from epsilons.ledger.checks import Sorted
+from epsilons.ledger import journal, segments, tables
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Word, rank_openness, waits
-from epsilons.ledger.values import ACTIVE, DIGEST_BYTES, RESERVED, WITHDRAWN, Enrolment
+from epsilons.ledger.order import Codes, Sorted, is_new, locate, sort_by
+from epsilons.ledger.values import ACTIVE, RESERVED, WITHDRAWN, Enrolment
 from epsilons.storage.base import Database
 
 Group = dict[str, Any]
-Codes = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 #: What a cohort's line in the journal says when it is made.
 _MADE = ("id", "granted", "spent", "state", "ceiling", "level", "own", "datasets")
-
-# Up to so many people are looked up one by one; for more, one pass over everybody is faster, in parts of so many rows.
-_FEW, _PART = 500, 1 << 14
 
 
 @dataclass
@@ -90,14 +84,8 @@ class _Cohorts:
 
 
 def hash_people(people: Sorted) -> str:
-    """One text for a set of people."""
-    return hashlib.sha256(np.sort(people).tobytes()).hexdigest()
-
-
-def list_digests(people: Sorted) -> Iterator[bytes]:
-    """The digests, trailing zero bytes included; never all of them as objects, which take four times the room."""
-    raw = people.tobytes()
-    return (raw[at : at + DIGEST_BYTES] for at in range(0, len(raw), DIGEST_BYTES))
+    """One text for a set of people, who are sorted."""
+    return hashlib.sha256(people.tobytes()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,62 +103,60 @@ class Request:
     everyone: bool = False
 
     def once(self) -> tuple[Sorted, Codes]:
-        """Everyone once, sorted, with the strictest of what they ask for: the first that `unique` finds."""
+        """Everyone once, sorted, with the strictest of what they ask for."""
         strictness = np.argsort(np.argsort([rank_openness(word.code) for word in self.words], kind="stable"))
-        order = np.lexsort((strictness[self.asked], self.people)) if len(self.people) else np.empty(0, np.int64)
-        people, first = np.unique(self.people[order], return_index=True)
-        return people, self.asked[order][first].astype(np.int64)
+        asked = self.asked.astype(np.int64)
+        order = sort_by(self.people, strictness[asked])
+        people, asked = self.people[order], asked[order]
+        new = is_new(people)
+        return (people, asked) if new.all() else (people[new], asked[new])
 
 
-def change(database: Database, connection: Connection, at: str, request: Request, preview: bool = False) -> Enrolment:
-    """Carry out what people ask for in one transaction, and say what happened; a preview only says what would.
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What a request comes to, as the roster stands: whom it concerns, where they are (newcomers: 0), where they go."""
 
-    The roster's epoch grows only when a person changes their cohort.
-    """
+    people: Sorted
+    origins: Codes
+    targets: Codes
+    groups: Sequence[Group]
+    cohorts: _Cohorts
+    enrolment: Enrolment
+
+
+def plan_change(connection: Connection, request: Request) -> Change:
+    """What a request would do; nothing is written."""
     people, asked = request.once()
     cohorts = _Cohorts.of(connection)
-    found, standing = _find_people(database, connection, people, request.everyone)
-    unlisted = found[_locate(people, found) < 0]
+    found, standing = segments.read_present(connection) if request.everyone else segments.find(connection, people)
+    unlisted = found[locate(people, found) < 0]
     if len(unlisted):  # they ask for nothing: -1
         everyone = np.concatenate([people, unlisted])
-        order = np.argsort(everyone, kind="stable")
+        order = sort_by(everyone)
         people, asked = everyone[order], np.concatenate([asked, np.full(len(unlisted), -1)])[order]
-    place = _locate(found, people)
+    place = locate(found, people)
     origins = np.where(place >= 0, np.append(standing, 0)[place], 0)
     epoch = int(connection.execute(select(tables.ledger.c.epoch)).scalar_one())
     counts: Counter[str] = Counter()
     targets, groups = _decide_all(request, people, asked, origins, cohorts, counts)
-    if preview or not groups:
-        return Enrolment(epoch=epoch, **counts)
-
-    seq = journal.head(connection)[0] + 1
-    moving = (targets != origins) & (origins > 0)
-    newcomers, movers = people[origins == 0], people[moving]
-    joined = [group for group in groups if group["origin"] == 0]
-    moved = [group for group in groups if group["origin"] > 0]
-    if joined:
-        arrivals = zip(list_digests(newcomers), targets[origins == 0].tolist(), strict=True)
-        database.insert_many(connection, tables.people, ((digest, cohort, seq) for digest, cohort in arrivals))
-    if moved:
-        goals = targets[moving].tolist()
-        pairs = zip(goals, list_digests(movers), strict=True)
-        database.update_many(connection, tables.people.c.cohort, tables.people.c.digest, pairs)
-        steps = zip(list_digests(movers), origins[moving].tolist(), goals, strict=True)
-        database.insert_many(connection, tables.moves, ((digest, seq, *step) for digest, *step in steps))
-    carried = _write_cohorts(database, connection, cohorts, joined, moved)
-    connection.execute(update(tables.ledger).values(epoch=epoch + 1))
-    made = [{key: one[key] for key in _MADE} for one in cohorts.made]
-    body = {"epoch": epoch + 1, "made": made, "carried": carried, "joined": joined, "moved": moved}
-    journal.append(connection, "roster", at, body)
-    return Enrolment(epoch=epoch + 1, **counts)
+    return Change(people, origins, targets, groups, cohorts, Enrolment(epoch=epoch, **counts))
 
 
-def _locate(known: Sorted, people: Sorted) -> Codes:
-    """The place of each of these people among those who are known, both sorted; -1 for those who are not."""
-    if len(known) == 0:
-        return np.full(len(people), -1)
-    place = np.minimum(np.searchsorted(known, people), len(known) - 1)
-    return np.where(known[place] == people, place, -1)
+def carry_out(database: Database, connection: Connection, at: str, change: Change) -> Enrolment:
+    """Do it, in the transaction that it was planned in. The roster's epoch grows only when a person changes cohort."""
+    if not change.groups:
+        return change.enrolment
+    epoch, moving = change.enrolment.epoch + 1, change.targets != change.origins
+    joined = [group for group in change.groups if group["origin"] == 0]
+    moved = [group for group in change.groups if group["origin"] > 0]
+    carried = _write_cohorts(database, connection, change.cohorts, joined, moved)
+    connection.execute(update(tables.ledger).values(epoch=epoch))
+    made = [{key: one[key] for key in _MADE} for one in change.cohorts.made]
+    body = {"epoch": epoch, "made": made, "carried": carried, "joined": joined, "moved": moved}
+    line, _ = journal.append(connection, "roster", at, body)
+    people, targets = change.people[moving], change.targets[moving]
+    segments.add(connection, segments.Entries.of(people, np.full(len(people), line), targets))
+    return replace(change.enrolment, epoch=epoch)
 
 
 def _decide_all(
@@ -195,7 +181,7 @@ def _decide_all(
         target = cohorts.find_target(origin or None, new)
         targets[members] = target
         together.setdefault((origin, target), []).append(members)
-    parties = {pair: people[np.concatenate(parts)] for pair, parts in together.items()}
+    parties = {pair: people[np.sort(np.concatenate(parts))] for pair, parts in together.items()}
     return targets, [
         {"origin": origin, "target": target, "people": len(party), "digest": hash_people(party)}
         for (origin, target), party in parties.items()
@@ -223,28 +209,6 @@ def _count(
     counts["pending"] += people * pending
     counts["unchanged"] += people * (asked.code == now.code == new.code)
     counts["kept"] += people * (new.own and not pending and asked.code != new.code)
-
-
-def _find_people(database: Database, connection: Connection, people: Sorted, everyone: bool) -> tuple[Sorted, Codes]:
-    """Those of these people who are known, or with `everyone` all who are, sorted, and the cohort of each."""
-    query = select(tables.people.c.digest, tables.people.c.cohort)
-    if len(people) <= _FEW and not everyone:
-        query = query.where(tables.people.c.digest.in_(list(list_digests(people))))
-    known, cohorts = read_members(database, connection, query)
-    order = np.argsort(known)
-    known, cohorts = known[order], cohorts[order]
-    listed = slice(None) if everyone else _locate(people, known) >= 0
-    return known[listed], cohorts[listed]
-
-
-def read_members(database: Database, connection: Connection, query: Any) -> tuple[Sorted, Codes]:
-    """Rows of (digest, number) as two arrays; part by part, since all rows as objects take ten times the room."""
-    digests, numbers = bytearray(), [np.empty(0, np.int64)]
-    with closing(connection.execute(query)) as found, database.driver_cursor(connection, found.cursor) as cursor:
-        while rows := cursor.fetchmany(_PART):
-            digests += b"".join([row[0] for row in rows])
-            numbers.append(np.fromiter((row[1] for row in rows), dtype=np.int64, count=len(rows)))
-    return np.frombuffer(digests, dtype=f"S{DIGEST_BYTES}"), np.concatenate(numbers)
 
 
 def _write_cohorts(

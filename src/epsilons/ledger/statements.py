@@ -17,7 +17,7 @@ from typing import Any, cast
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger import checks, tables, values
+from epsilons.ledger import checks, segments, tables, values
 from epsilons.ledger.balances import Remaining, questions_left
 from epsilons.ledger.values import (
     LOST,
@@ -178,13 +178,10 @@ def read_remaining(connection: Connection, seeded: int | None, dataset: int | No
 
 def read_statement(connection: Connection, digest: bytes, seeded: int | None) -> Statement:
     """One person's account, followed through every cohort they stood in."""
-    people, moves = tables.people, tables.moves
-    person = connection.execute(select(people).where(people.c.digest == digest)).one_or_none()
-    if person is None:
+    path = segments.trace(connection, digest)
+    if not path:
         raise LedgerError("This person has no account here.", suggest="the id as it stands in the table")
-    changes = connection.execute(select(moves).where(moves.c.digest == digest).order_by(moves.c.seq)).all()
-    starts = [person.joined, *(change.seq for change in changes)]
-    places = [change.origin for change in changes] + [person.cohort]
+    starts, places = zip(*path, strict=True)
     ends: list[int | None] = [*starts[1:], None]
     uses: list[values.Use] = []
     when_public: list[int] = []
@@ -204,7 +201,7 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
             .where(during, _past.c.state != REFUNDED)
         )
         uses += [values.Use(*row, granted) for row in connection.execute(paid.order_by(_past.c.number))]
-    here = by_id[person.cohort]
+    here = by_id[places[-1]]
     return Statement(
         granted=None if here.state == values.WITHDRAWN else here.granted,
         state=here.state,

@@ -2,8 +2,8 @@
 
 A change to them comes with a numbered step in `opening`, which brings older ledgers up to date when they are opened.
 
-Nothing is ever deleted. `journal`, `moves` and `charges` only grow; `cohorts`, `people` and `reservations` hold the
-present, which must be what the journal adds up to.
+Nothing is ever deleted. `journal`, `charges` and the entries of `segments` only grow; `cohorts` and `reservations` hold
+the present, which must be what the journal adds up to.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from sqlalchemy import CheckConstraint, Column, Index, LargeBinary, MetaData, Ta
 
 from epsilons.storage.base import Whole, number, optional, required
 
-FORMAT = 3
+FORMAT = 4
 
 metadata = MetaData()
 
@@ -26,7 +26,7 @@ ledger = _table(
     number("one", CheckConstraint("one = 1")),
     *required(id=Text, format=Whole, epoch=Whole),
     *optional(neighbors=Text, rows_per_person=Whole, allow_individual=Whole, salt=LargeBinary, losses=Whole),
-    *optional(measure=Text, ids=Text, spelling=Text),
+    *optional(measure=Text, ids=Text, spelling=Text, digest=Text),
 )
 journal = _table("journal", number("seq"), *required(kind=Text, at=Text, body=Text, hash=Text))
 
@@ -60,18 +60,13 @@ cohorts = _table(
     CheckConstraint("spent + reserved <= ceiling", name="within_ceiling"),
 )
 
-people = _table(
-    "people",
-    Column("digest", LargeBinary, primary_key=True),
-    *required(cohort=Whole, joined=Whole),
-    sqlite_with_rowid=False,
-)
-moves = _table(
-    "moves",
-    Column("digest", LargeBinary, primary_key=True),
-    number("seq"),
-    *required(origin=Whole, target=Whole),
-    sqlite_with_rowid=False,
+# Who joined or moved, by which line of the journal, to which cohort: see `segments`. `first` is a part's first digest,
+# `newest` the last line that it has entries of, `content` its columns one after the other.
+segments = _table(
+    "segments",
+    number("segment"),
+    number("part"),
+    *required(first=LargeBinary, newest=Whole, entries=Whole, content=LargeBinary),
 )
 reservations = _table(
     "reservations",

@@ -146,7 +146,7 @@ def test_what_does_not_add_up_ends_with_a_status(book: Ledger, url: str, capsys:
     with book._database.write() as connection:
         from epsilons.ledger import tables
 
-        connection.execute(tables.people.update().values(joined=77))
+        connection.execute(tables.segments.update().values(newest=77))
     assert "does not add up" in run(capsys, "verify", url, status=7)
 
 

@@ -320,7 +320,7 @@ def _accounts(ledger: Ledger, person: str) -> list[dict[str, Any]]:
     found = []
     for kind, reading in {**number, "text": person}.items():
         with contextlib.suppress(LedgerError):
-            found.append(_account(kind, ledger.statement(digests([reading], ledger.salt)[0].tobytes())))
+            found.append(_account(kind, ledger.statement(digests([reading], ledger.salt, ledger.digest)[0].tobytes())))
     if not found:
         raise LedgerError("This person has no account here.", suggest="the id as it stands in the table")
     return found
