@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from epsilons.dataset.snapshot import open_snapshot, remove_snapshot
+from epsilons.dataset.snapshot import remove_snapshot
 from epsilons.errors import DataError
 from epsilons.ledger.identity import digests
 from epsilons.storage import base
-from support.snapshots import SALT, register, rows_each, rows_of
+from support.snapshots import SALT, opened, register, rows_each, rows_of
 
 
 class Changing:
@@ -113,7 +113,7 @@ class Schedule:
             stamp = register(opened, folder / "snapshot", rows=self.cap, **OPTIONS.get(self.kind, {}))
         finally:
             base.watchers.remove(change)
-        engine, people = open_snapshot(stamp)
+        engine, people = opened(stamp)
         held, each = rows_of(engine), rows_each(engine)
         engine.close()
         remove_snapshot(stamp)
@@ -160,7 +160,7 @@ def race(folder: Path, times: int) -> int:
                 if "not capped" in str(refused):
                     raise
                 continue  # there was no header yet, or half of a file
-            engine, people = open_snapshot(stamp)
+            engine, people = opened(stamp)
             held, each = rows_of(engine), rows_each(engine)
             engine.close()
             remove_snapshot(stamp)

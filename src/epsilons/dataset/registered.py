@@ -28,7 +28,7 @@ from epsilons.dataset.snapshot import verify_snapshots
 from epsilons.errors import Argument, LedgerError
 from epsilons.ledger.balances import Remaining
 from epsilons.ledger.ledger import Ledger
-from epsilons.ledger.values import Enrolment, History, Statement
+from epsilons.ledger.values import Enrolment, History, StalePlanError, Statement
 from epsilons.preferences import Preferences
 from epsilons.release.door import asked_of
 from epsilons.release.stored import StoredAnswers
@@ -117,8 +117,13 @@ class Registered:
         )  # fmt: skip
         with _opening(ledger, create=True) as (book, address):
             place = place_of_snapshots(book, address, snapshots)
-            with read_candidate(source, preferences, declared, book) as candidate:
-                _, done = candidate.register(place, check_truth("confirm", confirm), loosen)
+            while True:
+                with read_candidate(source, preferences, declared, book) as candidate:
+                    try:
+                        _, done = candidate.register(place, check_truth("confirm", confirm), loosen)
+                        break
+                    except StalePlanError:  # people joined or changed their minds meanwhile
+                        continue
             return cls._of(open_registered(name, book, address, done, threads=threads, memory=memory))
 
     @classmethod

@@ -22,7 +22,7 @@ from epsilons.arguments.checks import check_bounds, check_real
 from epsilons.dataset.facts import TableFacts
 from epsilons.dataset.preferences import SAID_NOTHING, PreferenceTable, check_id_column, read_preferences
 from epsilons.dataset.registry import Registry, check_ceiling
-from epsilons.dataset.rows import Preparation, label, prepare, stage
+from epsilons.dataset.rows import Preparation, find_cohorts, follow, prepare, stage
 from epsilons.dataset.snapshot import open_snapshot, remove_snapshot, sweep_snapshots, write_snapshot
 from epsilons.engines.base import TEXT, Column, Engine, Schema, open_table
 from epsilons.engines.trees import MismatchError, canonical
@@ -33,6 +33,7 @@ from epsilons.ledger.consent import PUBLIC_CODE, Word
 from epsilons.ledger.identity import digests, normalise
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.opening import find_places, state_folder
+from epsilons.ledger.order import as_sorted, sort_by
 from epsilons.ledger.registration import Application
 from epsilons.ledger.values import Digests, Enrolment, Registration, Terms
 from epsilons.noise.entropy import system
@@ -167,43 +168,42 @@ class Candidate:
     engine: Engine
     person: Column
     about: Mapping[str, Any]
+    #: What everyone asked for and their digests, in the order of these.
     asked: PreferenceTable
+    people: Digests
     preferences: Preferences
     terms: Terms
     started: float
     #: Whether the engine goes on holding what was read.
     kept: bool = False
 
-    @property
-    def people(self) -> Digests:
-        return digests(self.asked.normal, self.ledger.salt, self.ledger.digest)
-
     def preview(self) -> Enrolment:
         """What registering would do to people; refuses what no word of the steward allows."""
-        _, shown = self.ledger.register(self._application({}, self.people, True, None), preview=True)
-        return shown
+        return self.ledger.plan_registration(self._application({}, True, None)).enrolment
 
     def keep_in_memory(self, own: bool) -> Opened:
         """Registered in a ledger that is gone with this process; the rows stay in the engine."""
-        people, rows = self.people, self.declared.rows_per_person
-        made, done = self.ledger.register(self._application({}, people, True, None))
+        made, done = self.ledger.register(self._application({}, True, None))
         registry = Registry(self.ledger, made, "in memory, gone with this process", own)
-        salt, members = self.ledger.salt, registry.members()
-        prepared = prepare(self.engine, self.person, self.asked.ids, people, members, rows, salt)
+        facts = self.ledger.moves(0), self.declared.rows_per_person, self.ledger.salt
+        prepared = prepare(self.engine, self.person, self.asked.ids, self.people, *facts)
         self.kept = True
         return _opened(self.engine, registry, prepared, done, self.started)
 
     def register(self, place: str, confirm: bool, loosen: int | None) -> tuple[Registration, Enrolment]:
         """Registered for good: the snapshot is written and checked, then the ledger knows it, or nothing happened."""
-        people, rows = self.people, self.declared.rows_per_person
         # What would be refused is refused before much is written.
         if not confirm and self.ledger.lasting:
             self.check_first_ledger()
-        self.preview()
+        planned = self.ledger.plan_registration(self._application({}, confirm, loosen))
+        cohorts = find_cohorts(self.people, planned.people, planned.targets)
         folder = os.path.join(place, system().bytes(8).hex())
-        stamp = write_snapshot(self.engine, self.person, self.asked.ids, people, rows, self.ledger.salt, folder)
+        facts = self.declared.rows_per_person, self.ledger.salt, folder
+        stamp = write_snapshot(self.engine, self.person, self.asked.ids, self.people, cohorts, *facts)
         try:
-            made, done = self.ledger.register(self._application(dict(stamp), people, confirm, loosen))
+            made, done = self.ledger.register(
+                replace(self._application(dict(stamp), confirm, loosen), epoch=planned.enrolment.epoch)
+            )
         except BaseException:
             # Where the registration stands all the same (its head could not be written), so must its rows.
             with suppress(EpsilonsError):
@@ -232,7 +232,7 @@ class Candidate:
     def _files(self) -> list[str]:
         return [os.path.realpath(path) for path, *_ in (self.about["source"] or {}).get("files", ())]
 
-    def _application(self, stamp: Mapping[str, Any], people: Digests, confirm: bool, loosen: int | None) -> Application:
+    def _application(self, stamp: Mapping[str, Any], confirm: bool, loosen: int | None) -> Application:
         asked, declared = self.asked, self.declared
         named = {name: _code(epsilon) for name, epsilon in self.preferences.levels.items()}
         words, places = _distinct_words(asked)
@@ -242,7 +242,7 @@ class Candidate:
             about={**self.about, "rounding_loss": asked.rounding_loss},
             stamp=stamp,
             terms=self.terms,
-            people=np.ascontiguousarray(people).view("S16").reshape(-1),
+            people=as_sorted(self.people),
             asked=places,
             words=words,
             levels=named,
@@ -306,7 +306,10 @@ def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Le
         terms = check_terms(declared.neighbors, None, declared.allow_individual, declared.measure)
         kind, spelling = "text" if person.family == TEXT else "number", "normal" if normal else "as written"
         terms = replace(terms, ids=kind, spelling=spelling)
-        candidate = Candidate(declared, ledger, engine, person, about, asked, wishes, terms, started)
+        people = digests(asked.normal, ledger.salt, ledger.digest)
+        order = sort_by(as_sorted(people))
+        asked, people = asked.take(order), people[order]
+        candidate = Candidate(declared, ledger, engine, person, about, asked, people, wishes, terms, started)
         yield candidate
     finally:
         if candidate is None or not candidate.kept:
@@ -334,9 +337,9 @@ def open_registered(
     started = time.perf_counter()
     registry = find_registered(name, ledger, address)
     stamp: Any = registry.registration.stamp
-    engine, people = open_snapshot(stamp, **options)
-    prepared = label(engine, people, registry.members(), registry.registration.about["rows_per_person"])
-    return _opened(engine, registry, prepared, enrolment, started)
+    made = registry.registration
+    written = open_snapshot(stamp, made.about["rows_per_person"], made.seq, **options)
+    return _opened(written.engine, registry, follow(written, ledger.moves(made.seq)), enrolment, started)
 
 
 def _opened(

@@ -25,7 +25,7 @@ from epsilons.dataset.levels import FROM_THE_ROSTER, counts_levels
 from epsilons.dataset.methods import Questions
 from epsilons.dataset.question import TableQuestion, parse_question, registered_keys
 from epsilons.dataset.registered import Registered
-from epsilons.dataset.rows import renew
+from epsilons.dataset.rows import follow
 from epsilons.engines.base import NUMBER, TRUTH
 from epsilons.engines.conditions import parse
 from epsilons.errors import Argument, DataError, LedgerError, PlanError
@@ -244,7 +244,8 @@ class Dataset(Registered, Questions):
             what, hint = f"{self._facts.name!r} was registered anew since it was opened.", "open it again"
             raise DataError(what, rule="Nothing was charged.", suggest=hint)
         if epoch != self._preparation.epoch:
-            self._preparation = renew(self._preparation, self._registry.members())
+            written = self._preparation.labelled
+            self._preparation = follow(written, here.ledger.moves(written.line), self._preparation)
 
     def _check_open(self) -> None:
         if self._closed:

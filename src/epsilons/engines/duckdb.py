@@ -72,7 +72,8 @@ class DuckDB:
             raise DataError("A DuckDB relation has its own types.", suggest=unfit)
         known = self._relation is not None or isinstance(source, Files)
         located = (None if self._relation is not None else source) if known else locate(source, types, table)
-        self._kept: set[str] = set()
+        #: What was stored or defined here, by name, and which of both.
+        self._kept: dict[str, str] = {}
         self.files = located.paths if isinstance(located, Files) else ()
         self.declared = tuple(name for name, kind in getattr(located, "types", ()) if kind != "text")
         self._spill = claim_folder()
@@ -174,6 +175,11 @@ class DuckDB:
     def keep(self, name: str, tree: exp.Query) -> Schema:
         return _hide_errors(lambda: self._store(table(name), tree, self._look(tree)))
 
+    def define(self, name: str, tree: exp.Query) -> None:
+        view = exp.Create(this=table(name), kind="VIEW", expression=tree)
+        _hide_errors(lambda: self._connection.execute(view.sql("duckdb")))
+        self._kept[name] = "VIEW"
+
     def write(self, tree: exp.Query, folder: str) -> None:
         """As every engine: a database file, made in the only folder that a locked connection may write to."""
         made = os.path.join(self._spill, _WRITTEN)
@@ -198,8 +204,8 @@ class DuckDB:
 
     def drop(self, name: str) -> None:
         if name in self._kept:
-            self._kept.discard(name)
-            _hide_errors(lambda: self._connection.execute(f"DROP TABLE {table(name).sql('duckdb')}"))
+            kind = self._kept.pop(name)
+            _hide_errors(lambda: self._connection.execute(f"DROP {kind} {table(name).sql('duckdb')}"))
         else:
             _hide_errors(lambda: self._connection.unregister(name))
 
@@ -225,7 +231,7 @@ class DuckDB:
         self._connection.execute(f"INSERT INTO {new.sql('duckdb')} {tree.sql('duckdb')}")
         self._connection.execute(f"CHECKPOINT {new.db or _COPIES}")
         if not new.db:
-            self._kept.add(new.name)
+            self._kept[new.name] = "TABLE"
         return self._columns(new)
 
 

@@ -92,12 +92,12 @@ class Ledger:
                 registration.settle_terms(connection, write_time(self._clock), asked)
         return asked
 
-    def register(
-        self, given: registration.Application, preview: bool = False
-    ) -> tuple[values.Registration, values.Enrolment]:
-        """Settle a dataset, enrol its people, let go of those who are no longer in it; or say what that would do."""
-        if preview:
-            return self._read(lambda c: registration.register(self._database, c, "", given, preview=True))
+    def plan_registration(self, given: registration.Application) -> roster.Change:
+        """What registering would do to people, who would then stand where; nothing is written."""
+        return self._read(partial(registration.plan, given=given))
+
+    def register(self, given: registration.Application) -> tuple[values.Registration, values.Enrolment]:
+        """Settle a dataset, enrol its people, let go of those who are no longer in it."""
         with self._writing("enrolling", "enrolled") as connection:
             made, done = registration.register(self._database, connection, write_time(self._clock), given)
         _log.info("registration %d: %d people joined or changed their grant", made.number, done.changed)
@@ -167,6 +167,12 @@ class Ledger:
                 people, cohorts = people[on], cohorts[on]
             epoch = statements.read_epoch(connection)
         return values.Members(epoch, people.view(np.uint8).reshape(-1, values.DIGEST_BYTES), cohorts)
+
+    def moves(self, line: int) -> values.Moves:
+        """Who joined or moved after a line of the journal, and where they are now."""
+        with self._database.read() as connection:
+            people, cohorts = segments.read_since(connection, line).last()
+            return values.Moves(statements.read_epoch(connection), journal.head(connection)[0], people, cohorts)
 
     def allowance(self, share: Fraction, dataset: int | None = None) -> values.Allowance:
         """What a question may charge each cohort; BudgetExceeded when nobody with a finite epsilon has any left."""

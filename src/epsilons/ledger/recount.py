@@ -262,7 +262,11 @@ def _read_segments(connection: Connection) -> Iterator[segments.Entries]:
         start, end = here.people[:1].tobytes(), here.people[-1:].tobytes()
         place = (before[0] + 1, 0) if part.part == 0 else (before[0], before[1] + 1)
         sorted_ = part.part == 0 or before[2] < start
-        if (part.segment, part.part, bytes(part.first), part.newest) != (*place, start, here.lines.max()) or not sorted_:
+        if (part.segment, part.part, bytes(part.first), part.newest) != (
+            *place,
+            start,
+            here.lines.max(),
+        ) or not sorted_:
             raise _differs("people")
         before = (*place, end)
         yield here

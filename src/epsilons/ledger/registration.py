@@ -23,7 +23,7 @@ from epsilons.ledger.checks import is_whole
 from epsilons.ledger.consent import PUBLIC_CODE, Word, by_source, rank_openness
 from epsilons.ledger.order import Sorted
 from epsilons.ledger.statements import read_terms
-from epsilons.ledger.values import Enrolment, Registration, Terms
+from epsilons.ledger.values import Enrolment, Registration, Terms, stale_plan
 from epsilons.storage.base import Database
 
 #: More newcomers than this part, once a ledger knows people, may well be the same people named otherwise.
@@ -34,7 +34,8 @@ MANY_NEW = Fraction(1, 10)
 class Application:
     """What is to be registered: `words[asked[i]]` is what `people[i]` asked for, `levels` what names mean (codes).
 
-    `about` and `stamp` are plain values; `about["source"]` tells the state of the source, if that can be told.
+    `about` and `stamp` are plain values; `about["source"]` tells the state of the source, if that can be told. `epoch`
+    is the one that its rows were labelled for: at another one the cohorts beside them are not those of today.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Application:
     unmatched: int = 0
     confirm: bool = False
     loosen: int | None = None
+    epoch: int | None = None
 
 
 def settle_terms(connection: Connection, at: str, asked: Terms) -> None:
@@ -92,7 +94,7 @@ def read_levels(connection: Connection) -> dict[str, int]:
 def list_registrations(connection: Connection) -> tuple[Registration, ...]:
     """Every registration, in its order."""
     rows = connection.execute(select(tables.registrations).order_by(tables.registrations.c.number)).mappings()
-    names = ("number", "dataset", "name", "version", "epoch", "at")
+    names = ("number", "dataset", "name", "version", "epoch", "seq", "at")
     plain = (({name: row[name] for name in names}, row) for row in rows)
     return tuple(
         Registration(**known, about=json.loads(row["about"]), stamp=json.loads(row["stamp"])) for known, row in plain
@@ -104,49 +106,71 @@ def find_registration(connection: Connection, name: str) -> Registration | None:
     return next((one for one in reversed(list_registrations(connection)) if one.name == name), None)
 
 
-def register(
-    database: Database, connection: Connection, at: str, given: Application, preview: bool = False
-) -> tuple[Registration, Enrolment]:
-    """Carry it out and say what happened; a preview refuses nothing that a word of the steward allows."""
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """A registration as the ledger stands: the dataset's number, what levels mean and meant, who would go where.
+
+    `expected` is what becomes of people if nobody's epsilon is made larger.
+    """
+
+    number: int
+    dataset: int
+    before: Mapping[str, int]
+    levels: Mapping[str, int]
+    expected: Enrolment
+    change: roster.Change
+
+
+def _plan(connection: Connection, given: Application) -> _Plan:
     past = list_registrations(connection)
     mine = [one for one in past if one.name == given.name]
     _check_unit(mine, given)
     _check_version(mine, given)
-    held = read_terms(connection)
-    other = held is not None and (not agree(held, given.terms) or held.ids not in (None, given.terms.ids))
-    if not preview or other:  # a preview writes nothing: this refuses
-        settle_terms(connection, at, given.terms)
     number = len(past) + 1
     dataset = mine[0].dataset if mine else number
     before = read_levels(connection)
     levels = {**before, **given.levels}
-    raised = [name for name in before if rank_openness(levels[name]) > rank_openness(before[name])]
     request = roster.Request(
         given.people, given.asked, given.words, by_source(dataset, levels, False), dataset, everyone=True
     )
-    planned = roster.plan_change(connection, request)
-    if not preview:
-        _check_loosening(given, planned.enrolment, raised, before, levels)
-        _check_newcomers(connection, given, planned.enrolment, older=held is not None and held.ids is None)
+    change = roster.plan_change(connection, request)
+    expected = change.enrolment
     if given.loosen:
-        planned = roster.plan_change(connection, replace(request, decide=by_source(dataset, levels, True)))
-    done = planned.enrolment if preview else roster.carry_out(database, connection, at, planned)
-    done = replace(done, defaulted=given.defaulted, unmatched=given.unmatched)
+        change = roster.plan_change(connection, replace(request, decide=by_source(dataset, levels, True)))
+    done = replace(change.enrolment, defaulted=given.defaulted, unmatched=given.unmatched)
+    return _Plan(number, dataset, before, levels, expected, replace(change, enrolment=done))
+
+
+def plan(connection: Connection, given: Application) -> roster.Change:
+    """What registering would do to people; refuses what no word of the steward allows."""
+    held = read_terms(connection)
+    if held is not None and (not agree(held, given.terms) or held.ids not in (None, given.terms.ids)):
+        settle_terms(connection, "", given.terms)  # which refuses
+    return _plan(connection, given).change
+
+
+def register(database: Database, connection: Connection, at: str, given: Application) -> tuple[Registration, Enrolment]:
+    """Carry it out and say what happened."""
+    planned, held = _plan(connection, given), read_terms(connection)
+    settle_terms(connection, at, given.terms)
+    _check_loosening(given, planned)
+    _check_newcomers(connection, given, planned.expected, older=held is not None and held.ids is None)
+    if given.epoch is not None and given.epoch != planned.change.enrolment.epoch:
+        raise stale_plan()
+    done = roster.carry_out(database, connection, at, planned.change)
     about, stamp = journal.to_json(given.about), journal.to_json(given.stamp)
-    made = Registration(number, dataset, given.name, given.version, done.epoch, at, given.about, given.stamp)
-    if preview:
-        return made, done
-    changed = {name: code for name, code in levels.items() if before.get(name) != code}
+    changed = {name: code for name, code in planned.levels.items() if planned.before.get(name) != code}
     if changed:
         granted = {name: None if code == PUBLIC_CODE else code for name, code in changed.items()}
         seq, _ = journal.append(connection, "levels", at, {"levels": granted})
         rows = [{"name": name, "seq": seq, "granted": code} for name, code in granted.items()]
         connection.execute(insert(tables.levels), rows)
-    line = {"number": number, "dataset": dataset, "name": given.name, "version": given.version, "epoch": done.epoch}
+    line: dict[str, Any] = {"number": planned.number, "dataset": planned.dataset, "epoch": done.epoch}
+    line |= {"name": given.name, "version": given.version}
     digests = {"about": hashlib.sha256(about.encode()).hexdigest(), "stamp": hashlib.sha256(stamp.encode()).hexdigest()}
     seq, _ = journal.append(connection, "register", at, {**line, **digests})
     connection.execute(insert(tables.registrations), {**line, "seq": seq, "at": at, "about": about, "stamp": stamp})
-    return made, done
+    return Registration(**line, seq=seq, at=at, about=given.about, stamp=given.stamp), done
 
 
 def _check_unit(mine: Sequence[Registration], given: Application) -> None:
@@ -167,11 +191,10 @@ def _check_version(mine: Sequence[Registration], given: Application) -> None:
         raise LedgerError(what, rule=rule, suggest=Argument("version", f"{given.version}, revised"))
 
 
-def _check_loosening(
-    given: Application, expected: Enrolment, raised: Sequence[str], before: Mapping[str, int], levels: Mapping[str, int]
-) -> None:
+def _check_loosening(given: Application, planned: _Plan) -> None:
     """Nobody's word is loosened but by an act that names how many people it concerns."""
-    number = expected.pending
+    number, before, levels = planned.expected.pending, planned.before, planned.levels
+    raised = [name for name in before if rank_openness(levels[name]) > rank_openness(before[name])]
     rule = "What lets people lose more than before is done only if you name their number."
     hint: Text = (Argument("loosen", number), ", or everything as it was")
     hint = hint if number or raised else ("leave ", Argument("loosen"), " out")
