@@ -71,11 +71,15 @@ def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) 
 
 
 class Head(NamedTuple):
-    """The newest line that was seen: of which ledger, its number and its hash."""
+    """The newest line that was seen: of which ledger, its number and its hash.
+
+    Up to the line `verified` all entries of the roster were held to the journal.
+    """
 
     ledger: str
     seq: int
     digest: str
+    verified: int = 0
 
 
 class Anchor:
@@ -154,10 +158,18 @@ class Anchor:
         with self._lock():
             self._write(Head(ledger, *head(connection)))
 
+    def note_verified(self, line: int) -> None:
+        """Entries of the roster up to this line need not be verified again by whoever only opens the ledger."""
+        with self._lock():
+            known = self.read()
+            if known is not None and known.verified < line <= known.seq:
+                self._write(known._replace(verified=line))
+
     def read(self) -> Head | None:
         try:
             content = json.loads(self._path.read_text())
-            return Head(str(content["ledger"]), int(content["seq"]), str(content["hash"]))
+            found = Head(str(content["ledger"]), int(content["seq"]), str(content["hash"]))
+            return found._replace(verified=int(content.get("verified", 0)))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError):
@@ -168,7 +180,7 @@ class Anchor:
             ) from None
 
     def _write(self, head: Head) -> None:
-        text = json.dumps({"ledger": head.ledger, "seq": head.seq, "hash": head.digest})
+        text = json.dumps({"ledger": head.ledger, "seq": head.seq, "hash": head.digest, "verified": head.verified})
         replace_private(self._path, text, before=lambda: reach("anchoring"))
 
     @contextlib.contextmanager

@@ -116,6 +116,11 @@ def find(connection: Connection, people: Sorted) -> tuple[Sorted, Codes]:
     return known[here], cohorts[here]
 
 
+def read_past(connection: Connection, people: Sorted) -> Entries:
+    """All entries of these people, who are sorted, and of others perhaps."""
+    return _find_few(connection, people) if len(people) <= _FEW else read_everything(connection)
+
+
 def trace(connection: Connection, digest: bytes) -> list[tuple[int, int]]:
     """One person's past: (line of the journal, cohort), in order; nothing for those who are not known."""
     found = _find_few(connection, np.frombuffer(digest, _WIDTH))

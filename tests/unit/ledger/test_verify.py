@@ -249,3 +249,44 @@ def test_an_edit_is_seen_from_outside_as_well(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="differs from the journal"):
         again.verify()
     again.close()
+
+
+def test_opening_verifies_what_was_entered_since_and_a_recount_everything(tmp_path: Path) -> None:
+    """A look at what is new takes no notice of older entries, finds every newer one, and is noted beside the head."""
+    book = epsilons.ledger.open(f"sqlite:///{tmp_path}/people.ledger", anchor=tmp_path / "head")
+    busy(book)
+
+    def write(part: Any, content: bytes) -> None:
+        table = tables.segments
+        here = (table.c.segment == part.segment) & (table.c.part == part.part)
+        with book._database.write() as connection:
+            connection.execute(update(table).where(here).values(content=content))
+
+    def notices(first: bool) -> bool:
+        """Whether a look sees another cohort in the first of all entries, or in the last; a recount always does."""
+        with book._database.read() as connection:
+            parts = connection.execute(select(tables.segments).order_by(tables.segments.c.newest)).all()
+        part = parts[0 if first else -1]
+        numbers = np.frombuffer(part.content, "<u4").copy()
+        lines = numbers[-2 * part.entries : -part.entries]
+        numbers[len(numbers) - part.entries + int(lines.argmin() if first else lines.argmax())] += 1
+        write(part, numbers.tobytes())
+        with pytest.raises(LedgerError, match="people differs from the journal"):
+            book.verify()
+        try:
+            book.verify(thorough=False)
+        except LedgerError:
+            return True
+        else:
+            return False
+        finally:
+            write(part, part.content)
+
+    assert notices(first=True)  # nothing was verified yet
+    assert book.verify(thorough=False) == book.verify()
+    assert not notices(first=True)
+    book.withdraw([person("zoe"), person("cy")])
+    assert notices(first=False)
+    done = book.verify(thorough=False)
+    assert json.loads((tmp_path / "head").read_text())["verified"] == done.entries
+    book.close()
