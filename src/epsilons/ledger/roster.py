@@ -10,19 +10,17 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, bindparam, select, update
 
-from epsilons.ledger import journal, tables
+from epsilons.ledger import journal
 from epsilons.ledger.checks import Sorted
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Word, rank_openness, waits
-from epsilons.ledger.values import ACTIVE, DIGEST_BYTES, RESERVED, WITHDRAWN, Enrolment
-from epsilons.storage.base import Database
+from epsilons.ledger.values import ACTIVE, DIGEST_BYTES, WITHDRAWN, Enrolment
+from epsilons.storage.base import Connection
 
 Group = dict[str, Any]
 Codes = NDArray[np.int64]
@@ -46,14 +44,12 @@ class _Cohorts:
 
     @classmethod
     def of(cls, connection: Connection) -> Self:
-        rows = {row["id"]: dict(row) for row in connection.execute(select(tables.cohorts)).mappings()}
-        charges, live = tables.charges, tables.reservations
-        pending = select(charges.c.cohort, charges.c.number, charges.c.nano)
-        pending = pending.join(live, (live.c.number == charges.c.number) & (live.c.state == RESERVED))
+        rows = {row.id: row._asdict() for row in connection.rows("SELECT * FROM cohorts")}
+        pending = "SELECT cohort, number, nano FROM charges JOIN reservations USING (number) WHERE state = 'reserved'"
         held: dict[int, set[tuple[int, int]]] = {}
-        for cohort, number, nano in connection.execute(pending):
+        for cohort, number, nano in connection.rows(pending):
             held.setdefault(cohort, set()).add((number, nano))
-        lost = connection.execute(select(tables.ledger.c.losses)).scalar_one() > 0
+        lost = connection.value("SELECT losses FROM ledger") > 0
         cohorts = cls(rows, {cohort: frozenset(held.get(cohort, ())) for cohort in rows}, lost=lost)
         for cohort in sorted(rows, reverse=True):
             cohorts.index[cohorts.standing(cohort), rows[cohort]["spent"], cohorts.open[cohort]] = cohort
@@ -78,7 +74,7 @@ class _Cohorts:
         if alike not in self.index:
             reserved = sum(nano for _, nano in held)
             number = max(self.rows, default=0) + 1
-            made = {
+            made = {  # in the table's order
                 "id": number, "granted": granted, "spent": spent, "reserved": reserved,
                 "ceiling": max(granted or 0, spent + reserved), "people": 0,
                 "state": WITHDRAWN if new.code == WITHDRAW_CODE else ACTIVE,
@@ -122,14 +118,14 @@ class Request:
         return people, self.asked[order][first].astype(np.int64)
 
 
-def change(database: Database, connection: Connection, at: str, request: Request, preview: bool = False) -> Enrolment:
+def change(connection: Connection, at: str, request: Request, preview: bool = False) -> Enrolment:
     """Carry out what people ask for in one transaction, and say what happened; a preview only says what would.
 
     The roster's epoch grows only when a person changes their cohort.
     """
     people, asked = request.once()
     cohorts = _Cohorts.of(connection)
-    found, standing = _find_people(database, connection, people, request.everyone)
+    found, standing = _find_people(connection, people, request.everyone)
     unlisted = found[_locate(people, found) < 0]
     if len(unlisted):  # they ask for nothing: -1
         everyone = np.concatenate([people, unlisted])
@@ -137,7 +133,7 @@ def change(database: Database, connection: Connection, at: str, request: Request
         people, asked = everyone[order], np.concatenate([asked, np.full(len(unlisted), -1)])[order]
     place = _locate(found, people)
     origins = np.where(place >= 0, np.append(standing, 0)[place], 0)
-    epoch = int(connection.execute(select(tables.ledger.c.epoch)).scalar_one())
+    epoch = int(connection.value("SELECT epoch FROM ledger"))
     counts: Counter[str] = Counter()
     targets, groups = _decide_all(request, people, asked, origins, cohorts, counts)
     if preview or not groups:
@@ -145,20 +141,16 @@ def change(database: Database, connection: Connection, at: str, request: Request
 
     seq = journal.head(connection)[0] + 1
     moving = (targets != origins) & (origins > 0)
-    newcomers, movers = people[origins == 0], people[moving]
     joined = [group for group in groups if group["origin"] == 0]
     moved = [group for group in groups if group["origin"] > 0]
     if joined:
-        arrivals = zip(list_digests(newcomers), targets[origins == 0].tolist(), strict=True)
-        database.insert_many(connection, tables.people, ((digest, cohort, seq) for digest, cohort in arrivals))
+        new = origins == 0
+        arrivals = zip(list_digests(people[new]), targets[new].tolist(), strict=True)
+        connection.insert_many("people", ((digest, cohort, seq) for digest, cohort in arrivals))
     if moved:
-        goals = targets[moving].tolist()
-        pairs = zip(goals, list_digests(movers), strict=True)
-        database.update_many(connection, tables.people.c.cohort, tables.people.c.digest, pairs)
-        steps = zip(list_digests(movers), origins[moving].tolist(), goals, strict=True)
-        database.insert_many(connection, tables.moves, ((digest, seq, *step) for digest, *step in steps))
-    carried = _write_cohorts(database, connection, cohorts, joined, moved)
-    connection.execute(update(tables.ledger).values(epoch=epoch + 1))
+        _move(connection, seq, people[moving], origins[moving], targets[moving])
+    carried = _write_cohorts(connection, cohorts, joined, moved)
+    connection.run("UPDATE ledger SET epoch = :epoch", epoch=epoch + 1)
     made = [{key: one[key] for key in _MADE} for one in cohorts.made]
     body = {"epoch": epoch + 1, "made": made, "carried": carried, "joined": joined, "moved": moved}
     journal.append(connection, "roster", at, body)
@@ -225,42 +217,53 @@ def _count(
     counts["kept"] += people * (new.own and not pending and asked.code != new.code)
 
 
-def _find_people(database: Database, connection: Connection, people: Sorted, everyone: bool) -> tuple[Sorted, Codes]:
+def _move(connection: Connection, seq: int, people: Sorted, origins: Codes, targets: Codes) -> None:
+    """Everyone goes to another cohort, and the step is kept."""
+    steps = zip(list_digests(people), origins.tolist(), targets.tolist(), strict=True)
+    connection.insert_many("moves", ((digest, seq, *step) for digest, *step in steps))
+    if len(people) <= _FEW:
+        pairs = zip(list_digests(people), targets.tolist(), strict=True)
+        each = ({"digest": digest, "cohort": cohort} for digest, cohort in pairs)
+        connection.many("UPDATE people SET cohort = :cohort WHERE digest = :digest", each)
+    else:
+        everyone = "UPDATE people SET cohort = moves.target FROM moves"
+        connection.run(f"{everyone} WHERE moves.digest = people.digest AND moves.seq = :seq", seq=seq)
+
+
+def _find_people(connection: Connection, people: Sorted, everyone: bool) -> tuple[Sorted, Codes]:
     """Those of these people who are known, or with `everyone` all who are, sorted, and the cohort of each."""
-    query = select(tables.people.c.digest, tables.people.c.cohort)
     if len(people) <= _FEW and not everyone:
-        query = query.where(tables.people.c.digest.in_(list(list_digests(people))))
-    known, cohorts = read_members(database, connection, query)
+        known, cohorts = read_members(connection, "WHERE digest IN (:people)", people=list(list_digests(people)))
+    else:
+        known, cohorts = read_members(connection)
     order = np.argsort(known)
     known, cohorts = known[order], cohorts[order]
     listed = slice(None) if everyone else _locate(people, known) >= 0
     return known[listed], cohorts[listed]
 
 
-def read_members(database: Database, connection: Connection, query: Any) -> tuple[Sorted, Codes]:
-    """Rows of (digest, number) as two arrays; part by part, since all rows as objects take ten times the room."""
+def read_members(connection: Connection, which: str = "", **values: Any) -> tuple[Sorted, Codes]:
+    """People and their cohorts as two arrays; part by part, since all rows as objects take ten times the room."""
     digests, numbers = bytearray(), [np.empty(0, np.int64)]
-    with closing(connection.execute(query)) as found, database.driver_cursor(connection, found.cursor) as cursor:
-        while rows := cursor.fetchmany(_PART):
-            digests += b"".join([row[0] for row in rows])
-            numbers.append(np.fromiter((row[1] for row in rows), dtype=np.int64, count=len(rows)))
+    cursor = connection.stream(f"SELECT digest, cohort FROM people {which}", **values)
+    while rows := cursor.fetchmany(_PART):
+        digests += b"".join([row[0] for row in rows])
+        numbers.append(np.fromiter((row[1] for row in rows), dtype=np.int64, count=len(rows)))
     return np.frombuffer(digests, dtype=f"S{DIGEST_BYTES}"), np.concatenate(numbers)
 
 
 def _write_cohorts(
-    database: Database, connection: Connection, cohorts: _Cohorts, joined: list[Group], moved: list[Group]
+    connection: Connection, cohorts: _Cohorts, joined: list[Group], moved: list[Group]
 ) -> list[list[int]]:
     """New cohorts with the open charges they carry, and everybody's new size; says what was carried."""
-    columns = [column.name for column in tables.cohorts.columns]
-    database.insert_many(connection, tables.cohorts, [tuple(made[name] for name in columns) for made in cohorts.made])
+    connection.insert_many("cohorts", [tuple(made.values()) for made in cohorts.made])
     carried = sorted([n, made["id"], nano] for made in cohorts.made for n, nano in cohorts.open[made["id"]])
-    database.insert_many(connection, tables.charges, [(n, cohort, nano, 1) for n, cohort, nano in carried])
+    connection.insert_many("charges", [(n, cohort, nano, 1) for n, cohort, nano in carried])
     growth: Counter[int] = Counter()
     for group in (*joined, *moved):
         growth[group["target"]] += group["people"]
     for group in moved:
         growth[group["origin"]] -= group["people"]
-    table = tables.cohorts
-    resize = update(table).where(table.c.id == bindparam("which")).values(people=table.c.people + bindparam("by"))
-    connection.execute(resize, [{"which": cohort, "by": by} for cohort, by in growth.items()])
+    sizes = [{"id": cohort, "by": by} for cohort, by in growth.items()]
+    connection.many("UPDATE cohorts SET people = people + :by WHERE id = :id", sizes)
     return carried
