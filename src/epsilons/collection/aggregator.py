@@ -216,8 +216,8 @@ class Aggregator:
             if batch.sums is not None:
                 # Another request was faster: what it stored is what leaves, and this noise is forgotten.
                 return _repeat(batch, ids)
-            here, sums = {"number": entered.number, "level": level}, "accepted = :ids, sums = :sums"
-            connection.run(f"UPDATE batches SET {sums} WHERE {_HERE}", ids=ids, sums=answer, **here)
+            here, added = {"number": entered.number, "level": level}, "accepted = :ids, sums = :sums"
+            connection.run(f"UPDATE batches SET {added} WHERE {_HERE}", ids=ids, sums=answer, **here)
             connection.run(f"UPDATE reports SET share = NULL WHERE {_HERE}", **here)
             reach("collecting")
         reach("collected")

@@ -99,9 +99,7 @@ class Store:
         try:
             with self.write() as connection:
                 if not connection.has_table(OWNER.mark):
-                    self._database.make_schema(connection)
-                    for statement in TABLES:
-                        connection.run(statement)
+                    self._database.make_tables(connection, TABLES)
         except BaseException:
             self.close()
             raise

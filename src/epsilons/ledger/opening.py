@@ -147,9 +147,7 @@ def _create(database: Database, at: str, anchor: Place) -> None:
     with database.write() as connection:
         if connection.has_table(OWNER.mark):
             return
-        database.make_schema(connection)
-        for statement in tables.ALL:
-            connection.run(statement)
+        database.make_tables(connection, tables.ALL)
         name, salt = uuid.uuid4().hex, entropy.system().bytes(SALT_BYTES)
         known = {"id": name, "format": tables.FORMAT, "measure": "pure"}
         connection.insert("ledger", **known, one=1, epoch=0, salt=salt, losses=0)

@@ -119,8 +119,9 @@ def _spellings(url: str) -> list[str]:
     address = split_address(url)
     if address is None:
         return [url]
-    host, schema = address.host or address.options.get("host", "localhost"), address.options.get("schema", SCHEMA)
-    return [f"postgresql://{host}:{address.port or 5432}/{address.database}?schema={schema}"]
+    named, options = address
+    host, schema = named["host"] or options.get("host", "localhost"), options.get("schema", SCHEMA)
+    return [f"postgresql://{host}:{named['port'] or 5432}/{named['dbname']}?schema={schema}"]
 
 
 def _instead(url: str) -> str:

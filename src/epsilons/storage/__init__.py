@@ -7,7 +7,7 @@ of tables differ (`Owner`). `sqlite` and `postgres` are the back ends. Importing
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
 if TYPE_CHECKING:
@@ -16,31 +16,19 @@ if TYPE_CHECKING:
 _SQLITE, _POSTGRES = "sqlite:///", ("postgresql://", "postgres://", "postgresql+psycopg://")
 _PARTS = re.compile(
     r"[\w+]+://(?:(?P<user>[^:/]*)(?::(?P<password>[^@]*))?@)?(?:\[(?P<six>[^/?]+)\]|(?P<host>[^/:?]+))?"
-    r"(?::(?P<port>\d*))?(?:/(?P<database>[^?]*))?(?:\?(?P<options>.*))?"
+    r"(?::(?P<port>\d*))?(?:/(?P<dbname>[^?]*))?(?:\?(?P<options>.*))?"
 )
 
 
-class Address(NamedTuple):
-    """An address of PostgreSQL in parts, those that it does not name empty; `options` stand after the question mark."""
-
-    user: str
-    password: str
-    host: str
-    port: str
-    database: str
-    options: dict[str, str]
-
-
-def split_address(url: str) -> Address | None:
-    """The parts of an address of PostgreSQL; None if it is none, or if it says something twice."""
+def split_address(url: str) -> tuple[dict[str, str], dict[str, str]] | None:
+    """What an address of PostgreSQL names, and its options; None if it is none, or says one of them twice."""
     found = _PARTS.fullmatch(url)
     if found is None:
         return None
-    part = found.groupdict("")
-    user, password, database = (unquote(part[name]) for name in ("user", "password", "database"))
-    pairs = parse_qsl(part["options"])
-    address = Address(user, password, part["host"] or part["six"], part["port"], database, dict(pairs))
-    return address if len(address.options) == len(pairs) else None
+    part, pairs = found.groupdict(""), parse_qsl(found["options"] or "")
+    plain = {name: unquote(part[name]) for name in ("user", "password", "dbname")}
+    named = {**plain, "host": part["host"] or part["six"], "port": part["port"]}
+    return (named, dict(pairs)) if len(dict(pairs)) == len(pairs) else None
 
 
 def sqlite_path(url: object) -> str | None:
@@ -55,10 +43,11 @@ def show_address(url: str) -> str:
     address = None if sqlite_path(url) else split_address(url)
     if address is None:
         return url
-    host = f"[{address.host}]" if ":" in address.host else address.host
-    port = f":{address.port}" if address.port else ""
-    schema = f"?schema={address.options['schema']}" if "schema" in address.options else ""
-    return f"postgresql://{host}{port}/{address.database}{schema}"
+    named, options = address
+    host = f"[{named['host']}]" if ":" in named["host"] else named["host"]
+    port = f":{named['port']}" if named["port"] else ""
+    schema = f"?schema={options['schema']}" if "schema" in options else ""
+    return f"postgresql://{host}{port}/{named['dbname']}{schema}"
 
 
 def open_database(url: str, owner: Owner) -> Database:

@@ -228,9 +228,10 @@ class Database(ABC):
         else:
             self._idle.append(driver)
 
-    @abstractmethod
-    def make_schema(self, connection: Connection) -> None:
-        """Get ready for new tables."""
+    def make_tables(self, connection: Connection, statements: Iterable[str]) -> None:
+        """Tables and their indexes, where there are none yet."""
+        for statement in statements:
+            connection.run(statement)
 
     @abstractmethod
     def forget(self) -> None:

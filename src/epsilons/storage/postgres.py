@@ -112,10 +112,11 @@ class Postgres(Database):
         if writing and cursor.fetchone()[-1] != "on":
             raise self._owner.no_sync()
 
-    def make_schema(self, connection: base.Connection) -> None:
-        """The schema, unless a user with more rights made it already."""
+    def make_tables(self, connection: base.Connection, statements: Iterable[str]) -> None:
+        """In their schema, which a user with more rights may have made already."""
         if connection.row("SELECT 1 FROM pg_namespace WHERE nspname = :schema", schema=self.schema) is None:
             connection.run(f'CREATE SCHEMA "{self.schema}"')
+        super().make_tables(connection, statements)
 
     def forget(self) -> None:
         """PostgreSQL keeps what was erased until its own vacuum."""
@@ -123,12 +124,8 @@ class Postgres(Database):
 
 def _split_address(url: str, owner: Owner) -> tuple[dict[str, str], str]:
     """What the driver is told, and the schema."""
-    address = split_address(url)
-    if address is None or not address.database:
-        raise owner.no_address()
-    user, password, host, port, database, options = address
+    named, options = split_address(url) or ({"dbname": ""}, {})
     schema = options.pop("schema", owner.schema)
-    if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
+    if not named["dbname"] or not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
         raise owner.no_address()
-    named = {"user": user, "password": password, "host": host, "port": port, "dbname": database}
     return {**{name: value for name, value in named.items() if value}, **options}, schema

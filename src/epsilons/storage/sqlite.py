@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from typing import Any
 from urllib.parse import quote
 
-from epsilons.storage.base import Connection, Database, Owner
+from epsilons.storage.base import Database, Owner
 from epsilons.storage.files import write_private
 
 # Short, so that readers are not kept waiting: the next checkpoint overwrites what this one could not.
@@ -68,9 +68,6 @@ class Sqlite(Database):
 
     def _begin(self, driver: sqlite3.Connection, writing: bool) -> None:
         driver.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-
-    def make_schema(self, connection: Connection) -> None:
-        """A file has room for the tables of one owner."""
 
     def forget(self) -> None:
         """Empty the write-ahead log, where what was erased may remain."""

@@ -96,9 +96,7 @@ def old(lasting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     database = find_database(lasting, create=True)
     with database.write() as connection:
-        database.make_schema(connection)
-        for statement in OLD["sqlite" if lasting.startswith("sqlite") else "postgresql"]:
-            connection.run(statement)
+        database.make_tables(connection, OLD["sqlite" if lasting.startswith("sqlite") else "postgresql"])
         for table, rows in OLD["rows"].items():
             plain = [[bytes.fromhex(one["hex"]) if isinstance(one, dict) else one for one in row] for row in rows]
             connection.insert_many(table, map(tuple, plain))
