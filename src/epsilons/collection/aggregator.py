@@ -23,22 +23,24 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Table, and_, func, insert, select, update
 
 from epsilons.collection import reports as wire
 from epsilons.collection.proof import Words, add, in_range, round_challenge, to_words, total
 from epsilons.collection.reports import MalformedError, OutOfOrderError, Report, UnknownCollectionError, read_ids
 from epsilons.collection.sealing import ID_BYTES, SEALED_BYTES, OpeningKey, purpose
-from epsilons.collection.store import STORE_FORMAT, Store, batches, closings, collections, identity, reports
+from epsilons.collection.store import STORE_FORMAT, Store
 from epsilons.collection.terms import LEAST_BATCH, Collection
 from epsilons.errors import ProtocolError
 from epsilons.guarantee import NANO
 from epsilons.noise import Entropy, discrete_laplace_many, system
-from epsilons.storage.base import reach
+from epsilons.storage.base import Connection, reach
 
 CHALLENGE_BYTES = 32
 #: {(round, id): (digest, level)} of reports that are stored.
 Taken = dict[tuple[int, bytes], tuple[bytes, int]]
+_COLLECTION = "SELECT * FROM collections WHERE id = :id"
+#: A level of a collection, in tables of either.
+_HERE = "collection = :number AND level = :level"
 _WORDS_AT_ONCE = 1 << 21
 _IDS_AT_ONCE = 500
 
@@ -66,10 +68,10 @@ class Aggregator:
         self._known: dict[bytes, _Entered] = {}
         self.key = str(key.public)
         with store.write() as connection:
-            found = connection.execute(select(identity.c.format, identity.c.key)).one_or_none()
+            found = connection.row("SELECT format, key FROM identity")
             if found is None:
-                connection.execute(insert(identity), {"one": 1, "format": STORE_FORMAT, "key": self.key})
-            elif (found.format, found.key) != (STORE_FORMAT, self.key):
+                connection.insert("identity", one=1, format=STORE_FORMAT, key=self.key)
+            elif found != (STORE_FORMAT, self.key):
                 raise ProtocolError("This store belongs to another aggregator.", suggest="the key it began with")
 
     def enter(self, document: Any) -> bytes:
@@ -81,10 +83,10 @@ class Aggregator:
             rule = f"At least {self._minimum:,} reports a batch."
             raise MalformedError("The minimum is too small for this aggregator.", rule=rule)
         with self._store.write() as connection:
-            if not connection.execute(select(collections).where(_at(collections, id=collection.id))).all():
-                last = connection.execute(select(func.max(collections.c.number))).scalar()
-                row = {"number": (last or 0) + 1, "id": collection.id, "round": 1}
-                connection.execute(insert(collections), row | {"terms": json.dumps(collection.to_dict())})
+            if connection.row(_COLLECTION, id=collection.id) is None:
+                number = (connection.value("SELECT max(number) FROM collections") or 0) + 1
+                terms = json.dumps(collection.to_dict())
+                connection.insert("collections", number=number, id=collection.id, terms=terms, round=1)
         return collection.id
 
     def status(self, collection: bytes) -> dict[str, Any]:
@@ -93,9 +95,8 @@ class Aggregator:
         terms = entered.terms
         with self._store.read() as connection:
             current = _round(connection, entered)
-            here = _at(reports, collection=entered.number, round=min(current, terms.rounds))
-            query = select(reports.c.level, func.count()).where(here).group_by(reports.c.level)
-            found = {int(level): int(count) for level, count in connection.execute(query)}
+            count = "SELECT level, count(*) FROM reports WHERE collection = :number AND round = :round GROUP BY level"
+            found = dict(connection.rows(count, number=entered.number, round=min(current, terms.rounds)))
         counts = {name: found.get(level, 0) for level, (name, _) in enumerate(terms.levels)}
         return {"round": current, "rounds": terms.rounds, "reports": counts}
 
@@ -108,7 +109,7 @@ class Aggregator:
         shares = [self._open(entered, report) for report in offered]
         digests = [hashlib.sha256(report.sealed).digest() for report in offered]
         outcomes: list[str] = []
-        rows: list[dict[str, Any]] = []
+        rows: list[tuple[Any, ...]] = []
         with self._store.write() as connection:
             current = _round(connection, entered)
             taken = _find_taken(connection, entered, sorted({report.id for report in offered}))
@@ -116,10 +117,8 @@ class Aggregator:
                 outcomes.append(_judge(report, share, digest, current, taken))
                 if outcomes[-1] == wire.STORED and (report.round_number, report.id) not in taken:
                     taken[report.round_number, report.id] = digest, report.level
-                    row = {"collection": entered.number, "round": report.round_number, "id": report.id}
-                    rows.append(row | {"level": report.level, "digest": digest, "share": share})
-            if rows:
-                connection.execute(insert(reports), rows)
+                    rows.append((entered.number, report.round_number, report.id, report.level, digest, share))
+            connection.insert_many("reports", rows)
             reach("taking")
         reach("taken")
         return outcomes
@@ -148,13 +147,11 @@ class Aggregator:
             if round_number > current:
                 raise OutOfOrderError("This round is not open yet.", rule="Rounds close in their order.")
             if round_number < current:
-                here = _at(closings, collection=entered.number, round=round_number)
-                return bytes(connection.execute(select(closings.c.nonce).where(here)).scalar_one())
+                drawn = "SELECT nonce FROM closings WHERE collection = :number AND round = :round"
+                return bytes(connection.value(drawn, number=entered.number, round=round_number))
             nonce = self._entropy().bytes(CHALLENGE_BYTES)
-            row = {"collection": entered.number, "round": round_number, "nonce": nonce}
-            connection.execute(insert(closings), row)
-            here = _at(collections, number=entered.number)
-            connection.execute(update(collections).where(here).values(round=current + 1))
+            connection.insert("closings", collection=entered.number, round=round_number, nonce=nonce)
+            connection.run("UPDATE collections SET round = round + 1 WHERE number = :number", number=entered.number)
             reach("closing")
         reach("closed")
         return nonce
@@ -184,8 +181,7 @@ class Aggregator:
             batch = _batch(connection, entered, level)
             if batch is None:
                 self._check_batch(connection, entered, level, ids)
-                row = {"collection": entered.number, "level": level, "challenge": challenge, "asked": asked}
-                connection.execute(insert(batches), row)
+                connection.insert("batches", collection=entered.number, level=level, challenge=challenge, asked=asked)
             elif bytes(batch.asked) != asked or batch.sums is not None:
                 raise OutOfOrderError("This batch was checked already.", rule="One challenge for each batch, ever.")
             reach("checking")
@@ -220,9 +216,9 @@ class Aggregator:
             if batch.sums is not None:
                 # Another request was faster: what it stored is what leaves, and this noise is forgotten.
                 return _repeat(batch, ids)
-            for table, values in ((batches, {"accepted": ids, "sums": answer}), (reports, {"share": None})):
-                here = _at(table, collection=entered.number, level=level)
-                connection.execute(update(table).where(here).values(values))
+            here, added = {"number": entered.number, "level": level}, "accepted = :ids, sums = :sums"
+            connection.run(f"UPDATE batches SET {added} WHERE {_HERE}", ids=ids, sums=answer, **here)
+            connection.run(f"UPDATE reports SET share = NULL WHERE {_HERE}", **here)
             reach("collecting")
         reach("collected")
         self._store.forget()
@@ -240,7 +236,7 @@ class Aggregator:
         """A collection that this aggregator takes part in, if it has such a level."""
         if collection not in self._known:
             with self._store.read() as connection:
-                found = connection.execute(select(collections).where(_at(collections, id=collection))).one_or_none()
+                found = connection.row(_COLLECTION, id=collection)
             if found is None:
                 raise UnknownCollectionError("This collection is unknown here.", suggest="open it by its coordinator")
             terms = Collection.from_dict(json.loads(found.terms))
@@ -265,16 +261,14 @@ class Aggregator:
     ) -> Iterator[Words]:
         """The wanted reports' shares of round n in the order of their ids, some rows at a time."""
         terms, some = entered.terms, []
-        here = _at(reports, collection=entered.number, round=n, level=level)
-        query = select(reports.c.id, reports.c.share).where(here).order_by(reports.c.id)
-        for row in connection.execution_options(yield_per=1000).execute(query):
-            report = bytes(row.id)
+        query = f"SELECT id, share FROM reports WHERE {_HERE} AND round = :round ORDER BY id"
+        for report, stored in connection.stream(query, number=entered.number, level=level, round=n):
             if report not in wanted:
                 continue
-            if row.share is None:
+            if stored is None:
                 raise OutOfOrderError("This batch was collected already.", rule="Each batch is collected once.")
             what_for = purpose(terms.id, entered.place, n, level, report)
-            share = wire.read_share(bytes(row.share), what_for, terms.shape.words)
+            share = wire.read_share(stored, what_for, terms.shape.words)
             if share is None:
                 raise ProtocolError("A stored share is damaged.", rule="The store was changed from outside.")
             some.append(share)
@@ -285,18 +279,12 @@ class Aggregator:
             yield np.stack(some)
 
 
-def _at(table: Table, **columns: Any) -> ColumnElement[bool]:
-    return and_(*(table.c[name] == value for name, value in columns.items()))
-
-
 def _round(connection: Connection, entered: _Entered) -> int:
-    here = _at(collections, number=entered.number)
-    return int(connection.execute(select(collections.c.round).where(here)).scalar_one())
+    return int(connection.value("SELECT round FROM collections WHERE number = :number", number=entered.number))
 
 
 def _batch(connection: Connection, entered: _Entered, level: int) -> Any:
-    here = _at(batches, collection=entered.number, level=level)
-    return connection.execute(select(batches).where(here)).one_or_none()
+    return connection.row(f"SELECT * FROM batches WHERE {_HERE}", number=entered.number, level=level)
 
 
 def _check_closed(connection: Connection, entered: _Entered) -> None:
@@ -305,19 +293,21 @@ def _check_closed(connection: Connection, entered: _Entered) -> None:
 
 
 def _find_taken(connection: Connection, entered: _Entered, ids: Sequence[bytes]) -> Taken:
-    here = _at(reports, collection=entered.number) & reports.c.round.in_(entered.rounds)
+    # The rounds are named, since the key of the table begins with them.
+    query = """
+    SELECT round, id, digest, level FROM reports WHERE collection = :number AND round IN (:rounds) AND id IN (:ids)"""
+    here = {"number": entered.number, "rounds": list(entered.rounds)}
     return {
         (row.round, row.id): (row.digest, row.level)
         for start in range(0, len(ids), _IDS_AT_ONCE)
-        for row in connection.execute(select(reports).where(here & reports.c.id.in_(ids[start : start + _IDS_AT_ONCE])))
+        for row in connection.rows(query, ids=list(ids[start : start + _IDS_AT_ONCE]), **here)
     }
 
 
 def _find_everywhere(connection: Connection, entered: _Entered, level: int) -> set[bytes]:
     """The ids that a level has in every round."""
-    here = [_at(reports, collection=entered.number, round=n, level=level) for n in entered.rounds]
-    found = [connection.execute(select(reports.c.id).where(one)).scalars() for one in here]
-    return set.intersection(*({bytes(report) for report in ids} for ids in found))
+    query, here = f"SELECT id FROM reports WHERE {_HERE} AND round = :round", {"number": entered.number, "level": level}
+    return set.intersection(*({id for (id,) in connection.stream(query, round=n, **here)} for n in entered.rounds))
 
 
 def _judge(report: Report, share: bytes | None, digest: bytes, current: int, taken: Taken) -> str:

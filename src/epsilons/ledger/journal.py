@@ -18,18 +18,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, insert, select
-
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger import tables
-from epsilons.storage.base import reach
+from epsilons.storage.base import Connection, reach
 from epsilons.storage.files import hold_lock, replace_private
 
 Clock = Callable[[], datetime.datetime]
 
 START = "0" * 64
-
-_NEWEST = select(tables.journal.c.seq, tables.journal.c.hash).order_by(tables.journal.c.seq.desc()).limit(1)
 
 
 def now() -> datetime.datetime:
@@ -57,8 +52,7 @@ def hash_salt(salt: bytes) -> str:
 
 def head(connection: Connection) -> tuple[int, str]:
     """The last line's number and hash."""
-    row = connection.execute(_NEWEST).one_or_none()
-    return (0, START) if row is None else (row.seq, row.hash)
+    return connection.row("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1") or (0, START)
 
 
 def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) -> tuple[int, str]:
@@ -66,7 +60,7 @@ def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) 
     seq, previous = head(connection)
     text = to_json(body)
     digest = chain(previous, seq + 1, kind, at, text)
-    connection.execute(insert(tables.journal), {"seq": seq + 1, "kind": kind, "at": at, "body": text, "hash": digest})
+    connection.insert("journal", seq=seq + 1, kind=kind, at=at, body=text, hash=digest)
     return seq + 1, digest
 
 
@@ -112,18 +106,18 @@ class Anchor:
 
     @staticmethod
     def _is_ancestor(connection: Connection, ledger: str, known: Head) -> bool:
-        line = select(tables.journal.c.hash).where(tables.journal.c.seq == known.seq)
-        return bool(known.ledger == ledger and connection.execute(line).scalar_one_or_none() == known.digest)
+        line = connection.row("SELECT hash FROM journal WHERE seq = :seq", seq=known.seq)
+        return bool(known.ledger == ledger and line is not None and line.hash == known.digest)
 
     @staticmethod
     def _follow(connection: Connection, known: Head) -> Head:
         """The last line, reached link by link from a line that is known."""
-        later = select(tables.journal).where(tables.journal.c.seq > known.seq).order_by(tables.journal.c.seq)
-        for line in connection.execute(later):
-            digest = chain(known.digest, line.seq, line.kind, line.at, line.body)
-            if line.seq != known.seq + 1 or digest != line.hash:
+        later = "SELECT hash, seq, kind, at, body FROM journal WHERE seq > :seq ORDER BY seq"
+        for held, seq, *line in connection.stream(later, seq=known.seq):
+            digest = chain(known.digest, seq, *line)
+            if seq != known.seq + 1 or digest != held:
                 raise _diverged()
-            known = known._replace(seq=line.seq, digest=digest)
+            known = known._replace(seq=seq, digest=digest)
         return known
 
     def advance(self, connection: Connection, ledger: str, least: int | None = None) -> None:

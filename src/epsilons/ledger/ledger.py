@@ -15,20 +15,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, insert, select
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.ledger import checks, journal, recount, registration, roster, segments, statements, tables, values
+from epsilons.ledger import checks, journal, recount, registration, roster, segments, statements, values
 from epsilons.ledger.balances import Remaining
 from epsilons.ledger.checks import Grants, People
 from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Word, by_person, by_source
 from epsilons.ledger.journal import Anchor, Clock, write_time
-from epsilons.storage.base import Database, reach
+from epsilons.storage.base import Connection, Database, reach
 
 # Numbers of releases and sizes only: never a digest, a key, a description or an answer.
 _log = logging.getLogger("epsilons.ledger")
 
-_LAST_NUMBER = select(func.max(tables.reservations.c.number))
 _PAGE = 1000
 _T = TypeVar("_T")
 
@@ -99,7 +97,7 @@ class Ledger:
     def register(self, given: registration.Application) -> tuple[values.Registration, values.Enrolment]:
         """Settle a dataset, enrol its people, let go of those who are no longer in it."""
         with self._writing("enrolling", "enrolled") as connection:
-            made, done = registration.register(self._database, connection, write_time(self._clock), given)
+            made, done = registration.register(connection, write_time(self._clock), given)
         _log.info("registration %d: %d people joined or changed their grant", made.number, done.changed)
         return made, done
 
@@ -140,8 +138,7 @@ class Ledger:
     def _change(self, people: People, asked: NDArray[Any], words: Sequence[Word], decide: Decide) -> values.Enrolment:
         request = roster.Request(checks.check_digests(people), asked, words, decide)
         with self._writing("enrolling", "enrolled") as connection:
-            planned = roster.plan_change(connection, request)
-            done = roster.carry_out(self._database, connection, write_time(self._clock), planned)
+            done = roster.carry_out(connection, write_time(self._clock), roster.plan_change(connection, request))
         _log.info("roster: %d of %d people joined or changed their grant", done.changed, len(people))
         return done
 
@@ -234,7 +231,7 @@ class Ledger:
                 raise LedgerError("This ledger does not allow individual privacy.", rule=rule, suggest=anew)
             if statements.read_epoch(connection) != epoch:
                 raise values.stale_plan()
-            number = (connection.execute(_LAST_NUMBER).scalar_one() or 0) + 1
+            number = (connection.value("SELECT max(number) FROM reservations") or 0) + 1
             about = {
                 "number": number, "kind": kind, "individual": int(individual), "epoch": epoch,
                 "description": description, "analyst": asker, "dataset": dataset,
@@ -247,7 +244,7 @@ class Ledger:
             line |= {"question": None if known is None else known.hex()}
             seq, _ = journal.append(connection, "reserve", at, line)
             row = {**about, "key": question, "question": known, "state": values.RESERVED, "seq": seq, "at": at}
-            connection.execute(insert(tables.reservations), row)
+            connection.insert("reservations", **row)
         _log.info("release %d: charged to %d cohorts", number, len(paid))
         return values.Reservation(number, values.RESERVED, epoch, paid, description, at=at)
 
@@ -339,16 +336,15 @@ class Ledger:
 
     def export(self) -> Iterator[dict[str, int | str]]:
         """The journal, line by line, as it is hashed: enough to recount every balance elsewhere."""
-        table, last = tables.journal, 0
+        page, last = "SELECT * FROM journal WHERE seq > :last ORDER BY seq LIMIT :page", 0
         while True:
             # Page by page, so that a slow reader holds no transaction; lines never change once they stand.
-            page = select(table).where(table.c.seq > last).order_by(table.c.seq).limit(_PAGE)
             with self._database.read() as connection:
-                lines = [dict(row) for row in connection.execute(page).mappings()]
-            yield from lines
+                lines = connection.rows(page, last=last, page=_PAGE)
+            yield from (line._asdict() for line in lines)
             if len(lines) < _PAGE:
                 return
-            last = lines[-1]["seq"]
+            last = lines[-1].seq
 
     def verify(self, thorough: bool = True) -> values.Recount:
         """Recount everything from the journal; raises LedgerError when anything differs.

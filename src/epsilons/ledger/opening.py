@@ -13,24 +13,22 @@ too. What people themselves grant beyond that is new.
 import os
 import sys
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from sqlalchemy import Connection, Table, case, insert, inspect, select, text, update
-from sqlalchemy.schema import CreateColumn
 
 from epsilons.errors import Argument, LedgerError, Text
 from epsilons.ledger import journal, segments, tables
 from epsilons.ledger.identity import BLAKE_2, SHA_256
 from epsilons.ledger.journal import Anchor
 from epsilons.ledger.places import SCHEMA, Places
-from epsilons.ledger.values import DIGEST_BYTES, LOST, RESERVED, TOUCHED, NoLedgerError
+from epsilons.ledger.values import DIGEST_BYTES, NoLedgerError
 from epsilons.noise import entropy
 from epsilons.storage import open_database, sqlite_path
-from epsilons.storage.base import Database, Owner
+from epsilons.storage.base import Connection, Database, Owner
 
 SALT_BYTES = 16
 _FILE = Argument("ledger", "sqlite:///people.ledger")
@@ -45,7 +43,7 @@ def _refusal(what: str, **more: Text) -> Callable[[], LedgerError]:
 OWNER = Owner(
     name="ledger",
     schema=SCHEMA,
-    mark=tables.ledger.name,
+    mark="ledger",
     patience=120,
     refused=_refusal(
         "The ledger's database refused or could not be reached; nothing was changed.",
@@ -115,7 +113,7 @@ def open_ledger(
 ) -> tuple[str, bytes, str, Anchor | None]:
     """Open the ledger in this database: its id, its salt, the kind of its digests, and where its head is kept."""
     with database.read() as connection:
-        there = _is_there(database, connection)
+        there = connection.has_table(OWNER.mark)
     if not there:
         if place is not None:
             find_places().refuse_if_gone(place)
@@ -123,7 +121,7 @@ def open_ledger(
             raise _no_ledger()
         _create(database, at, anchor)
     with database.read() as connection:
-        name = str(connection.execute(select(tables.ledger.c.id)).scalar_one())
+        name = str(connection.value("SELECT id FROM ledger"))
         if place is not None:
             find_places().remember(place, name)
         head = _find_head(database, anchor, name)
@@ -144,23 +142,18 @@ def open_ledger(
         check(connection)
         if head is not None:
             head.advance(connection, name)
-        salt, kind = connection.execute(select(tables.ledger.c.salt, tables.ledger.c.digest)).one()
-    return name, bytes(salt), kind, head
-
-
-def _is_there(database: Database, connection: Connection) -> bool:
-    return inspect(connection).has_table(tables.ledger.name, schema=database.schema)
+        salt, kind = connection.row("SELECT salt, digest FROM ledger")
+    return name, salt, kind, head
 
 
 def _create(database: Database, at: str, anchor: Place) -> None:
     with database.write() as connection:
-        if _is_there(database, connection):
+        if connection.has_table(OWNER.mark):
             return
-        database.make_schema(connection)
-        tables.metadata.create_all(connection, checkfirst=False)
+        database.make_tables(connection, tables.ALL)
         name, salt = uuid.uuid4().hex, entropy.system().bytes(SALT_BYTES)
         known = {"id": name, "format": tables.FORMAT, "measure": "pure", "digest": SHA_256}
-        connection.execute(insert(tables.ledger), {**known, "one": 1, "epoch": 0, "salt": salt, "losses": 0})
+        connection.insert("ledger", **known, one=1, epoch=0, salt=salt, losses=0)
         line = {**known, "salt": journal.hash_salt(salt)}
         journal.append(connection, "open", at, line)
         head = _find_head(database, anchor, name)
@@ -201,15 +194,13 @@ def _accept_loss(database: Database, at: str, head: Anchor | None, name: str) ->
         unknown = "It is unknown whether this ledger has lost anything."
         raise LedgerError(unknown, rule="It has no head.", suggest=Argument("anchor"))
     _bring_up_to_date(database, at, lambda _: None)
-    cohorts, past = tables.cohorts, tables.reservations
-    gone = cohorts.c.spent + cohorts.c.reserved
-    all_spent = case((cohorts.c.granted > gone, cohorts.c.granted), else_=gone)
     with database.write() as connection:
         lost = head.find_lost(connection, name)
-        connection.execute(update(cohorts).values(spent=all_spent, reserved=0))
-        connection.execute(update(past).where(past.c.state.in_((RESERVED, TOUCHED))).values(state=LOST))
-        losses = int(connection.execute(select(tables.ledger.c.losses)).scalar_one()) + 1
-        connection.execute(update(tables.ledger).values(losses=losses))
+        all_spent = "CASE WHEN granted > spent + reserved THEN granted ELSE spent + reserved END"
+        connection.run(f"UPDATE cohorts SET spent = {all_spent}, reserved = 0")
+        connection.run("UPDATE reservations SET state = 'lost' WHERE state IN ('reserved', 'touched')")
+        losses = int(connection.value("SELECT losses FROM ledger")) + 1
+        connection.run("UPDATE ledger SET losses = :losses", losses=losses)
         about = None if lost is None else {"seq": lost.seq, "hash": lost.digest}
         journal.append(connection, "loss", at, {"losses": losses, "head": about})
     with database.read() as connection:
@@ -224,8 +215,8 @@ def _bring_up_to_date(database: Database, at: str, check: Callable[[Connection],
     with database.write() as connection:
         check(connection)
         for number in range(_read_format(connection), tables.FORMAT):
-            known = _MIGRATIONS[number](connection, database.schema)
-            connection.execute(update(tables.ledger).values(format=number + 1))
+            known = _MIGRATIONS[number](connection)
+            connection.run("UPDATE ledger SET format = :format", format=number + 1)
             journal.append(connection, "migrate", at, {"format": number + 1, **known})
 
 
@@ -237,7 +228,7 @@ def _refuse_older(connection: Connection) -> None:
 
 
 def _read_format(connection: Connection) -> int:
-    found = int(connection.execute(select(tables.ledger.c.format)).scalar_one())
+    found = int(connection.value("SELECT format FROM ledger"))
     if not 1 <= found <= tables.FORMAT:
         newer = "This ledger was written by a newer release of epsilons."
         rule = f"This release reads formats 1 to {tables.FORMAT}."
@@ -245,69 +236,65 @@ def _read_format(connection: Connection) -> int:
     return found
 
 
-def _add_salt_losses_quotas(connection: Connection, schema: str | None) -> dict[str, Any]:
+def _add_salt_losses_quotas(connection: Connection) -> dict[str, Any]:
     """Format 2: a salt for people's digests, accepted losses, analysts and their quotas."""
-    _add_columns(connection, schema, {tables.ledger: ("salt", "losses"), tables.reservations: ("analyst",)})
-    prefix = "" if schema is None else f'"{schema}".'
-    connection.execute(text(f"DROP INDEX {prefix}one_per_key"))
-    next(index for index in tables.reservations.indexes if index.name == "one_per_key").create(connection)
-    tables.quotas.create(connection)
+    for statement in (
+        "ALTER TABLE ledger ADD COLUMN salt BLOB",
+        "ALTER TABLE ledger ADD COLUMN losses INTEGER",
+        "ALTER TABLE reservations ADD COLUMN analyst TEXT",
+        "DROP INDEX one_per_key",
+        tables.ONE_PER_KEY,
+        tables.QUOTAS,
+    ):
+        connection.run(statement)
     # In format 1 the id served as the salt: people who are known stay known.
-    salt = bytes.fromhex(connection.execute(select(tables.ledger.c.id)).scalar_one())
-    connection.execute(update(tables.ledger).values(salt=salt, losses=0))
+    salt = bytes.fromhex(connection.value("SELECT id FROM ledger"))
+    connection.run("UPDATE ledger SET salt = :salt, losses = 0", salt=salt)
     return {"salt": journal.hash_salt(salt)}
 
 
-def _add_registrations(connection: Connection, schema: str | None) -> dict[str, Any]:
+def _add_registrations(connection: Connection) -> dict[str, Any]:
     """Format 3: datasets are registered; levels have names; people stand on the rosters of datasets."""
-    new = {
-        tables.ledger: ("measure", "ids", "spelling"),
-        tables.cohorts: ("level", "own", "datasets"),
-        tables.reservations: ("dataset", "question"),
-    }
-    _add_columns(connection, schema, new)
-    tables.levels.create(connection)
-    tables.registrations.create(connection)
-    next(index for index in tables.reservations.indexes if index.name == "by_question").create(connection)
-    connection.execute(update(tables.ledger).values(measure="pure"))
+    for statement in (
+        "ALTER TABLE ledger ADD COLUMN measure TEXT",
+        "ALTER TABLE ledger ADD COLUMN ids TEXT",
+        "ALTER TABLE ledger ADD COLUMN spelling TEXT",
+        "ALTER TABLE cohorts ADD COLUMN level TEXT",
+        "ALTER TABLE cohorts ADD COLUMN own INTEGER DEFAULT '0' NOT NULL",
+        "ALTER TABLE cohorts ADD COLUMN datasets TEXT DEFAULT '{}' NOT NULL",
+        "ALTER TABLE reservations ADD COLUMN dataset INTEGER",
+        "ALTER TABLE reservations ADD COLUMN question BLOB",
+        tables.LEVELS,
+        tables.REGISTRATIONS,
+        tables.BY_QUESTION,
+        "UPDATE ledger SET measure = 'pure'",
+    ):
+        connection.run(statement)
     return {"measure": "pure"}
 
 
-def _gather_segments(connection: Connection, schema: str | None) -> dict[str, Any]:
+def _gather_segments(connection: Connection) -> dict[str, Any]:
     """Format 4: who stands where is kept as columns; how people's digests are made is a term."""
-    _add_columns(connection, schema, {tables.ledger: ("digest",)})
-    tables.segments.create(connection)
-    prefix = "" if schema is None else f'"{schema}".'
+    connection.run(tables.SEGMENTS)
     first: dict[bytes, int] = {}
     entries: list[tuple[bytes, int, int]] = []
-    for digest, line, origin, target in connection.execute(
-        text(f"SELECT digest, seq, origin, target FROM {prefix}moves ORDER BY digest, seq")
-    ):
-        first.setdefault(bytes(digest), origin)
-        entries.append((bytes(digest), line, target))
-    for digest, line, cohort in connection.execute(text(f"SELECT digest, joined, cohort FROM {prefix}people")):
-        entries.append((bytes(digest), line, first.get(bytes(digest), cohort)))
+    for digest, line, origin, target in connection.rows("SELECT * FROM moves ORDER BY digest, seq"):
+        first.setdefault(digest, origin)
+        entries.append((digest, line, target))
+    for digest, cohort, line in connection.rows("SELECT * FROM people"):
+        entries.append((digest, line, first.get(digest, cohort)))
     if entries:
         people, lines, cohorts = zip(*entries, strict=True)
         digests = np.frombuffer(b"".join(people), f"S{DIGEST_BYTES}")
         segments.add(connection, segments.Entries.of(digests, np.array(lines), np.array(cohorts)))
-    for name in ("people", "moves"):
-        connection.execute(text(f"DROP TABLE {prefix}{name}"))
-    connection.execute(update(tables.ledger).values(digest=BLAKE_2))
+    for statement in ("DROP TABLE people", "DROP TABLE moves", "ALTER TABLE ledger ADD COLUMN digest TEXT"):
+        connection.run(statement)
+    connection.run("UPDATE ledger SET digest = :digest", digest=BLAKE_2)
     return {"digest": BLAKE_2}
 
 
-def _add_columns(connection: Connection, schema: str | None, new: Mapping[Table, Sequence[str]]) -> None:
-    prefix = "" if schema is None else f'"{schema}".'
-    for table, names in new.items():
-        there = {column["name"] for column in inspect(connection).get_columns(table.name, schema=schema)}
-        for name in (name for name in names if name not in there):
-            described = CreateColumn(table.c[name]).compile(dialect=connection.dialect)
-            connection.execute(text(f"ALTER TABLE {prefix}{table.name} ADD COLUMN {described}"))
-
-
 #: The step from each older format, which says what the journal must know of it.
-_MIGRATIONS: dict[int, Callable[[Connection, str | None], dict[str, Any]]] = {
+_MIGRATIONS: dict[int, Callable[[Connection], dict[str, Any]]] = {
     1: _add_salt_losses_quotas,
     2: _add_registrations,
     3: _gather_segments,

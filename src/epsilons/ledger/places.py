@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from epsilons.errors import Argument, LedgerError
-from epsilons.storage import show_address, sqlite_path
+from epsilons.storage import show_address, split_address, sqlite_path
 from epsilons.storage.files import hold_lock, replace_private
 
 #: Where a ledger stands in a database of PostgreSQL, unless its address names another schema.
@@ -116,11 +116,12 @@ def _spellings(url: str) -> list[str]:
     path = sqlite_path(url)
     if path is not None:
         return list(dict.fromkeys(f"sqlite:///{one}" for one in (os.path.abspath(path), os.path.realpath(path))))
-    from sqlalchemy.engine import make_url
-
-    parsed = make_url(url)
-    host, schema = parsed.host or parsed.query.get("host", "localhost"), parsed.query.get("schema", SCHEMA)
-    return [f"postgresql://{host}:{parsed.port or 5432}/{parsed.database}?schema={schema}"]
+    address = split_address(url)
+    if address is None:
+        return [url]
+    named, options = address
+    host, schema = named["host"] or options.get("host", "localhost"), options.get("schema", SCHEMA)
+    return [f"postgresql://{host}:{named['port'] or 5432}/{named['dbname']}?schema={schema}"]
 
 
 def _instead(url: str) -> str:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Table, select
 
 from epsilons.errors import LedgerError
-from epsilons.ledger import journal, segments, tables
+from epsilons.ledger import journal, segments
 from epsilons.ledger.order import is_new
 from epsilons.ledger.roster import hash_people
 from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount
+from epsilons.storage.base import Connection
 
 #: What cohorts were before levels had names and datasets had rosters.
 _UNNAMED = {"level": None, "own": 0, "datasets": "{}"}
@@ -196,19 +196,20 @@ def verify(connection: Connection, since: int = 0) -> Recount:
     """
     try:
         replay, head, lines = Replay(), journal.START, 0
-        for row in connection.execute(select(tables.journal).order_by(tables.journal.c.seq)):
+        journal_lines = "SELECT seq, kind, at, body, hash FROM journal ORDER BY seq"
+        for seq, kind, at, body, held in connection.stream(journal_lines):
             lines += 1
-            if row.seq != lines or journal.chain(head, row.seq, row.kind, row.at, row.body) != row.hash:
+            if seq != lines or journal.chain(head, seq, kind, at, body) != held:
                 raise does_not_add_up(f"the chain breaks at line {lines}")
-            head = row.hash
-            replay.line(row.seq, row.kind, row.at, json.loads(row.body))
-        _compare(connection, tables.ledger, [replay.about])
-        _compare(connection, tables.quotas, replay.quotas.values())
-        _compare(connection, tables.levels, replay.levels)
+            head = held
+            replay.line(seq, kind, at, json.loads(body))
+        _compare(connection, "ledger", [replay.about])
+        _compare(connection, "quotas", replay.quotas.values())
+        _compare(connection, "levels", replay.levels)
         _compare_registrations(connection, replay)
-        _compare(connection, tables.cohorts, replay.cohorts.values())
+        _compare(connection, "cohorts", replay.cohorts.values())
         charged = [{"number": n, "cohort": c, "nano": v, "carried": k} for (n, c), (v, k) in replay.charges.items()]
-        _compare(connection, tables.charges, charged)
+        _compare(connection, "charges", charged)
         _compare_reservations(connection, replay)
         _compare_people(connection, replay, since)
         people = sum(row["people"] for row in replay.cohorts.values())
@@ -218,15 +219,13 @@ def verify(connection: Connection, since: int = 0) -> Recount:
         raise does_not_add_up("something in it cannot be read") from None
 
 
-def _compare(connection: Connection, table: Table, expected: Iterable[dict[str, Any]]) -> None:
-    names = [column.name for column in table.columns]
+def _compare(connection: Connection, table: str, expected: Iterable[dict[str, Any]]) -> None:
+    rows = connection.rows(f"SELECT * FROM {table}")
+    names = rows[0]._fields if rows else ()
     # The journal has a digest in place of bytes (the salt, here).
-    held = {
-        tuple(journal.hash_salt(value) if isinstance(value, bytes) else value for value in row)
-        for row in connection.execute(select(table))
-    }
+    held = {tuple(journal.hash_salt(value) if isinstance(value, bytes) else value for value in row) for row in rows}
     if held != {tuple(row[name] for name in names) for row in expected}:
-        raise _differs(table.name)
+        raise _differs(table)
 
 
 def _differs(table: str) -> LedgerError:
@@ -235,8 +234,7 @@ def _differs(table: str) -> LedgerError:
 
 def _compare_registrations(connection: Connection, replay: Replay) -> None:
     """The journal has digests of what was settled."""
-    table = tables.registrations
-    held = [dict(row) for row in connection.execute(select(table).order_by(table.c.number)).mappings()]
+    held = [row._asdict() for row in connection.rows("SELECT * FROM registrations ORDER BY number")]
     for row in held:
         row |= {name: hashlib.sha256(row[name].encode()).hexdigest() for name in ("about", "stamp")}
     if held != replay.registrations:
@@ -244,13 +242,12 @@ def _compare_registrations(connection: Connection, replay: Replay) -> None:
 
 
 def _compare_reservations(connection: Connection, replay: Replay) -> None:
-    table = tables.reservations
-    held = connection.execute(select(table).order_by(table.c.number)).mappings().all()
+    held = [row._asdict() for row in connection.rows("SELECT * FROM reservations ORDER BY number")]
     if [row["number"] for row in held] != sorted(replay.reservations):
         raise _differs("reservations")
     for row in held:
         expected = replay.reservations[row["number"]]
-        bare = {name: None if row[name] is None else bytes(row[name]).hex() for name in ("key", "question")}
+        bare = {name: None if row[name] is None else row[name].hex() for name in ("key", "question")}
         if {name: row[name] for name in expected} | bare != expected:
             raise _differs("reservations")
         answer = None if row["answer"] is None else hashlib.sha256(row["answer"]).hexdigest()
@@ -260,13 +257,17 @@ def _compare_reservations(connection: Connection, replay: Replay) -> None:
 
 def _read_segments(connection: Connection) -> Iterator[segments.Entries]:
     """Every part, if it is what it says, and stands where it must."""
-    table, before = tables.segments, (0, 0, b"")
-    for part in connection.execute(select(table).order_by(table.c.segment, table.c.part)):
-        here = segments.unpack(part)
+    before = (0, 0, b"")
+    for part in connection.rows("SELECT segment, part, first, newest FROM segments ORDER BY segment, part"):
+        where = {"segment": part.segment, "part": part.part}
+        (held,) = connection.rows(
+            "SELECT content, entries FROM segments WHERE segment = :segment AND part = :part", **where
+        )
+        here = segments.unpack(*held)
         start, end = here.people[:1].tobytes(), here.people[-1:].tobytes()
         place = (before[0] + 1, 0) if part.part == 0 else (before[0], before[1] + 1)
         sorted_ = part.part == 0 or before[2] < start
-        if (part.segment, part.part, bytes(part.first), part.newest) != (
+        if (part.segment, part.part, part.first, part.newest) != (
             *place,
             start,
             here.lines.max(),

@@ -13,18 +13,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, insert, select, update
 
 from epsilons.display import show_count
 from epsilons.errors import Argument, LedgerError, Text
 from epsilons.guarantee import to_epsilon
-from epsilons.ledger import journal, roster, tables
+from epsilons.ledger import journal, roster
 from epsilons.ledger.checks import is_whole
 from epsilons.ledger.consent import PUBLIC_CODE, Word, by_source, rank_openness
 from epsilons.ledger.order import Sorted
 from epsilons.ledger.statements import read_terms
 from epsilons.ledger.values import Enrolment, Registration, Terms, stale_plan
-from epsilons.storage.base import Database
+from epsilons.storage.base import Connection
 
 #: More newcomers than this part, once a ledger knows people, may well be the same people named otherwise.
 MANY_NEW = Fraction(1, 10)
@@ -59,9 +58,7 @@ def settle_terms(connection: Connection, at: str, asked: Terms) -> None:
     held = read_terms(connection)
     fixed = {"neighbors": asked.neighbors, "allow_individual": int(asked.allow_individual), "measure": asked.measure}
     if held is None:
-        row = {**fixed, "rows_per_person": asked.rows_per_person}
-        connection.execute(update(tables.ledger).values(**row))
-        journal.append(connection, "terms", at, row)
+        _settle(connection, "terms", at, {**fixed, "rows_per_person": asked.rows_per_person})
     elif not agree(held, asked):
         rule = "Neighbours, measure and individual privacy are fixed for the life of a ledger."
         shown = {name: value for name, value in asdict(held).items() if value is not None}
@@ -75,8 +72,12 @@ def settle_terms(connection: Connection, at: str, asked: Terms) -> None:
         rule = f"People are known here by ids that are {held.ids}; 1 and '1' are two people."
         hint = (Argument("types", {"id": "int" if held.ids == "number" else "text"}), " for ids in a CSV file")
         raise LedgerError("This ledger's people have ids of another kind.", rule=rule, suggest=hint)
-    connection.execute(update(tables.ledger).values(**unit))
-    journal.append(connection, "unit", at, unit)
+    _settle(connection, "unit", at, unit)
+
+
+def _settle(connection: Connection, kind: str, at: str, settled: dict[str, Any]) -> None:
+    connection.run(f"UPDATE ledger SET {', '.join(f'{name} = :{name}' for name in settled)}", **settled)
+    journal.append(connection, kind, at, settled)
 
 
 def agree(held: Terms, asked: Terms) -> bool:
@@ -87,18 +88,16 @@ def agree(held: Terms, asked: Terms) -> bool:
 
 def read_levels(connection: Connection) -> dict[str, int]:
     """What names of levels mean now, as codes."""
-    query = select(tables.levels).order_by(tables.levels.c.seq)
-    return {row.name: PUBLIC_CODE if row.granted is None else row.granted for row in connection.execute(query)}
+    found = connection.rows("SELECT name, granted FROM levels ORDER BY seq")
+    return {row.name: PUBLIC_CODE if row.granted is None else row.granted for row in found}
 
 
 def list_registrations(connection: Connection) -> tuple[Registration, ...]:
     """Every registration, in its order."""
-    rows = connection.execute(select(tables.registrations).order_by(tables.registrations.c.number)).mappings()
-    names = ("number", "dataset", "name", "version", "epoch", "seq", "at")
-    plain = (({name: row[name] for name in names}, row) for row in rows)
-    return tuple(
-        Registration(**known, about=json.loads(row["about"]), stamp=json.loads(row["stamp"])) for known, row in plain
+    found = connection.rows(
+        "SELECT number, dataset, name, version, epoch, seq, at, about, stamp FROM registrations ORDER BY number"
     )
+    return tuple(Registration(*row._replace(about=json.loads(row.about), stamp=json.loads(row.stamp))) for row in found)
 
 
 def find_registration(connection: Connection, name: str) -> Registration | None:
@@ -149,7 +148,7 @@ def plan(connection: Connection, given: Application) -> roster.Change:
     return _plan(connection, given).change
 
 
-def register(database: Database, connection: Connection, at: str, given: Application) -> tuple[Registration, Enrolment]:
+def register(connection: Connection, at: str, given: Application) -> tuple[Registration, Enrolment]:
     """Carry it out and say what happened."""
     planned, held = _plan(connection, given), read_terms(connection)
     settle_terms(connection, at, given.terms)
@@ -157,19 +156,18 @@ def register(database: Database, connection: Connection, at: str, given: Applica
     _check_newcomers(connection, given, planned.expected, older=held is not None and held.ids is None)
     if given.epoch is not None and given.epoch != planned.change.enrolment.epoch:
         raise stale_plan()
-    done = roster.carry_out(database, connection, at, planned.change)
+    done = roster.carry_out(connection, at, planned.change)
     about, stamp = journal.to_json(given.about), journal.to_json(given.stamp)
     changed = {name: code for name, code in planned.levels.items() if planned.before.get(name) != code}
     if changed:
         granted = {name: None if code == PUBLIC_CODE else code for name, code in changed.items()}
         seq, _ = journal.append(connection, "levels", at, {"levels": granted})
-        rows = [{"name": name, "seq": seq, "granted": code} for name, code in granted.items()]
-        connection.execute(insert(tables.levels), rows)
+        connection.insert_many("levels", [(name, seq, code) for name, code in granted.items()])
     line: dict[str, Any] = {"number": planned.number, "dataset": planned.dataset, "epoch": done.epoch}
     line |= {"name": given.name, "version": given.version}
     digests = {"about": hashlib.sha256(about.encode()).hexdigest(), "stamp": hashlib.sha256(stamp.encode()).hexdigest()}
     seq, _ = journal.append(connection, "register", at, {**line, **digests})
-    connection.execute(insert(tables.registrations), {**line, "seq": seq, "at": at, "about": about, "stamp": stamp})
+    connection.insert("registrations", **line, seq=seq, at=at, about=about, stamp=stamp)
     return Registration(**line, seq=seq, at=at, about=given.about, stamp=given.stamp), done
 
 
@@ -213,7 +211,7 @@ def _show(code: int) -> str:
 
 def _check_newcomers(connection: Connection, given: Application, expected: Enrolment, older: bool) -> None:
     """The same people named otherwise would have new budgets: many newcomers need the steward's word."""
-    people = int(connection.execute(select(func.coalesce(func.sum(tables.cohorts.c.people), 0))).scalar_one())
+    people = int(connection.value("SELECT coalesce(sum(people), 0) FROM cohorts"))
     listed = expected.known + expected.joined
     counted = f"Of {listed:,} people, {expected.joined:,} are new to this ledger and {expected.known:,} known."
     if people and older and expected.known < (1 - MANY_NEW) * listed:

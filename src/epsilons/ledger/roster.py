@@ -15,13 +15,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, bindparam, select, update
 
-from epsilons.ledger import journal, segments, tables
+from epsilons.ledger import journal, segments
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Word, rank_openness, waits
 from epsilons.ledger.order import Codes, Sorted, is_new, locate, sort_by
-from epsilons.ledger.values import ACTIVE, RESERVED, WITHDRAWN, Enrolment
-from epsilons.storage.base import Database
+from epsilons.ledger.values import ACTIVE, WITHDRAWN, Enrolment
+from epsilons.storage.base import Connection
 
 Group = dict[str, Any]
 #: What a cohort's line in the journal says when it is made.
@@ -40,14 +39,12 @@ class _Cohorts:
 
     @classmethod
     def of(cls, connection: Connection) -> Self:
-        rows = {row["id"]: dict(row) for row in connection.execute(select(tables.cohorts)).mappings()}
-        charges, live = tables.charges, tables.reservations
-        pending = select(charges.c.cohort, charges.c.number, charges.c.nano)
-        pending = pending.join(live, (live.c.number == charges.c.number) & (live.c.state == RESERVED))
+        rows = {row.id: row._asdict() for row in connection.rows("SELECT * FROM cohorts")}
+        pending = "SELECT cohort, number, nano FROM charges JOIN reservations USING (number) WHERE state = 'reserved'"
         held: dict[int, set[tuple[int, int]]] = {}
-        for cohort, number, nano in connection.execute(pending):
+        for cohort, number, nano in connection.rows(pending):
             held.setdefault(cohort, set()).add((number, nano))
-        lost = connection.execute(select(tables.ledger.c.losses)).scalar_one() > 0
+        lost = connection.value("SELECT losses FROM ledger") > 0
         cohorts = cls(rows, {cohort: frozenset(held.get(cohort, ())) for cohort in rows}, lost=lost)
         for cohort in sorted(rows, reverse=True):
             cohorts.index[cohorts.standing(cohort), rows[cohort]["spent"], cohorts.open[cohort]] = cohort
@@ -72,7 +69,7 @@ class _Cohorts:
         if alike not in self.index:
             reserved = sum(nano for _, nano in held)
             number = max(self.rows, default=0) + 1
-            made = {
+            made = {  # in the table's order
                 "id": number, "granted": granted, "spent": spent, "reserved": reserved,
                 "ceiling": max(granted or 0, spent + reserved), "people": 0,
                 "state": WITHDRAWN if new.code == WITHDRAW_CODE else ACTIVE,
@@ -136,21 +133,21 @@ def plan_change(connection: Connection, request: Request) -> Change:
         people, asked = everyone[order], np.concatenate([asked, np.full(len(unlisted), -1)])[order]
     place = locate(found, people)
     origins = np.where(place >= 0, np.append(standing, 0)[place], 0)
-    epoch = int(connection.execute(select(tables.ledger.c.epoch)).scalar_one())
+    epoch = int(connection.value("SELECT epoch FROM ledger"))
     counts: Counter[str] = Counter()
     targets, groups = _decide_all(request, people, asked, origins, cohorts, counts)
     return Change(people, origins, targets, groups, cohorts, Enrolment(epoch=epoch, **counts))
 
 
-def carry_out(database: Database, connection: Connection, at: str, change: Change) -> Enrolment:
+def carry_out(connection: Connection, at: str, change: Change) -> Enrolment:
     """Do it, in the transaction that it was planned in. The roster's epoch grows only when a person changes cohort."""
     if not change.groups:
         return change.enrolment
     epoch, moving = change.enrolment.epoch + 1, change.targets != change.origins
     joined = [group for group in change.groups if group["origin"] == 0]
     moved = [group for group in change.groups if group["origin"] > 0]
-    carried = _write_cohorts(database, connection, change.cohorts, joined, moved)
-    connection.execute(update(tables.ledger).values(epoch=epoch))
+    carried = _write_cohorts(connection, change.cohorts, joined, moved)
+    connection.run("UPDATE ledger SET epoch = :epoch", epoch=epoch)
     made = [{key: one[key] for key in _MADE} for one in change.cohorts.made]
     body = {"epoch": epoch, "made": made, "carried": carried, "joined": joined, "moved": moved}
     line, _ = journal.append(connection, "roster", at, body)
@@ -212,19 +209,17 @@ def _count(
 
 
 def _write_cohorts(
-    database: Database, connection: Connection, cohorts: _Cohorts, joined: list[Group], moved: list[Group]
+    connection: Connection, cohorts: _Cohorts, joined: list[Group], moved: list[Group]
 ) -> list[list[int]]:
     """New cohorts with the open charges they carry, and everybody's new size; says what was carried."""
-    columns = [column.name for column in tables.cohorts.columns]
-    database.insert_many(connection, tables.cohorts, [tuple(made[name] for name in columns) for made in cohorts.made])
+    connection.insert_many("cohorts", [tuple(made.values()) for made in cohorts.made])
     carried = sorted([n, made["id"], nano] for made in cohorts.made for n, nano in cohorts.open[made["id"]])
-    database.insert_many(connection, tables.charges, [(n, cohort, nano, 1) for n, cohort, nano in carried])
+    connection.insert_many("charges", [(n, cohort, nano, 1) for n, cohort, nano in carried])
     growth: Counter[int] = Counter()
     for group in (*joined, *moved):
         growth[group["target"]] += group["people"]
     for group in moved:
         growth[group["origin"]] -= group["people"]
-    table = tables.cohorts
-    resize = update(table).where(table.c.id == bindparam("which")).values(people=table.c.people + bindparam("by"))
-    connection.execute(resize, [{"which": cohort, "by": by} for cohort, by in growth.items()])
+    sizes = [{"id": cohort, "by": by} for cohort, by in growth.items()]
+    connection.many("UPDATE cohorts SET people = people + :by WHERE id = :id", sizes)
     return carried

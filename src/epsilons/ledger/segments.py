@@ -14,11 +14,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, delete, func, insert, select
 
-from epsilons.ledger import tables
 from epsilons.ledger.order import Codes, Sorted, is_new, locate, sort_by
 from epsilons.ledger.values import DIGEST_BYTES
+from epsilons.storage.base import Connection
 
 #: So many entries are in a part; fewer in the last one.
 PART = 1 << 16
@@ -26,7 +25,7 @@ PART = 1 << 16
 _FEW = 500
 _WIDTH = f"S{DIGEST_BYTES}"
 _NUMBER = np.dtype("<u4")
-_parts = tables.segments
+_ALL = "SELECT segment, part, first, newest, entries, content FROM segments"
 
 
 class Entries(NamedTuple):
@@ -61,16 +60,16 @@ NOBODY = Entries(np.empty(0, _WIDTH), np.empty(0, _NUMBER), np.empty(0, _NUMBER)
 
 def add(connection: Connection, new: Entries) -> None:
     """Who came where by a change, sorted; segments at most twice as large become one with theirs."""
-    sizes = select(_parts.c.segment, func.sum(_parts.c.entries)).group_by(_parts.c.segment)
+    sizes = "SELECT segment, sum(entries) AS size FROM segments GROUP BY segment ORDER BY segment DESC"
     merged, number = [new], 1
-    for segment, size in connection.execute(sizes.order_by(_parts.c.segment.desc())).all():
+    for segment, size in connection.rows(sizes):
         if size > 2 * sum(len(one.people) for one in merged):
             number = segment + 1
             break
-        merged.append(_read(connection, _parts.c.segment == segment))
-        connection.execute(delete(_parts).where(_parts.c.segment == segment))
+        merged.append(_read(connection, "segment = :segment", segment=segment))
+        connection.run("DELETE FROM segments WHERE segment = :segment", segment=segment)
     for row in _split(number, Entries.joined(merged)):
-        connection.execute(insert(_parts), row)
+        connection.insert("segments", **row)
 
 
 def _split(segment: int, entries: Entries) -> Iterator[dict[str, Any]]:
@@ -91,12 +90,12 @@ def _split(segment: int, entries: Entries) -> Iterator[dict[str, Any]]:
 
 def read_everything(connection: Connection) -> Entries:
     """Every entry that was ever made."""
-    return _read(connection, _parts.c.segment > 0)
+    return _read(connection, "segment > 0")
 
 
 def read_since(connection: Connection, line: int) -> Entries:
     """What was entered by later lines of the journal; only parts that have such entries are read."""
-    found = _read(connection, _parts.c.newest > line)
+    found = _read(connection, "newest > :line", line=line)
     later = found.lines > line
     return found.only(later)
 
@@ -129,35 +128,32 @@ def trace(connection: Connection, digest: bytes) -> list[tuple[int, int]]:
 
 def _find_few(connection: Connection, people: Sorted) -> Entries:
     """All entries of a few people, out of the one part of each segment where they would be."""
-    index = select(_parts.c.segment, _parts.c.part, _parts.c.first).order_by(_parts.c.segment, _parts.c.part)
     segments: dict[int, tuple[list[int], list[bytes]]] = {}
-    for segment, part, first in connection.execute(index):
+    for segment, part, first in connection.rows("SELECT segment, part, first FROM segments ORDER BY segment, part"):
         parts, firsts = segments.setdefault(segment, ([], []))
         parts.append(part)
-        firsts.append(bytes(first))
+        firsts.append(first)
     found = [NOBODY]
     for segment, (parts, firsts) in segments.items():
         places = np.searchsorted(np.array(firsts, _WIDTH), people, side="right") - 1
         for place in np.unique(places[places >= 0]).tolist():
-            here = _read(connection, (_parts.c.segment == segment) & (_parts.c.part == parts[place]))
+            here = _read(connection, "segment = :segment AND part = :part", segment=segment, part=parts[place])
             wanted = np.isin(here.people, people)
             found.append(here.only(wanted))
     return Entries.joined(found)
 
 
-def _read(connection: Connection, which: Any) -> Entries:
+def _read(connection: Connection, which: str, **values: Any) -> Entries:
     """The entries of these parts, sorted: parts of one segment follow each other."""
-    query = select(_parts).where(which).order_by(_parts.c.segment, _parts.c.part)
     segments: dict[int, list[Entries]] = {}
-    for part in connection.execute(query):
-        segments.setdefault(part.segment, []).append(unpack(part))
+    for segment, *_, size, content in connection.stream(f"{_ALL} WHERE {which} ORDER BY segment, part", **values):
+        segments.setdefault(segment, []).append(unpack(content, size))
     whole = [Entries(*map(np.concatenate, zip(*parts, strict=True))) for parts in segments.values()]
     return Entries.joined(whole) if whole else NOBODY
 
 
-def unpack(part: Any) -> Entries:
-    """The entries of a part, a row of the table."""
-    content, size = bytes(part.content), part.entries
+def unpack(content: bytes, size: int) -> Entries:
+    """The entries of a part, which has so many."""
     if len(content) != size * (DIGEST_BYTES + 2 * _NUMBER.itemsize):
         raise ValueError("a part of a segment has lost a piece")
     numbers = np.frombuffer(content, _NUMBER, 2 * size, size * DIGEST_BYTES)

@@ -244,14 +244,9 @@ def test_a_plan_that_this_release_cannot_read_is_refused_in_words(spy: Spy) -> N
     spy.fails["run"] = DataError("The table could not be read.")
     with pytest.raises(DataError):
         people.count()
-    from sqlalchemy import update
-
-    from epsilons.ledger import tables
-
     with people.ledger._database.write() as connection:
-        connection.execute(
-            update(tables.reservations).values(description='{"asked": "count", "plan": {"mechanism": "new"}}')
-        )
+        new = '{"asked": "count", "plan": {"mechanism": "new"}}'
+        connection.run("UPDATE reservations SET description = :new", new=new)
     with pytest.raises(LedgerError, match="cannot be taken up again"):
         people.count()
     assert people.count(fresh=True).charges
@@ -281,12 +276,8 @@ def test_the_same_question_gets_the_stored_bytes_from_any_process(tmp_path: Path
 
 
 def _only_key(people: eps.Dataset) -> bytes:
-    from sqlalchemy import select
-
-    from epsilons.ledger import tables
-
     with people.ledger._database.read() as connection:
-        return bytes(connection.execute(select(tables.reservations.c.key)).scalar_one())
+        return bytes(connection.value("SELECT key FROM reservations"))
 
 
 def test_history_has_the_question_in_words_and_no_plan() -> None:

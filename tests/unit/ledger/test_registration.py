@@ -188,7 +188,7 @@ def test_the_same_version_again_needs_the_same_source(ledger: Ledger) -> None:
 def test_a_preview_changes_nothing_and_says_what_would_happen(ledger: Ledger) -> None:
     ledger.register(application("wages", {"ann": OPEN, "bob": OPEN}))
     head, asked = ledger.verify().head, {"cy": OPEN, "bob": STRICT}
-    _, shown = ledger.register(application("wages", asked, version="2"), preview=True)
+    shown = ledger.plan_registration(application("wages", asked, version="2")).enrolment
     assert ledger.verify().head == head
     _, done = ledger.register(application("wages", asked, version="2", confirm=True))
     named = ("joined", "known", "gone", "tightened")
@@ -298,7 +298,7 @@ def register(
 ) -> int:
     """In the ledger and, person by person, in the model; sometimes with the act that lets looser words hold."""
     given = application(name, asked, version, levels=levels, confirm=True)
-    _, shown = book.register(given, preview=True)
+    shown = book.plan_registration(given).enrolment
     loosen = luck.random() < 0.5
     if loosen:
         given = application(name, asked, version, levels=levels, confirm=True, loosen=shown.pending)
