@@ -1,6 +1,5 @@
 """The people of a registered dataset, by its ledger: who stands where, what they say, what they have left."""
 
-import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from epsilons.ledger.balances import Remaining
 from epsilons.ledger.consent import PUBLIC_CODE, Word, rank_openness
 from epsilons.ledger.identity import digests
 from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import (
     ACTIVE,
     WITHDRAWN,
@@ -118,7 +118,7 @@ class Registry:
         """Whose source last said more than holds: it waits for the steward's act."""
         levels, waiting = self.ledger.levels(), 0
         for cohort in (one for one in cohorts if one.state == ACTIVE and not one.own):
-            said = json.loads(cohort.datasets)[str(self.dataset)]
+            said = read_rosters(cohort.datasets)[self.dataset]
             code = levels.get(said[1:], 0) if said.startswith("=") else int(said or 0)
             held = PUBLIC_CODE if cohort.granted is None else cohort.granted
             waiting += cohort.people * (rank_openness(code) > rank_openness(held))

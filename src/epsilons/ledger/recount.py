@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Table, select
 from epsilons.errors import LedgerError
 from epsilons.ledger import journal, tables
 from epsilons.ledger.roster import hash_people
+from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import DIGEST_BYTES, LOST, REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount
 
 #: What cohorts were before levels had names and datasets had rosters.
@@ -142,7 +143,7 @@ class Replay:
         }  # fmt: skip
         for cohort, nano in body["charges"]:
             account = self.cohorts[cohort]
-            if body.get("dataset") is not None and str(body["dataset"]) not in json.loads(account["datasets"]):
+            if body.get("dataset") is not None and body["dataset"] not in read_rosters(account["datasets"]):
                 raise does_not_add_up(f"line {seq} charges people of another dataset")
             account["reserved"] += nano
             if nano <= 0 or account["granted"] is None or account["spent"] + account["reserved"] > account["granted"]:

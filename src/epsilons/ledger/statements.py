@@ -74,8 +74,13 @@ _STORE = _SET_STATE.values(answer=bindparam("content"))
 
 def read_cohorts(connection: Connection, dataset: int | None = None) -> tuple[Cohort, ...]:
     """All cohorts, or those on the roster of a dataset."""
-    found, here = connection.execute(_COHORTS), "" if dataset is None else f'"{dataset}": '
-    return tuple(Cohort(*row) for row in found if here in row.datasets)
+    found = connection.execute(_COHORTS)
+    return tuple(Cohort(*row) for row in found if dataset is None or dataset in read_rosters(row.datasets))
+
+
+def read_rosters(datasets: str) -> dict[int, str]:
+    """The datasets whose roster people are on, with the last word of each source: how a cohort's `datasets` is read."""
+    return {int(number): said for number, said in json.loads(datasets).items()}
 
 
 def read_epoch(connection: Connection) -> int:
@@ -193,8 +198,7 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
         during = (_past.c.seq > start) if end is None else (_past.c.seq > start) & (_past.c.seq < end)
         granted = by_id[place].granted
         if granted is None:
-            rosters = [int(number) for number in json.loads(by_id[place].datasets)]
-            theirs = _past.c.dataset.is_(None) | _past.c.dataset.in_(rosters)
+            theirs = _past.c.dataset.is_(None) | _past.c.dataset.in_(list(read_rosters(by_id[place].datasets)))
             asked = select(_past.c.number).where(during, _SPENT, theirs)
             when_public += connection.execute(asked.order_by(_past.c.number)).scalars()
             continue

@@ -9,11 +9,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from sqlalchemy import func
 
 import epsilons.ledger
 from epsilons.errors import LedgerError
+from epsilons.ledger import tables
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Word, rank_openness
 from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import StalePlanError, Terms
 from support.ledgers import ABOUT, TERMS, application, key, nano, person
 
@@ -53,6 +56,21 @@ def test_only_people_of_a_dataset_pay_for_it(ledger: Ledger) -> None:
     with pytest.raises(StalePlanError):
         ledger.reserve(key("two"), others, epoch=mine.epoch, kind="count", dataset=1)
     ledger.verify()
+
+
+def test_a_roster_is_read_by_its_numbers_however_they_are_spaced(ledger: Ledger) -> None:
+    people = {"ann": OPEN, "bob": Word(OPEN.code, '"2": ')}
+    for number in range(1, 13):
+        ledger.register(application(f"table {number}", people if number == 12 else {"ann": OPEN}, confirm=True))
+    assert read_rosters('{"12":"=open","2":""}') == {12: "=open", 2: ""}
+    before = [ledger.cohorts(number) for number in (1, 2, 12)]
+    assert [sum(cohort.people for cohort in found) for found in before] == [1, 1, 2]
+    table = tables.cohorts
+    with ledger._database.write() as connection:
+        tight = func.replace(table.c.datasets, '": "', '":"')
+        connection.execute(table.update().values(datasets=tight))
+    for number, known in zip((1, 2, 12), before, strict=True):
+        assert [cohort.id for cohort in ledger.cohorts(number)] == [cohort.id for cohort in known]
 
 
 def test_who_is_gone_is_no_longer_charged_and_comes_back_with_what_was_spent(ledger: Ledger) -> None:
