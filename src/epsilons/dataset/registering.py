@@ -178,10 +178,16 @@ class Candidate:
     def people(self) -> Digests:
         return digests(self.asked.normal, self.ledger.salt)
 
-    def preview(self) -> Enrolment:
-        """What registering would do to people; refuses what no word of the steward allows."""
-        _, shown = self.ledger.register(self._application({}, self.people, True, None), preview=True)
-        return shown
+    def foresee(self, confirm: bool = False, loosen: int | None = None) -> tuple[Enrolment, list[LedgerError]]:
+        """What registering would do to people, and what it would be refused for; nothing is written."""
+        ahead, first = self.ledger.foresee(self._application({}, self.people, confirm, loosen)), list[LedgerError]()
+        # A ledger that knows nobody yet gives everyone a budget: another one may have done so before.
+        if self.ledger.epoch == 0 and not confirm:
+            try:
+                find_places().refuse_second(self.ledger.id, self.declared.name, self._files)
+            except LedgerError as refused:
+                first.append(refused)
+        return ahead.expected, [*first, *ahead.objections]
 
     def keep_in_memory(self, own: bool) -> Opened:
         """Registered in a ledger that is gone with this process; the rows stay in the engine."""
@@ -196,10 +202,6 @@ class Candidate:
     def register(self, place: str, confirm: bool, loosen: int | None) -> tuple[Registration, Enrolment]:
         """Registered for good: the snapshot is written and checked, then the ledger knows it, or nothing happened."""
         people, rows = self.people, self.declared.rows_per_person
-        # What would be refused is refused before much is written.
-        if not confirm and self.ledger.lasting:
-            self.check_first_ledger()
-        self.preview()
         folder = os.path.join(place, system().bytes(8).hex())
         stamp = write_snapshot(self.engine, self.person, self.asked.ids, people, rows, self.ledger.salt, folder)
         try:
@@ -222,11 +224,6 @@ class Candidate:
         """The folders of the newest registration of every dataset, by the random names that they have in any place."""
         newest = {one.name: one.stamp["folder"] for one in self.ledger.registrations()}
         return {os.path.basename(folder) for folder in newest.values()}
-
-    def check_first_ledger(self) -> None:
-        """A ledger that knows nobody yet gives everyone a budget: refuse where another one did so before."""
-        if self.ledger.epoch == 0:
-            find_places().refuse_second(self.ledger.id, self.declared.name, self._files)
 
     @property
     def _files(self) -> list[str]:
@@ -344,20 +341,9 @@ def _opened(
 ) -> Opened:
     about, terms, made = registry.registration.about, registry.ledger.terms(), registry.registration
     assert terms is not None
-    facts = TableFacts(
-        schema=engine.schema,
-        person=about["person"],
-        neighbors=terms.neighbors,
-        rows=about["rows_per_person"],
-        complete=frozenset(about["complete"]),
-        bounds={name: (low, high) for name, (low, high) in about["bounds"].items()},
-        keys=about["keys"],
-        preference=about.get("preference"),
-        levels={name: math.inf if code < 0 else to_epsilon(code) for name, code in registry.ledger.levels().items()},
-        name=made.name,
-        version=made.version,
-        lasting=registry.ledger.lasting,
-    )
+    named = {name: math.inf if code < 0 else to_epsilon(code) for name, code in registry.ledger.levels().items()}
+    cited = {"name": made.name, "version": made.version, "lasting": registry.ledger.lasting}
+    facts = TableFacts.of(engine.schema, about, terms.neighbors, levels=named, **cited)
     return Opened(engine, facts, registry, prepared, enrolment, time.perf_counter() - started)
 
 

@@ -96,7 +96,7 @@ class Registry:
         shown = [(name_grant(grant, self.names), to_epsilon(grant), number) for grant, number in people.items()]
         kept = {to_epsilon(one.granted): (one.average, to_epsilon(one.least), one.nothing_left) for one in left.levels}
         return Description(
-            columns=tuple((kind.name, kind.family, facts.describe(kind)) for kind in facts.schema.values()),
+            columns=facts.describe_columns(),
             levels=tuple(Level(*one, *kept.get(one[1], (None,))) for one in sorted(shown, key=itemgetter(1))),
             withdrawn=sum(cohort.people for cohort in cohorts if cohort.state == WITHDRAWN),
             pending=self._count_pending(cohorts),

@@ -90,12 +90,12 @@ class Ledger:
                 registration.settle_terms(connection, write_time(self._clock), asked)
         return asked
 
-    def register(
-        self, given: registration.Application, preview: bool = False
-    ) -> tuple[values.Registration, values.Enrolment]:
-        """Settle a dataset, enrol its people, let go of those who are no longer in it; or say what that would do."""
-        if preview:
-            return self._read(lambda c: registration.register(self._database, c, "", given, preview=True))
+    def foresee(self, given: registration.Application) -> registration.Outlook:
+        """What `register` would do, and what it would be refused for. Nothing is written."""
+        return self._read(lambda connection: registration.foresee(self._database, connection, given))
+
+    def register(self, given: registration.Application) -> tuple[values.Registration, values.Enrolment]:
+        """Settle a dataset, enrol its people, let go of those who are no longer in it."""
         with self._writing("enrolling", "enrolled") as connection:
             made, done = registration.register(self._database, connection, write_time(self._clock), given)
         _log.info("registration %d: %d people joined or changed their grant", made.number, done.changed)

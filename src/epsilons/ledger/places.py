@@ -34,14 +34,14 @@ class Places:
         if _find(self._read(), _spellings(url)) is not None:
             raise LedgerError("The ledger that stood at this address is gone.", rule=_ANEW, suggest=_instead(url))
 
-    def remember(self, url: str, ledger: str) -> None:
+    def remember(self, url: str, ledger: str, note: bool = True) -> None:
         """This ledger stands at this address; refused if another one stood there."""
         names = _spellings(url)
         found = _find(self._read(), names)
         if found is not None and found != ledger:
             what = "Another ledger stands at this address than before."
             raise LedgerError(what, rule="Its accounts know nothing of what was spent.", suggest=_instead(url))
-        if found is None or not set(names) <= set(self._read()[ledger]["places"]):
+        if note and (found is None or not set(names) <= set(self._read()[ledger]["places"])):
             with self._changing() as known:
                 _add(known, ledger, places=names)
 

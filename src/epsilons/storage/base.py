@@ -8,7 +8,7 @@ the database, which may quote what was stored.
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -78,6 +78,9 @@ class Database(ABC):
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
+        #: The one transaction of a rehearsal, and what ends it.
+        self._rehearsal: Connection | None = None
+        self._end = ExitStack()
         self._connect()
 
     def _connect(self) -> None:
@@ -107,9 +110,20 @@ class Database(ABC):
         """One consistent view."""
         return self._transact(1)
 
+    def rehearse(self) -> None:
+        """Do everything from here on in one transaction, which is taken back when the database is closed.
+
+        For a look at what a change would come to; other writers wait meanwhile.
+        """
+        self._rehearsal = self._end.enter_context(self.write())
+
     @contextmanager
     def _transact(self, kind: int) -> Iterator[Connection]:
         """`kind` is the place in the pairs above: 0 to write, 1 to read."""
+        if self._rehearsal is not None:
+            with self.hide_database_errors():
+                yield self._rehearsal
+            return
         self._check_process()
         engine = self._engine.execution_options(**self._options[kind])
         with self._turns[kind], self.hide_database_errors(), engine.begin() as connection:
@@ -157,7 +171,11 @@ class Database(ABC):
         """Overwrite what was erased, where that is in our hands."""
 
     def close(self) -> None:
-        """Let go of the connections; a database in memory is gone then."""
+        """Let go of the connections; a database in memory is gone then, and so is what was rehearsed."""
+        if self._rehearsal is not None:
+            self._rehearsal.rollback()
+            self._rehearsal = None
+            self._end.close()
         self._engine.dispose()
 
 

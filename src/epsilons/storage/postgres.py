@@ -60,11 +60,20 @@ class Postgres(Database):
     def write(self) -> Iterator[Connection]:
         """One writer at a time, over all processes and machines."""
         with super().write() as connection:
+            if connection is self._rehearsal:
+                yield connection
+                return
             lock = f"epsilons {self._owner.name} {self.schema}"
             *_, waits_for_disk = connection.exec_driver_sql(_BEGIN, {"lock": lock}).one()
             if waits_for_disk != "on":
                 raise self._owner.no_sync()
             yield connection
+
+    def rehearse(self) -> None:
+        """A rehearsal may stand still for longer than a change."""
+        super().rehearse()
+        assert self._rehearsal is not None
+        self._rehearsal.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
 
     def make_schema(self, connection: Connection) -> None:
         """The schema, unless a user with more rights made it already."""

@@ -168,6 +168,33 @@ def test_many_newcomers_or_nobody_known_need_the_stewards_word(ledger: Ledger) -
     ledger.register(application("wages", {"y": OPEN}, version="3", confirm=True))
 
 
+def test_newcomers_count_until_the_steward_confirms_them(ledger: Ledger) -> None:
+    """The same people renamed, a few each time, would all have new budgets in the end."""
+    names = [str(n) for n in range(40)]
+
+    def register(version: int, renamed: int, confirm: bool = False) -> None:
+        people = [f"new {name}" if place < renamed else name for place, name in enumerate(names)]
+        asked = dict.fromkeys(people, OPEN)
+        ledger.register(application("wages", asked, version=str(version), confirm=confirm))
+
+    register(1, 0)
+    register(2, 2)
+    register(3, 2)  # nobody is new: what was noted stays
+    register(4, 4)
+    more = (
+        r"1 are new to this ledger and 39 known\. Since registering was last confirmed, 4 joined before.*confirm=True"
+    )
+    for _ in range(2):
+        with pytest.raises(LedgerError, match=more):
+            register(5, 5)
+    register(5, 5, confirm=True)
+    register(6, 9)
+    with pytest.raises(LedgerError, match="4 joined before"):
+        register(7, 10)
+    ledger.register(application("health", dict.fromkeys(names[10:], OPEN)))  # counts by itself
+    ledger.verify()
+
+
 def test_preferences_that_name_nobody_need_the_stewards_word(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match=r"2 preferences of 2 name nobody in the data.*confirm=True"):
         ledger.register(application("wages", {"ann": STRICT, "bob": STRICT}, unmatched=2))
@@ -206,7 +233,7 @@ def test_the_same_version_again_needs_the_same_source(ledger: Ledger) -> None:
 def test_a_preview_changes_nothing_and_says_what_would_happen(ledger: Ledger) -> None:
     ledger.register(application("wages", {"ann": OPEN, "bob": OPEN}))
     head, asked = ledger.verify().head, {"cy": OPEN, "bob": STRICT}
-    _, shown = ledger.register(application("wages", asked, version="2"), preview=True)
+    shown = ledger.foresee(application("wages", asked, version="2")).expected
     assert ledger.verify().head == head
     _, done = ledger.register(application("wages", asked, version="2", confirm=True))
     named = ("joined", "known", "gone", "tightened")
@@ -316,7 +343,7 @@ def register(
 ) -> int:
     """In the ledger and, person by person, in the model; sometimes with the act that lets looser words hold."""
     given = application(name, asked, version, levels=levels, confirm=True)
-    _, shown = book.register(given, preview=True)
+    shown = book.foresee(given).expected
     loosen = luck.random() < 0.5
     if loosen:
         given = application(name, asked, version, levels=levels, confirm=True, loosen=shown.pending)
