@@ -83,9 +83,7 @@ class Registry:
 
     def find_people(self, people: Any) -> Digests:
         """Digests of people by their ids, however those are written."""
-        terms = self.ledger.terms()
-        assert terms is not None
-        return digests(as_ids(people, self.person, normal=terms.spelling == "normal"), self.ledger.salt)
+        return find_people(self.ledger, people, self.person)
 
     def describe(self, facts: TableFacts, seconds: float) -> Description:
         """Public facts about people and the ledger."""
@@ -123,6 +121,12 @@ class Registry:
             held = PUBLIC_CODE if cohort.granted is None else cohort.granted
             waiting += cohort.people * (rank_openness(code) > rank_openness(held))
         return waiting
+
+
+def find_people(ledger: Ledger, people: Any, person: Column) -> Digests:
+    """Digests of people by their ids, which are of the kind of a column, in the ledger's spelling."""
+    terms = ledger.terms()
+    return digests(as_ids(people, person, normal=terms is not None and terms.spelling == "normal"), ledger.salt)
 
 
 def _name_grants(levels: Mapping[str, int]) -> dict[float, str]:
