@@ -9,8 +9,9 @@ that is gone is made only after `forget`, which says what follows from it.
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -112,15 +113,30 @@ def _add(known: dict[str, Any], ledger: str, **more: Sequence[str]) -> None:
 
 
 def _spellings(url: str) -> list[str]:
-    """One address however it is written: a file by its absolute path, and where links lead; a schema of a database."""
+    """One address however it is written: a file by its absolute path, and where links lead; a schema of a database.
+
+    Nothing is looked up: a server that has two names, or is reached through a pooler, stands at two addresses.
+    """
     path = sqlite_path(url)
     if path is not None:
         return list(dict.fromkeys(f"sqlite:///{one}" for one in (os.path.abspath(path), os.path.realpath(path))))
     from sqlalchemy.engine import make_url
 
     parsed = make_url(url)
-    host, schema = parsed.host or parsed.query.get("host", "localhost"), parsed.query.get("schema", SCHEMA)
-    return [f"postgresql://{host}:{parsed.port or 5432}/{parsed.database}?schema={schema}"]
+    asked = {"host": parsed.host or "localhost", "port": parsed.port or 5432, "schema": SCHEMA}
+    host, port, schema = (parsed.query.get(name, usual) for name, usual in asked.items())
+    hosts = ",".join(map(_one_spelling, [host] if isinstance(host, str) else host))
+    return [f"postgresql://{hosts}:{port}/{parsed.database}?schema={schema}"]
+
+
+def _one_spelling(host: str) -> str:
+    """A server's name as the driver understands it: folders of sockets, and this machine, have several."""
+    if host.startswith("/"):
+        return os.path.realpath(host)
+    plain = host.strip("[]").rstrip(".").lower() or "localhost"
+    with suppress(ValueError):
+        return "localhost" if ip_address(plain).is_loopback else str(ip_address(plain))
+    return plain
 
 
 def _instead(url: str) -> str:
