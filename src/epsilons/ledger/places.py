@@ -123,7 +123,7 @@ def _spellings(url: str) -> list[str]:
     from sqlalchemy.engine import make_url
 
     parsed = make_url(url)
-    asked = {"host": parsed.host or "localhost", "port": parsed.port or 5432, "schema": SCHEMA}
+    asked: dict[str, Any] = {"host": parsed.host or "localhost", "port": parsed.port or 5432, "schema": SCHEMA}
     host, port, schema = (parsed.query.get(name, usual) for name, usual in asked.items())
     hosts = ",".join(map(_one_spelling, [host] if isinstance(host, str) else host))
     return [f"postgresql://{hosts}:{port}/{parsed.database}?schema={schema}"]

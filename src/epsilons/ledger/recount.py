@@ -1,6 +1,7 @@
 """An independent recount: the journal alone says what every table must hold, and every table is compared with it.
 
-Nothing here is shared with the code that charges: balances are added up again from the journal's lines.
+Nothing here is shared with the code that charges but how rosters and groups of people are written: balances are added
+up again from the journal's lines.
 """
 
 import hashlib

@@ -231,7 +231,7 @@ def _object_to_newcomers(given: Application, expected: Enrolment, newcomers: int
         return
     many = expected.known == 0 or (expected.joined > 0 and newcomers > MANY_NEW * listed)
     if many and not given.confirm:
-        counted += f" Since registering was last confirmed, {before:,} joined before them." if before else ""
+        counted += f" Another {before:,} joined before them, unconfirmed." if before else ""
         rule = "The same people named otherwise would have new budgets."
         sure = ("look at the ids; if these people are new, ", Argument("confirm", True))
         yield LedgerError(counted, rule=rule, suggest=sure)

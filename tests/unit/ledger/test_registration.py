@@ -181,9 +181,7 @@ def test_newcomers_count_until_the_steward_confirms_them(ledger: Ledger) -> None
     register(2, 2)
     register(3, 2)  # nobody is new: what was noted stays
     register(4, 4)
-    more = (
-        r"1 are new to this ledger and 39 known\. Since registering was last confirmed, 4 joined before.*confirm=True"
-    )
+    more = r"1 are new to this ledger and 39 known\. Another 4 joined before them, unconfirmed.*confirm=True"
     for _ in range(2):
         with pytest.raises(LedgerError, match=more):
             register(5, 5)

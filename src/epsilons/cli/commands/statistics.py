@@ -39,9 +39,17 @@ def _command(entry: Entry) -> click.Command:
 
 
 def _show_plan(people: Dataset, entry: Entry, asked: dict[str, Any], as_json: bool) -> None:
-    plan = people.plan(entry.name, asked.pop("target" if entry.model else "column", None), **asked)
-    where = asked.get("where")
-    output.print_json({**plan.to_dict(), "where": where}) if as_json else output.write(output.under(where) + str(plan))
+    """The plan of the question as the command asks it: by its own flags, whatever was answered before."""
+    column, where = asked.pop("target" if entry.model else "column", None), asked.get("where")
+    plan = people.plan(entry.name, column, **asked, past=False)
+    if as_json:
+        output.print_json({**plan.to_dict(), "where": where})
+        return
+    output.write(output.under(where) + str(plan))
+    known = people.plan(entry.name, column, **asked).known
+    if known:
+        flags = ", ".join(f"--{one.name} {one.value:.3g} (release {one.release})" for one in known)
+        output.note(f"Past answers suggest {flags}: the question goes by them if you give them.")
 
 
 @click.command(short_help="What a question would cost and how far it would err. Free.")
