@@ -90,7 +90,7 @@ def look_over(
         book, new = ledgers.open(), True
     try:
         with read_candidate(source, preferences, declared, book) as candidate:
-            seen, bounds = _preview(candidate, new, write), candidate.about["bounds"]
+            seen, bounds = _preview(candidate, new, ledger == "memory", write), candidate.about["bounds"]
             if steward:
                 private = steward_facts(candidate.engine, candidate.person, declared.rows_per_person, bounds)
                 seen = replace(seen, private=private)
@@ -99,7 +99,7 @@ def look_over(
         book.close()
 
 
-def _preview(candidate: Candidate, new: bool, write: Callable[[Argument], str]) -> Preview:
+def _preview(candidate: Candidate, new: bool, memory: bool, write: Callable[[Argument], str]) -> Preview:
     codes, sizes = np.unique(candidate.asked.nano, return_counts=True)
     grants = [None if code < 0 else code for code in codes.tolist()]
     names = candidate.preferences.names
@@ -107,7 +107,8 @@ def _preview(candidate: Candidate, new: bool, write: Callable[[Argument], str]) 
     facts = TableFacts.of(candidate.engine.schema, candidate.about, candidate.declared.neighbors)
     many = too_many_levels(len(levels), candidate.asked.rounding_loss)
     hints = [f"{len(levels):,} levels: is the column of preferences the right one?"] if many else []
-    enrolment, objections = candidate.foresee()
+    # What is kept in memory asks for no word of the steward.
+    enrolment, objections = candidate.foresee(confirm=memory)
     if enrolment.pending:
         who = show_count(enrolment.pending, "person prefers", "people prefer")
         hints.append(
