@@ -168,18 +168,38 @@ class Candidate:
     engine: Engine
     person: Column
     about: Mapping[str, Any]
-    #: What everyone asked for and their digests, in the order of these.
+    #: What everyone asked for, in the order of their digests.
     asked: PreferenceTable
-    people: Digests
     preferences: Preferences
     terms: Terms
     started: float
     #: Whether the engine goes on holding what was read.
     kept: bool = False
+    people: Digests = field(init=False)
 
-    def preview(self) -> Enrolment:
-        """What registering would do to people; refuses what no word of the steward allows."""
-        return self.ledger.plan_registration(self._application({}, True, None)).enrolment
+    def __post_init__(self) -> None:
+        self._sort()
+
+    def go_to(self, ledger: Ledger) -> None:
+        """Be registered in another ledger, which knows people by other digests."""
+        self.ledger = ledger
+        self._sort()
+
+    def _sort(self) -> None:
+        people = digests(self.asked.normal, self.ledger.salt, self.ledger.digest)
+        order = sort_by(as_sorted(people))
+        self.asked, self.people = self.asked.take(order), people[order]
+
+    def foresee(self, confirm: bool = False, loosen: int | None = None) -> tuple[Enrolment, list[LedgerError]]:
+        """What registering would do to people, and what it would be refused for; nothing is written."""
+        ahead, first = self.ledger.foresee(self._application({}, confirm, loosen)), list[LedgerError]()
+        # A ledger that knows nobody yet gives everyone a budget: another one may have done so before.
+        if self.ledger.epoch == 0 and not confirm:
+            try:
+                find_places().refuse_second(self.ledger.id, self.declared.name, self._files)
+            except LedgerError as refused:
+                first.append(refused)
+        return ahead.expected, [*first, *ahead.objections]
 
     def keep_in_memory(self, own: bool) -> Opened:
         """Registered in a ledger that is gone with this process; the rows stay in the engine."""
@@ -192,10 +212,7 @@ class Candidate:
 
     def register(self, place: str, confirm: bool, loosen: int | None) -> tuple[Registration, Enrolment]:
         """Registered for good: the snapshot is written and checked, then the ledger knows it, or nothing happened."""
-        # What would be refused is refused before much is written.
-        if not confirm and self.ledger.lasting:
-            self.check_first_ledger()
-        planned = self.ledger.plan_registration(self._application({}, confirm, loosen))
+        planned = self.ledger.foresee(self._application({}, confirm, loosen)).change
         cohorts = find_cohorts(self.people, planned.people, planned.targets)
         folder = os.path.join(place, system().bytes(8).hex())
         facts = self.declared.rows_per_person, self.ledger.salt, folder
@@ -222,11 +239,6 @@ class Candidate:
         """The folders of the newest registration of every dataset, by the random names that they have in any place."""
         newest = {one.name: one.stamp["folder"] for one in self.ledger.registrations()}
         return {os.path.basename(folder) for folder in newest.values()}
-
-    def check_first_ledger(self) -> None:
-        """A ledger that knows nobody yet gives everyone a budget: refuse where another one did so before."""
-        if self.ledger.epoch == 0:
-            find_places().refuse_second(self.ledger.id, self.declared.name, self._files)
 
     @property
     def _files(self) -> list[str]:
@@ -306,10 +318,7 @@ def read_candidate(source: Any, preferences: Any, declared: Declared, ledger: Le
         terms = check_terms(declared.neighbors, None, declared.allow_individual, declared.measure)
         kind, spelling = "text" if person.family == TEXT else "number", "normal" if normal else "as written"
         terms = replace(terms, ids=kind, spelling=spelling)
-        people = digests(asked.normal, ledger.salt, ledger.digest)
-        order = sort_by(as_sorted(people))
-        asked, people = asked.take(order), people[order]
-        candidate = Candidate(declared, ledger, engine, person, about, asked, people, wishes, terms, started)
+        candidate = Candidate(declared, ledger, engine, person, about, asked, wishes, terms, started)
         yield candidate
     finally:
         if candidate is None or not candidate.kept:
@@ -347,20 +356,9 @@ def _opened(
 ) -> Opened:
     about, terms, made = registry.registration.about, registry.ledger.terms(), registry.registration
     assert terms is not None
-    facts = TableFacts(
-        schema=engine.schema,
-        person=about["person"],
-        neighbors=terms.neighbors,
-        rows=about["rows_per_person"],
-        complete=frozenset(about["complete"]),
-        bounds={name: (low, high) for name, (low, high) in about["bounds"].items()},
-        keys=about["keys"],
-        preference=about.get("preference"),
-        levels={name: math.inf if code < 0 else to_epsilon(code) for name, code in registry.ledger.levels().items()},
-        name=made.name,
-        version=made.version,
-        lasting=registry.ledger.lasting,
-    )
+    named = {name: math.inf if code < 0 else to_epsilon(code) for name, code in registry.ledger.levels().items()}
+    cited = {"name": made.name, "version": made.version, "lasting": registry.ledger.lasting}
+    facts = TableFacts.of(engine.schema, about, terms.neighbors, levels=named, **cited)
     return Opened(engine, facts, registry, prepared, enrolment, time.perf_counter() - started)
 
 

@@ -195,8 +195,8 @@ class Dataset(Registered, Questions):
             raise PlanError(what, rule="A table's summary does not say how far single people move it.")
         return asked
 
-    def _plan(self, call: Call, informed: bool = True) -> Plan:
-        """Every mechanism for a question, with what everybody has left; if `informed`, by what past answers tell."""
+    def _plan(self, call: Call, past: bool) -> Plan:
+        """Every mechanism for a question, with what everybody has left; with `past` by what past answers tell."""
         asked, options = self._parse(call), call.options
         if counts_levels(asked, self._facts):
             raise NothingToPlanError("There is nothing to plan.", rule=FROM_THE_ROSTER)
@@ -204,9 +204,9 @@ class Dataset(Registered, Questions):
             self._refresh()
             cohorts = self.ledger.cohorts(self._registry.dataset)
             known: tuple[Known, ...] = ()
-            if informed:
-                past = self.ledger.answers(dataset=self._registry.dataset)
-                known = find_known(asked, self._facts, past, sum(one.people for one in list_active(cohorts)))
+            if past:
+                stored = self.ledger.answers(dataset=self._registry.dataset)
+                known = find_known(asked, self._facts, stored, sum(one.people for one in list_active(cohorts)))
                 asked = replace(asked, question=guessing_all(asked.question, known))
             share, spendable = spendable_for(asked, cohorts, self._registry.names)
         if spendable.levels.all_public:

@@ -68,7 +68,7 @@ def open(
     create: bool = True,
     adopt: bool = False,
     accept_loss: bool = False,
-    upgrade: bool = True,
+    look: bool = False,
     clock: Clock | None = None,
 ) -> Ledger:
     """A ledger by its address.
@@ -79,8 +79,8 @@ def open(
     The head of its chain is kept outside the database, at `anchor` or in the user's state directory (`anchor=False`:
     nowhere). A ledger that is older than its head or has diverged from it is refused, and so is one without a head
     until it is opened once with `adopt=True`. If its newest records are gone for good, `accept_loss=True` opens what is
-    left and counts everybody's grant as fully spent. `create=False` refuses to start a new ledger where there is none,
-    `upgrade=False` one of an older format, which opening would change.
+    left and counts everybody's grant as fully spent. `create=False` refuses to start a new ledger where there is none.
+    `look=True` is for reading alone: an older format is brought up to date only for as long as the ledger is open.
     """
     from epsilons.ledger.journal import now, write_time
     from epsilons.ledger.ledger import Ledger
@@ -95,7 +95,7 @@ def open(
     try:
         at = write_time(clock)
         opened = open_ledger(
-            database, place, at, anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss, upgrade=upgrade
+            database, place, at, anchor=anchor, create=create, adopt=adopt, accept_loss=accept_loss, look=look
         )
         return Ledger(database, clock, *opened)
     except BaseException:

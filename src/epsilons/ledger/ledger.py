@@ -90,9 +90,9 @@ class Ledger:
                 registration.settle_terms(connection, write_time(self._clock), asked)
         return asked
 
-    def plan_registration(self, given: registration.Application) -> roster.Change:
-        """What registering would do to people, who would then stand where; nothing is written."""
-        return self._read(partial(registration.plan, given=given))
+    def foresee(self, given: registration.Application) -> registration.Outlook:
+        """What `register` would do, and what it would be refused for. Nothing is written."""
+        return self._read(partial(registration.foresee, given=given))
 
     def register(self, given: registration.Application) -> tuple[values.Registration, values.Enrolment]:
         """Settle a dataset, enrol its people, let go of those who are no longer in it."""

@@ -109,7 +109,7 @@ def open_ledger(
     create: bool,
     adopt: bool,
     accept_loss: bool,
-    upgrade: bool,
+    look: bool,
 ) -> tuple[str, bytes, str, Anchor | None]:
     """Open the ledger in this database: its id, its salt, the kind of its digests, and where its head is kept."""
     with database.read() as connection:
@@ -123,7 +123,7 @@ def open_ledger(
     with database.read() as connection:
         name = str(connection.value("SELECT id FROM ledger"))
         if place is not None:
-            find_places().remember(place, name)
+            find_places().remember(place, name, note=not look)
         head = _find_head(database, anchor, name)
         if head is not None and adopt:
             head.adopt(connection, name)
@@ -134,13 +134,15 @@ def open_ledger(
         if head is not None:
             head.check(connection, name)
 
-    if not upgrade:
+    if look:
         with database.read() as connection:
-            _refuse_older(connection)
+            older = _read_format(connection) < tables.FORMAT
+        if older:
+            database.rehearse()
     _bring_up_to_date(database, at, check)
     with database.read() as connection:
         check(connection)
-        if head is not None:
+        if head is not None and not look:
             head.advance(connection, name)
         salt, kind = connection.row("SELECT salt, digest FROM ledger")
     return name, salt, kind, head
@@ -218,13 +220,6 @@ def _bring_up_to_date(database: Database, at: str, check: Callable[[Connection],
             known = _MIGRATIONS[number](connection)
             connection.run("UPDATE ledger SET format = :format", format=number + 1)
             journal.append(connection, "migrate", at, {"format": number + 1, **known})
-
-
-def _refuse_older(connection: Connection) -> None:
-    if _read_format(connection) < tables.FORMAT:
-        rule = "Opening it brings it up to date, and a look changes nothing."
-        hint = "`epsilons register`, which does so; a copy of the ledger first, if you like"
-        raise LedgerError("This ledger was written by an older release of epsilons.", rule=rule, suggest=hint)
 
 
 def _read_format(connection: Connection) -> int:

@@ -1,6 +1,7 @@
 """An independent recount: the journal alone says what every table must hold, and every table is compared with it.
 
-Nothing here is shared with the code that charges: balances are added up again from the journal's lines.
+Nothing here is shared with the code that charges but how rosters and groups of people are written: balances are added
+up again from the journal's lines.
 """
 
 import hashlib
@@ -15,6 +16,7 @@ from epsilons.errors import LedgerError
 from epsilons.ledger import journal, segments
 from epsilons.ledger.order import is_new
 from epsilons.ledger.roster import hash_people
+from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import LOST, REFUNDED, RESERVED, STORED, TOUCHED, Cohort, Recount
 from epsilons.storage.base import Connection
 
@@ -143,7 +145,7 @@ class Replay:
         }  # fmt: skip
         for cohort, nano in body["charges"]:
             account = self.cohorts[cohort]
-            if body.get("dataset") is not None and str(body["dataset"]) not in json.loads(account["datasets"]):
+            if body.get("dataset") is not None and body["dataset"] not in read_rosters(account["datasets"]):
                 raise does_not_add_up(f"line {seq} charges people of another dataset")
             account["reserved"] += nano
             if nano <= 0 or account["granted"] is None or account["spent"] + account["reserved"] > account["granted"]:

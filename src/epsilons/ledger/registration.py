@@ -6,7 +6,7 @@ budgets, or anyone less privacy than before, is done only if the steward has sai
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -56,23 +56,28 @@ class Application:
 def settle_terms(connection: Connection, at: str, asked: Terms) -> None:
     """Fix the terms for the life of the ledger; the same ones again are fine, others are refused."""
     held = read_terms(connection)
-    fixed = {"neighbors": asked.neighbors, "allow_individual": int(asked.allow_individual), "measure": asked.measure}
     if held is None:
-        _settle(connection, "terms", at, {**fixed, "rows_per_person": asked.rows_per_person})
-    elif not agree(held, asked):
+        fixed = {name: getattr(asked, name) for name in ("neighbors", "rows_per_person", "measure")}
+        row = {**fixed, "allow_individual": int(asked.allow_individual)}
+        _settle(connection, "terms", at, row)
+    else:
+        _check_terms(held, asked)
+    if asked.ids is not None and (held is None or held.ids is None):
+        _settle(connection, "unit", at, {"ids": asked.ids, "spelling": asked.spelling})
+
+
+def _check_terms(held: Terms, asked: Terms) -> None:
+    """Refuse other terms than those that were settled."""
+    if not agree(held, asked):
         rule = "Neighbours, measure and individual privacy are fixed for the life of a ledger."
         shown = {name: value for name, value in asdict(held).items() if value is not None}
         first, *others = (Argument(name, value) for name, value in shown.items() if name not in ("ids", "spelling"))
         settled = (first, *(part for other in others for part in (", ", other)))
         raise LedgerError("This ledger was created under other terms.", rule=rule, suggest=settled)
-    unit = {"ids": asked.ids, "spelling": asked.spelling}
-    if asked.ids is None or (held is not None and held.ids == asked.ids and held.spelling == asked.spelling):
-        return
-    if held is not None and held.ids is not None:
+    if asked.ids is not None and held.ids is not None and (held.ids, held.spelling) != (asked.ids, asked.spelling):
         rule = f"People are known here by ids that are {held.ids}; 1 and '1' are two people."
         hint = (Argument("types", {"id": "int" if held.ids == "number" else "text"}), " for ids in a CSV file")
         raise LedgerError("This ledger's people have ids of another kind.", rule=rule, suggest=hint)
-    _settle(connection, "unit", at, unit)
 
 
 def _settle(connection: Connection, kind: str, at: str, settled: dict[str, Any]) -> None:
@@ -106,10 +111,10 @@ def find_registration(connection: Connection, name: str) -> Registration | None:
 
 
 @dataclass(frozen=True, eq=False)
-class _Plan:
-    """A registration as the ledger stands: the dataset's number, what levels mean and meant, who would go where.
+class Outlook:
+    """What a registration would do to people, and what it is refused for until the steward says it.
 
-    `expected` is what becomes of people if nobody's epsilon is made larger.
+    `expected` is what becomes of them if nobody's epsilon is made larger, `change` what would be done as it is asked.
     """
 
     number: int
@@ -118,13 +123,19 @@ class _Plan:
     levels: Mapping[str, int]
     expected: Enrolment
     change: roster.Change
+    newcomers: int
+    objections: tuple[LedgerError, ...]
 
 
-def _plan(connection: Connection, given: Application) -> _Plan:
+def foresee(connection: Connection, given: Application) -> Outlook:
+    """Look ahead and write nothing; what no word of the steward allows is refused here."""
     past = list_registrations(connection)
     mine = [one for one in past if one.name == given.name]
     _check_unit(mine, given)
     _check_version(mine, given)
+    held = read_terms(connection)
+    if held is not None:
+        _check_terms(held, given.terms)
     number = len(past) + 1
     dataset = mine[0].dataset if mine else number
     before = read_levels(connection)
@@ -133,42 +144,44 @@ def _plan(connection: Connection, given: Application) -> _Plan:
         given.people, given.asked, given.words, by_source(dataset, levels, False), dataset, everyone=True
     )
     change = roster.plan_change(connection, request)
-    expected = change.enrolment
+    expected = replace(change.enrolment, defaulted=given.defaulted, unmatched=given.unmatched)
+    newcomers = expected.joined + (mine[-1].about.get("newcomers", 0) if mine else 0)
+    known = bool(connection.value("SELECT sum(people) FROM cohorts"))
+    objections = [*_object_to_loosening(given, expected, before, levels)]
+    if known:
+        older = held is not None and held.ids is None
+        objections += _object_to_newcomers(given, expected, newcomers, older)
+    objections += _object_to_unmatched(given)
+    kept = newcomers if known and not given.confirm else 0
     if given.loosen:
         change = roster.plan_change(connection, replace(request, decide=by_source(dataset, levels, True)))
     done = replace(change.enrolment, defaulted=given.defaulted, unmatched=given.unmatched)
-    return _Plan(number, dataset, before, levels, expected, replace(change, enrolment=done))
-
-
-def plan(connection: Connection, given: Application) -> roster.Change:
-    """What registering would do to people; refuses what no word of the steward allows."""
-    held = read_terms(connection)
-    if held is not None and (not agree(held, given.terms) or held.ids not in (None, given.terms.ids)):
-        settle_terms(connection, "", given.terms)  # which refuses
-    return _plan(connection, given).change
+    change = replace(change, enrolment=done)
+    return Outlook(number, dataset, before, levels, expected, change, kept, tuple(objections))
 
 
 def register(connection: Connection, at: str, given: Application) -> tuple[Registration, Enrolment]:
     """Carry it out and say what happened."""
-    planned, held = _plan(connection, given), read_terms(connection)
-    settle_terms(connection, at, given.terms)
-    _check_loosening(given, planned)
-    _check_newcomers(connection, given, planned.expected, older=held is not None and held.ids is None)
-    if given.epoch is not None and given.epoch != planned.change.enrolment.epoch:
+    ahead = foresee(connection, given)
+    for refused in ahead.objections:
+        raise refused
+    if given.epoch is not None and given.epoch != ahead.change.enrolment.epoch:
         raise stale_plan()
-    done = roster.carry_out(connection, at, planned.change)
-    about, stamp = journal.to_json(given.about), journal.to_json(given.stamp)
-    changed = {name: code for name, code in planned.levels.items() if planned.before.get(name) != code}
+    settle_terms(connection, at, given.terms)
+    done = roster.carry_out(connection, at, ahead.change)
+    settled = {**given.about, "newcomers": ahead.newcomers}
+    about, stamp = journal.to_json(settled), journal.to_json(given.stamp)
+    changed = {name: code for name, code in ahead.levels.items() if ahead.before.get(name) != code}
     if changed:
         granted = {name: None if code == PUBLIC_CODE else code for name, code in changed.items()}
         seq, _ = journal.append(connection, "levels", at, {"levels": granted})
         connection.insert_many("levels", [(name, seq, code) for name, code in granted.items()])
-    line: dict[str, Any] = {"number": planned.number, "dataset": planned.dataset, "epoch": done.epoch}
+    line: dict[str, Any] = {"number": ahead.number, "dataset": ahead.dataset, "epoch": done.epoch}
     line |= {"name": given.name, "version": given.version}
     digests = {"about": hashlib.sha256(about.encode()).hexdigest(), "stamp": hashlib.sha256(stamp.encode()).hexdigest()}
     seq, _ = journal.append(connection, "register", at, {**line, **digests})
     connection.insert("registrations", **line, seq=seq, at=at, about=about, stamp=stamp)
-    return Registration(**line, seq=seq, at=at, about=given.about, stamp=given.stamp), done
+    return Registration(**line, seq=seq, at=at, about=settled, stamp=given.stamp), done
 
 
 def _check_unit(mine: Sequence[Registration], given: Application) -> None:
@@ -189,41 +202,52 @@ def _check_version(mine: Sequence[Registration], given: Application) -> None:
         raise LedgerError(what, rule=rule, suggest=Argument("version", f"{given.version}, revised"))
 
 
-def _check_loosening(given: Application, planned: _Plan) -> None:
+def _object_to_loosening(
+    given: Application, expected: Enrolment, before: Mapping[str, int], levels: Mapping[str, int]
+) -> Iterator[LedgerError]:
     """Nobody's word is loosened but by an act that names how many people it concerns."""
-    number, before, levels = planned.expected.pending, planned.before, planned.levels
+    number = expected.pending
     raised = [name for name in before if rank_openness(levels[name]) > rank_openness(before[name])]
     rule = "What lets people lose more than before is done only if you name their number."
     hint: Text = (Argument("loosen", number), ", or everything as it was")
     hint = hint if number or raised else ("leave ", Argument("loosen"), " out")
     if given.loosen is not None and (not is_whole(given.loosen, 0, 1 << 62) or given.loosen != number):
         who = show_count(number, "person", "people")
-        raise LedgerError(f"{who} would have a larger epsilon than before.", rule=rule, suggest=hint)
+        yield LedgerError(f"{who} would have a larger epsilon than before.", rule=rule, suggest=hint)
     if raised and given.loosen is None:
         told = [f"{name!r} {_show(before[name])} → {_show(levels[name])}" for name in raised]
         what = f"Levels would mean more than before ({', '.join(told)}), for {show_count(number, 'person', 'people')}."
-        raise LedgerError(what, rule=rule, suggest=hint)
+        yield LedgerError(what, rule=rule, suggest=hint)
 
 
 def _show(code: int) -> str:
     return "public" if code == PUBLIC_CODE else f"{to_epsilon(code):g}"
 
 
-def _check_newcomers(connection: Connection, given: Application, expected: Enrolment, older: bool) -> None:
-    """The same people named otherwise would have new budgets: many newcomers need the steward's word."""
-    people = int(connection.value("SELECT coalesce(sum(people), 0) FROM cohorts"))
-    listed = expected.known + expected.joined
+def _object_to_newcomers(given: Application, expected: Enrolment, newcomers: int, older: bool) -> Iterator[LedgerError]:
+    """The same people named otherwise would have new budgets: many newcomers need the steward's word.
+
+    Many at once, or little by little: who joined a dataset since the last registration that was confirmed counts, too.
+    """
+    listed, before = expected.known + expected.joined, newcomers - expected.joined
     counted = f"Of {listed:,} people, {expected.joined:,} are new to this ledger and {expected.known:,} known."
-    if people and older and expected.known < (1 - MANY_NEW) * listed:
+    if older and expected.known < (1 - MANY_NEW) * listed:
         rule = "A ledger of an older release takes over a table of which it knows nine in ten people."
-        raise LedgerError(counted, rule=rule, suggest="the table and the ids that it was made with, or a new ledger")
-    if people and not given.confirm and (expected.known == 0 or expected.joined > MANY_NEW * listed):
+        yield LedgerError(counted, rule=rule, suggest="the table and the ids that it was made with, or a new ledger")
+        return
+    many = expected.known == 0 or (expected.joined > 0 and newcomers > MANY_NEW * listed)
+    if many and not given.confirm:
+        counted += f" Another {before:,} joined before them, unconfirmed." if before else ""
         rule = "The same people named otherwise would have new budgets."
         sure = ("look at the ids; if these people are new, ", Argument("confirm", True))
-        raise LedgerError(counted, rule=rule, suggest=sure)
+        yield LedgerError(counted, rule=rule, suggest=sure)
+
+
+def _object_to_unmatched(given: Application) -> Iterator[LedgerError]:
+    """Preferences that name nobody may well be those of people whose ids are written otherwise."""
     asked = int((np.array([word.said for word in given.words] or [True])[given.asked]).sum())
     if not given.confirm and given.unmatched > MANY_NEW * max(asked, 1):
         what = f"{show_count(given.unmatched, 'preference')} of {asked:,} name nobody in the data."
         rule = "Ids that are written otherwise would leave people at the default."
         absent = ("ids as they stand in the data; if these people have no rows, ", Argument("confirm", True))
-        raise LedgerError(what, rule=rule, suggest=absent)
+        yield LedgerError(what, rule=rule, suggest=absent)

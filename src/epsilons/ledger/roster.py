@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from epsilons.ledger import journal, segments
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Word, rank_openness, waits
 from epsilons.ledger.order import Codes, Sorted, is_new, locate, sort_by
+from epsilons.ledger.statements import read_rosters
 from epsilons.ledger.values import ACTIVE, WITHDRAWN, Enrolment
 from epsilons.storage.base import Connection
 
@@ -54,8 +55,8 @@ class _Cohorts:
         row = self.rows[cohort]
         code = PUBLIC_CODE if row["granted"] is None else int(row["granted"])
         code = WITHDRAW_CODE if row["state"] == WITHDRAWN else code
-        said = tuple(sorted((int(number), text) for number, text in json.loads(row["datasets"]).items()))
-        return Standing(code, row["level"], bool(row["own"]), said)
+        said = read_rosters(row["datasets"]).items()
+        return Standing(code, row["level"], bool(row["own"]), tuple(sorted(said)))
 
     def find_target(self, origin: int | None, new: Standing) -> int:
         """Where people of this past go who stand so from now on."""

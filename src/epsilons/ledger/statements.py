@@ -41,8 +41,13 @@ _SET_STATE = "UPDATE reservations SET state = :state WHERE number = :number"
 
 def read_cohorts(connection: Connection, dataset: int | None = None) -> tuple[Cohort, ...]:
     """All cohorts, or those on the roster of a dataset."""
-    here = "" if dataset is None else f'"{dataset}": '
-    return tuple(Cohort(*row) for row in connection.rows(_COHORTS) if here in row.datasets)
+    found = connection.rows(_COHORTS)
+    return tuple(Cohort(*row) for row in found if dataset is None or dataset in read_rosters(row.datasets))
+
+
+def read_rosters(datasets: str) -> dict[int, str]:
+    """The datasets whose roster people are on, with the last word of each source: how a cohort's `datasets` is read."""
+    return {int(number): said for number, said in json.loads(datasets).items()}
 
 
 def read_epoch(connection: Connection) -> int:
@@ -164,7 +169,7 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
     for start, end, place in zip(starts, ends, places, strict=True):
         granted, here = by_id[place].granted, {"start": start, "end": end}
         if granted is None:
-            rosters = [int(number) for number in json.loads(by_id[place].datasets)]
+            rosters = list(read_rosters(by_id[place].datasets))
             when_public += [row.number for row in connection.rows(asked, rosters=rosters, **here)]
         else:
             found = connection.rows(paid, cohort=place, **here)

@@ -143,6 +143,9 @@ class Database(ABC):
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
+        #: The one transaction of a rehearsal, and what ends it.
+        self._rehearsal: Connection | None = None
+        self._end = ExitStack()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -176,6 +179,12 @@ class Database(ABC):
 
     @contextmanager
     def _transact(self, writing: bool) -> Iterator[Connection]:
+        if self._rehearsal is not None:
+            try:
+                yield self._rehearsal
+            except self._error:
+                raise self._owner.refused() from None
+            return
         self._check_process()
         with self._turn(writing), self._lend(lambda driver: self._begin(driver, writing)) as driver:
             with ExitStack() as cursors:
@@ -189,6 +198,15 @@ class Database(ABC):
                 raise self._owner.forked()
             self.close()
             self._begin_anew()
+
+    def rehearse(self) -> None:
+        """Do everything from here on in one transaction, which is taken back when the database is closed.
+
+        For a look at what a change would come to; other writers wait meanwhile.
+        """
+        self._end.enter_context(self._turn(True))
+        driver = self._end.enter_context(self._lend(lambda driver: self._begin(driver, True)))
+        self._rehearsal = self._connection(driver, self._owner, self._end.enter_context(ExitStack()))
 
     @contextmanager
     def _lend(self, begin: Callable[[Any], None]) -> Iterator[Any]:
@@ -238,7 +256,9 @@ class Database(ABC):
         """Overwrite what was erased, where that is in our hands."""
 
     def close(self) -> None:
-        """Let go of the connections; a database in memory is gone then."""
+        """Let go of the connections; a database in memory is gone then, and so is what was rehearsed."""
+        self._rehearsal = None
+        self._end.close()
         idle, self._idle = self._idle, []
         if os.getpid() != self._process:
             _inherited.append(idle)

@@ -112,6 +112,12 @@ class Postgres(Database):
         if writing and cursor.fetchone()[-1] != "on":
             raise self._owner.no_sync()
 
+    def rehearse(self) -> None:
+        """A rehearsal may stand still for longer than a change."""
+        super().rehearse()
+        assert self._rehearsal is not None
+        self._rehearsal.run("SET LOCAL idle_in_transaction_session_timeout = 0")
+
     def make_tables(self, connection: base.Connection, statements: Iterable[str]) -> None:
         """In their schema, which a user with more rights may have made already."""
         if connection.row("SELECT 1 FROM pg_namespace WHERE nspname = :schema", schema=self.schema) is None:

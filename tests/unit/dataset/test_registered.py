@@ -11,15 +11,25 @@ import pyarrow as pa
 import pytest
 
 import epsilons as eps
-from epsilons.errors import DataError, LedgerError, PreferenceError
+from epsilons.dataset.registering import Candidate
+from epsilons.errors import DataError, EpsilonsError, LedgerError, PreferenceError
 from epsilons.ledger.ledger import Ledger
+from epsilons.ledger.values import NoLedgerError
 from epsilons.release.answer import IN_MEMORY
 from epsilons.storage import files
+from support.ledger_servers import fresh
 from support.wages import dataset, wages
 
 
 def address(home: Path, name: str = "a") -> str:
     return f"sqlite:///{home}/{name}.ledger"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])
+def lasting(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a ledger that is not there yet, and a user who knows of no other."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return address(tmp_path) if request.param == "sqlite" else fresh(request.getfixturevalue("postgres_server"))
 
 
 def copies(home: Path) -> list[Path]:
@@ -77,6 +87,53 @@ def test_a_registration_that_stands_keeps_its_rows_though_an_error_came_after(
         dataset(ledger=address(tmp_path), version="2")
     with eps.Dataset.open("people", ledger=address(tmp_path)) as people:
         assert people.describe().version == "2"
+
+
+def test_a_first_registration_that_is_refused_leaves_nothing_behind(tmp_path: Path, lasting: str) -> None:
+    told: dict[str, Any] = {"person": "id", "name": "wages", "ledger": lasting}
+    strangers = eps.Preferences({f"nobody {n}": 1.0 for n in range(30)}, default=0.5)
+    for wrong, preferences, more in (
+        ("no column", 1.0, {"bounds": {"salary": (0, 1)}}),
+        ("above the ceiling", 20.0, {}),
+        ("name nobody", strangers, {}),
+        ("larger epsilon", 1.0, {"loosen": 3}),
+    ):
+        with pytest.raises(EpsilonsError, match=wrong):
+            eps.Dataset.register(wages(), preferences=preferences, **told, **more)
+        assert not (tmp_path / "state").exists()
+        assert list(tmp_path.iterdir()) == []
+        with pytest.raises(NoLedgerError):
+            eps.ledger.open(lasting, create=False)
+    with eps.Dataset.register(wages(), preferences=1.0, **told, snapshots=tmp_path / "copies") as people:
+        assert people.enrolment is not None
+        assert people.enrolment.joined == 60
+        people.verify()
+
+
+def test_a_second_ledger_of_a_dataset_is_refused_before_it_is_made(tmp_path: Path) -> None:
+    dataset(ledger=address(tmp_path), name="wages").close()
+    told: dict[str, Any] = {"person": "id", "name": "wages", "preferences": 1.0}
+    with pytest.raises(LedgerError, match="registered in another ledger before"):
+        eps.Dataset.register(wages(), ledger=address(tmp_path, "b"), **told)
+    assert not (tmp_path / "b.ledger").exists()
+
+
+def test_a_ledger_that_another_makes_meanwhile_is_not_taken_for_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, told = Candidate.foresee, {"person": "id", "preferences": 1.0, "ledger": address(tmp_path)}
+
+    def and_another(self: Candidate, *given: Any) -> Any:
+        seen = real(self, *given)
+        monkeypatch.setattr(Candidate, "foresee", real)
+        eps.Dataset.register(wages(), name="first", **told).close()
+        return seen
+
+    monkeypatch.setattr(Candidate, "foresee", and_another)
+    others = wages(id=[f"somebody {n}" for n in range(60)])
+    with pytest.raises(LedgerError, match="60 are new to this ledger"):
+        eps.Dataset.register(others, name="second", **told)
+    assert len(copies(tmp_path)) == 1
 
 
 def test_a_dataset_registered_anew_elsewhere_refuses_before_it_changes_anything(tmp_path: Path) -> None:

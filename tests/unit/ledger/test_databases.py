@@ -11,12 +11,14 @@ import pytest
 
 import epsilons.ledger
 from epsilons.errors import LedgerError
+from epsilons.ledger.consent import Word
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.opening import find_database
+from epsilons.ledger.values import Terms
 from support.layouts import WRITTEN, in_any_order, layout
 from support.ledger_recount import balances
 from support.ledger_servers import fresh
-from support.ledgers import key, nano, person
+from support.ledgers import application, key, nano, person
 
 OLD = json.loads((Path(__file__).parents[2] / "support" / "ledger_format_1.json").read_text())
 
@@ -113,6 +115,25 @@ def test_an_old_ledger_is_brought_up_to_date(old: str) -> None:
     again = epsilons.ledger.open(old)
     assert again.verify().entries == done.entries + 3
     again.close()
+
+
+def test_a_look_at_an_old_ledger_reads_it_as_a_new_one_and_leaves_it_old(old: str) -> None:
+    def look() -> list[str]:
+        with closing(find_database(old, create=False)) as database:
+            return layout(database)
+
+    before = look()
+    with closing(epsilons.ledger.open(old, anchor=False, look=True)) as book:
+        assert book.verify().people == 3
+        assert (book.registrations(), len(book.cohorts())) == ((), len(balances(book.export())))
+        terms = Terms("absent", allow_individual=True, ids="text", spelling="normal")
+        asked = application("wages", {"zoe": Word(nano("1"))}, terms=terms)
+        assert book.foresee(asked).expected.joined == 1
+    assert look() == before
+    with closing(find_database(old, create=False)) as database, database.read() as connection:
+        assert connection.value("SELECT format FROM ledger") == 1
+    epsilons.ledger.open(old, adopt=True).close()
+    assert look() != before
 
 
 def test_a_new_ledger_is_laid_out_as_ever(lasting: str) -> None:
