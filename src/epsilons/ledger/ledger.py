@@ -22,7 +22,7 @@ from epsilons.ledger.balances import Remaining
 from epsilons.ledger.checks import Grants, People
 from epsilons.ledger.consent import WITHDRAW_CODE, Decide, Word, by_person, by_source
 from epsilons.ledger.journal import Anchor, Clock, write_time
-from epsilons.storage.base import Connection, Database, reach
+from epsilons.storage.base import Connection, Database, reach, spread
 
 # Numbers of releases and sizes only: never a digest, a key, a description or an answer.
 _log = logging.getLogger("epsilons.ledger")
@@ -157,8 +157,9 @@ class Ledger:
         """Who is in which cohort, sorted by digest: everyone, or those on the roster of a dataset."""
         with self._database.read() as connection:
             here = [cohort.id for cohort in statements.read_cohorts(connection, dataset)]
-            listed = "" if dataset is None else "WHERE cohort IN (:here)"
-            digests, cohorts = roster.read_members(connection, f"{listed} ORDER BY digest", here=here)
+            names, these = spread("cohort", [] if dataset is None else here)
+            listed = "" if dataset is None else f"WHERE cohort IN ({names})"
+            digests, cohorts = roster.read_members(connection, f"{listed} ORDER BY digest", these)
             epoch = statements.read_epoch(connection)
         return values.Members(epoch, digests.view(np.uint8).reshape(-1, values.DIGEST_BYTES), cohorts)
 
@@ -222,7 +223,7 @@ class Ledger:
                 raise LedgerError("This ledger does not allow individual privacy.", rule=rule, suggest=anew)
             if statements.read_epoch(connection) != epoch:
                 raise values.stale_plan()
-            number = (connection.value("SELECT max(number) FROM reservations") or 0) + 1
+            number = (connection.execute("SELECT max(number) FROM reservations").fetchone()[0] or 0) + 1
             about = {
                 "number": number, "kind": kind, "individual": int(individual), "epoch": epoch,
                 "description": description, "analyst": asker, "dataset": dataset,
@@ -234,8 +235,7 @@ class Ledger:
             line = {**about, "key": question.hex(), "charges": sorted(paid.items())}
             line |= {"question": None if known is None else known.hex()}
             seq, _ = journal.append(connection, "reserve", at, line)
-            row = {**about, "key": question, "question": known, "state": values.RESERVED, "seq": seq, "at": at}
-            connection.insert("reservations", **row)
+            connection.execute(statements.RESERVE, {**about, "key": question, "question": known, "seq": seq, "at": at})
         _log.info("release %d: charged to %d cohorts", number, len(paid))
         return values.Reservation(number, values.RESERVED, epoch, paid, description, at=at)
 
@@ -331,11 +331,11 @@ class Ledger:
         while True:
             # Page by page, so that a slow reader holds no transaction; lines never change once they stand.
             with self._database.read() as connection:
-                lines = connection.rows(page, last=last, page=_PAGE)
-            yield from (line._asdict() for line in lines)
+                lines = connection.execute(page, {"last": last, "page": _PAGE}).fetchall()
+            yield from map(dict, lines)
             if len(lines) < _PAGE:
                 return
-            last = lines[-1].seq
+            last = lines[-1]["seq"]
 
     def verify(self) -> values.Recount:
         """Recount everything from the journal; raises LedgerError when anything differs."""

@@ -6,6 +6,7 @@ Nothing here is shared with the code that charges: balances are added up again f
 import hashlib
 import json
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -193,12 +194,13 @@ def verify(connection: Connection) -> Recount:
     try:
         replay, head, lines = Replay(), journal.START, 0
         journal_lines = "SELECT seq, kind, at, body, hash FROM journal ORDER BY seq"
-        for seq, kind, at, body, held in connection.stream(journal_lines):
-            lines += 1
-            if seq != lines or journal.chain(head, seq, kind, at, body) != held:
-                raise does_not_add_up(f"the chain breaks at line {lines}")
-            head = held
-            replay.line(seq, kind, at, json.loads(body))
+        with closing(connection.stream(journal_lines)) as found:
+            for seq, kind, at, body, held in found:
+                lines += 1
+                if seq != lines or journal.chain(head, seq, kind, at, body) != held:
+                    raise does_not_add_up(f"the chain breaks at line {lines}")
+                head = held
+                replay.line(seq, kind, at, json.loads(body))
         _compare(connection, "ledger", [replay.about])
         _compare(connection, "quotas", replay.quotas.values())
         _compare(connection, "levels", replay.levels)
@@ -215,8 +217,8 @@ def verify(connection: Connection) -> Recount:
 
 
 def _compare(connection: Connection, table: str, expected: Iterable[dict[str, Any]]) -> None:
-    rows = connection.rows(f"SELECT * FROM {table}")
-    names = rows[0]._fields if rows else ()
+    rows = connection.execute(f"SELECT * FROM {table}").fetchall()
+    names = rows[0].keys() if rows else ()
     # The journal has a digest in place of bytes (the salt, here).
     held = {tuple(journal.hash_salt(value) if isinstance(value, bytes) else value for value in row) for row in rows}
     if held != {tuple(row[name] for name in names) for row in expected}:
@@ -229,7 +231,7 @@ def _differs(table: str) -> LedgerError:
 
 def _compare_registrations(connection: Connection, replay: Replay) -> None:
     """The journal has digests of what was settled."""
-    held = [row._asdict() for row in connection.rows("SELECT * FROM registrations ORDER BY number")]
+    held = [dict(row) for row in connection.execute("SELECT * FROM registrations ORDER BY number")]
     for row in held:
         row |= {name: hashlib.sha256(row[name].encode()).hexdigest() for name in ("about", "stamp")}
     if held != replay.registrations:
@@ -237,7 +239,7 @@ def _compare_registrations(connection: Connection, replay: Replay) -> None:
 
 
 def _compare_reservations(connection: Connection, replay: Replay) -> None:
-    held = [row._asdict() for row in connection.rows("SELECT * FROM reservations ORDER BY number")]
+    held = [dict(row) for row in connection.execute("SELECT * FROM reservations ORDER BY number")]
     if [row["number"] for row in held] != sorted(replay.reservations):
         raise _differs("reservations")
     for row in held:
@@ -252,8 +254,8 @@ def _compare_reservations(connection: Connection, replay: Replay) -> None:
 
 def _compare_people(connection: Connection, replay: Replay) -> int:
     """Everyone is where the journal's groups put them, followed move by move."""
-    rows = connection.stream("SELECT digest, cohort, joined FROM people ORDER BY digest").fetchall()
-    steps = connection.stream("SELECT digest, seq, origin, target FROM moves ORDER BY digest, seq").fetchall()
+    rows = connection.execute("SELECT digest, cohort, joined FROM people ORDER BY digest").fetchall()
+    steps = connection.execute("SELECT digest, seq, origin, target FROM moves ORDER BY digest, seq").fetchall()
     first: dict[bytes, int] = {}
     last: dict[bytes, tuple[int, int]] = {}
     for digest, seq, origin, target in steps:

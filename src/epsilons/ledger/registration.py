@@ -73,7 +73,7 @@ def settle_terms(connection: Connection, at: str, asked: Terms) -> None:
 
 
 def _settle(connection: Connection, kind: str, at: str, settled: dict[str, Any]) -> None:
-    connection.run(f"UPDATE ledger SET {', '.join(f'{name} = :{name}' for name in settled)}", **settled)
+    connection.execute(f"UPDATE ledger SET {', '.join(f'{name} = :{name}' for name in settled)}", settled)
     journal.append(connection, kind, at, settled)
 
 
@@ -85,16 +85,17 @@ def agree(held: Terms, asked: Terms) -> bool:
 
 def read_levels(connection: Connection) -> dict[str, int]:
     """What names of levels mean now, as codes."""
-    found = connection.rows("SELECT name, granted FROM levels ORDER BY seq")
-    return {row.name: PUBLIC_CODE if row.granted is None else row.granted for row in found}
+    found = connection.execute("SELECT name, granted FROM levels ORDER BY seq")
+    return {name: PUBLIC_CODE if granted is None else granted for name, granted in found}
 
 
 def list_registrations(connection: Connection) -> tuple[Registration, ...]:
     """Every registration, in its order."""
-    found = connection.rows(
-        "SELECT number, dataset, name, version, epoch, at, about, stamp FROM registrations ORDER BY number"
+    found = "SELECT number, dataset, name, version, epoch, at, about, stamp FROM registrations ORDER BY number"
+    return tuple(
+        Registration(**{**row, "about": json.loads(row["about"]), "stamp": json.loads(row["stamp"])})
+        for row in connection.execute(found)
     )
-    return tuple(Registration(*row._replace(about=json.loads(row.about), stamp=json.loads(row.stamp))) for row in found)
 
 
 def find_registration(connection: Connection, name: str) -> Registration | None:
@@ -142,7 +143,9 @@ def register(
     line = {"number": number, "dataset": dataset, "name": given.name, "version": given.version, "epoch": done.epoch}
     digests = {"about": hashlib.sha256(about.encode()).hexdigest(), "stamp": hashlib.sha256(stamp.encode()).hexdigest()}
     seq, _ = journal.append(connection, "register", at, {**line, **digests})
-    connection.insert("registrations", **line, seq=seq, at=at, about=about, stamp=stamp)
+    row = {**line, "seq": seq, "at": at, "about": about, "stamp": stamp}
+    names = "number, dataset, name, version, seq, epoch, at, about, stamp"
+    connection.execute(f"INSERT INTO registrations VALUES (:{names.replace(', ', ', :')})", row)
     return made, done
 
 
@@ -187,7 +190,7 @@ def _show(code: int) -> str:
 
 def _check_newcomers(connection: Connection, given: Application, expected: Enrolment, older: bool) -> None:
     """The same people named otherwise would have new budgets: many newcomers need the steward's word."""
-    people = int(connection.value("SELECT coalesce(sum(people), 0) FROM cohorts"))
+    people = int(connection.execute("SELECT coalesce(sum(people), 0) FROM cohorts").fetchone()[0])
     listed = expected.known + expected.joined
     counted = f"Of {listed:,} people, {expected.joined:,} are new to this ledger and {expected.known:,} known."
     if people and older and expected.known < (1 - MANY_NEW) * listed:

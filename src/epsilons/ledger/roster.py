@@ -9,7 +9,8 @@ Who moves where is decided by the rules of `consent`, for all people who stand a
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -20,7 +21,7 @@ from epsilons.ledger import journal
 from epsilons.ledger.checks import Sorted
 from epsilons.ledger.consent import PUBLIC_CODE, WITHDRAW_CODE, Decide, Standing, Word, rank_openness, waits
 from epsilons.ledger.values import ACTIVE, DIGEST_BYTES, WITHDRAWN, Enrolment
-from epsilons.storage.base import Connection
+from epsilons.storage.base import Connection, spread
 
 Group = dict[str, Any]
 Codes = NDArray[np.int64]
@@ -44,12 +45,12 @@ class _Cohorts:
 
     @classmethod
     def of(cls, connection: Connection) -> Self:
-        rows = {row.id: row._asdict() for row in connection.rows("SELECT * FROM cohorts")}
+        rows = {row["id"]: dict(row) for row in connection.execute("SELECT * FROM cohorts")}
         pending = "SELECT cohort, number, nano FROM charges JOIN reservations USING (number) WHERE state = 'reserved'"
         held: dict[int, set[tuple[int, int]]] = {}
-        for cohort, number, nano in connection.rows(pending):
+        for cohort, number, nano in connection.execute(pending):
             held.setdefault(cohort, set()).add((number, nano))
-        lost = connection.value("SELECT losses FROM ledger") > 0
+        lost = connection.execute("SELECT losses FROM ledger").fetchone()[0] > 0
         cohorts = cls(rows, {cohort: frozenset(held.get(cohort, ())) for cohort in rows}, lost=lost)
         for cohort in sorted(rows, reverse=True):
             cohorts.index[cohorts.standing(cohort), rows[cohort]["spent"], cohorts.open[cohort]] = cohort
@@ -133,7 +134,7 @@ def change(connection: Connection, at: str, request: Request, preview: bool = Fa
         people, asked = everyone[order], np.concatenate([asked, np.full(len(unlisted), -1)])[order]
     place = _locate(found, people)
     origins = np.where(place >= 0, np.append(standing, 0)[place], 0)
-    epoch = int(connection.value("SELECT epoch FROM ledger"))
+    epoch = int(connection.execute("SELECT epoch FROM ledger").fetchone()[0])
     counts: Counter[str] = Counter()
     targets, groups = _decide_all(request, people, asked, origins, cohorts, counts)
     if preview or not groups:
@@ -150,7 +151,7 @@ def change(connection: Connection, at: str, request: Request, preview: bool = Fa
     if moved:
         _move(connection, seq, people[moving], origins[moving], targets[moving])
     carried = _write_cohorts(connection, cohorts, joined, moved)
-    connection.run("UPDATE ledger SET epoch = :epoch", epoch=epoch + 1)
+    connection.execute("UPDATE ledger SET epoch = :epoch", {"epoch": epoch + 1})
     made = [{key: one[key] for key in _MADE} for one in cohorts.made]
     body = {"epoch": epoch + 1, "made": made, "carried": carried, "joined": joined, "moved": moved}
     journal.append(connection, "roster", at, body)
@@ -224,16 +225,17 @@ def _move(connection: Connection, seq: int, people: Sorted, origins: Codes, targ
     if len(people) <= _FEW:
         pairs = zip(list_digests(people), targets.tolist(), strict=True)
         each = ({"digest": digest, "cohort": cohort} for digest, cohort in pairs)
-        connection.many("UPDATE people SET cohort = :cohort WHERE digest = :digest", each)
+        connection.executemany("UPDATE people SET cohort = :cohort WHERE digest = :digest", each)
     else:
         everyone = "UPDATE people SET cohort = moves.target FROM moves"
-        connection.run(f"{everyone} WHERE moves.digest = people.digest AND moves.seq = :seq", seq=seq)
+        connection.execute(f"{everyone} WHERE moves.digest = people.digest AND moves.seq = :seq", {"seq": seq})
 
 
 def _find_people(connection: Connection, people: Sorted, everyone: bool) -> tuple[Sorted, Codes]:
     """Those of these people who are known, or with `everyone` all who are, sorted, and the cohort of each."""
     if len(people) <= _FEW and not everyone:
-        known, cohorts = read_members(connection, "WHERE digest IN (:people)", people=list(list_digests(people)))
+        names, these = spread("digest", list_digests(people))
+        known, cohorts = read_members(connection, f"WHERE digest IN ({names})", these)
     else:
         known, cohorts = read_members(connection)
     order = np.argsort(known)
@@ -242,13 +244,15 @@ def _find_people(connection: Connection, people: Sorted, everyone: bool) -> tupl
     return known[listed], cohorts[listed]
 
 
-def read_members(connection: Connection, which: str = "", **values: Any) -> tuple[Sorted, Codes]:
+def read_members(
+    connection: Connection, which: str = "", values: Mapping[str, Any] | None = None
+) -> tuple[Sorted, Codes]:
     """People and their cohorts as two arrays; part by part, since all rows as objects take ten times the room."""
     digests, numbers = bytearray(), [np.empty(0, np.int64)]
-    cursor = connection.stream(f"SELECT digest, cohort FROM people {which}", **values)
-    while rows := cursor.fetchmany(_PART):
-        digests += b"".join([row[0] for row in rows])
-        numbers.append(np.fromiter((row[1] for row in rows), dtype=np.int64, count=len(rows)))
+    with closing(connection.stream(f"SELECT digest, cohort FROM people {which}", values or {})) as cursor:
+        while rows := cursor.fetchmany(_PART):
+            digests += b"".join([row[0] for row in rows])
+            numbers.append(np.fromiter((row[1] for row in rows), dtype=np.int64, count=len(rows)))
     return np.frombuffer(digests, dtype=f"S{DIGEST_BYTES}"), np.concatenate(numbers)
 
 
@@ -265,5 +269,5 @@ def _write_cohorts(
     for group in moved:
         growth[group["origin"]] -= group["people"]
     sizes = [{"id": cohort, "by": by} for cohort, by in growth.items()]
-    connection.many("UPDATE cohorts SET people = people + :by WHERE id = :id", sizes)
+    connection.executemany("UPDATE cohorts SET people = people + :by WHERE id = :id", sizes)
     return carried

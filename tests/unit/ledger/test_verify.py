@@ -76,13 +76,13 @@ def judged(book: Ledger, edit: Edit) -> None:
     with book._database.write() as connection:
         lite = isinstance(book._database, Sqlite)
         if lite:
-            connection.run("PRAGMA ignore_check_constraints = ON")
+            connection.execute("PRAGMA ignore_check_constraints = ON")
         try:
             edit(connection)
             recount.verify(connection)
         finally:
             if lite:
-                connection.run("PRAGMA ignore_check_constraints = OFF")
+                connection.execute("PRAGMA ignore_check_constraints = OFF")
         raise AssertionError("nobody saw it")
 
 
@@ -115,7 +115,7 @@ def edit(change: str, **values: Any) -> Edit:
     """A change of one row."""
 
     def make(connection: Connection) -> None:
-        assert connection.run(change, **values) == 1
+        assert connection.execute(change, values).rowcount == 1
 
     return make
 
@@ -124,10 +124,10 @@ def test_any_edited_column_is_seen(book: Ledger) -> None:
     unseen = []
     for table, column in COLUMNS:
         with book._database.read() as connection:
-            rows = connection.rows(f"SELECT * FROM {table} ORDER BY {', '.join(keys(table))}")
+            rows = connection.execute(f"SELECT * FROM {table} ORDER BY {', '.join(keys(table))}").fetchall()
         assert rows, (table, column)
         change = f"UPDATE {table} SET {column} = :changed WHERE {here(table)}"
-        for row in (rows[0]._asdict(), rows[-1]._asdict()):
+        for row in (dict(rows[0]), dict(rows[-1])):
             changed = {**row, "changed": other(row[column], *TABLES[table][column])}
             try:
                 seen(book, edit(change, **changed))
@@ -143,7 +143,7 @@ def test_a_missing_row_is_seen(book: Ledger, table: str) -> None:
     which = f"(SELECT max({first}) FROM {table})" if first != "digest" else ":ann"
 
     def delete(connection: Connection) -> None:
-        assert connection.run(f"DELETE FROM {table} WHERE {first} = {which}", ann=person("ann")) > 0
+        assert connection.execute(f"DELETE FROM {table} WHERE {first} = {which}", {"ann": person("ann")}).rowcount > 0
 
     assert seen(book, delete)
 
@@ -170,10 +170,12 @@ def test_an_invented_row_is_seen(book: Ledger, what: str, change: str) -> None:
 
 def test_two_people_swapped_are_seen(book: Ledger) -> None:
     def swap(connection: Connection) -> None:
-        one, two, *_ = connection.rows("SELECT digest, cohort FROM people")
-        assert one.cohort != two.cohort
-        for digest, cohort in ((one.digest, two.cohort), (two.digest, one.cohort)):
-            connection.run("UPDATE people SET cohort = :cohort WHERE digest = :digest", digest=digest, cohort=cohort)
+        one, two, *_ = connection.execute("SELECT digest, cohort FROM people").fetchall()
+        assert one["cohort"] != two["cohort"]
+        for digest, cohort in ((one["digest"], two["cohort"]), (two["digest"], one["cohort"])):
+            connection.execute(
+                "UPDATE people SET cohort = :cohort WHERE digest = :digest", {"digest": digest, "cohort": cohort}
+            )
 
     assert "another cohort" in seen(book, swap) or "differs from the journal" in seen(book, swap)
 
@@ -183,11 +185,11 @@ def rewritten(change: Callable[[str, dict[str, Any]], dict[str, Any]]) -> Edit:
 
     def edit(connection: Connection) -> None:
         head = START
-        for line in connection.rows("SELECT * FROM journal ORDER BY seq"):
-            words = to_json(change(line.kind, json.loads(line.body)))
-            head = chain(head, line.seq, line.kind, line.at, words)
+        for line in connection.execute("SELECT * FROM journal ORDER BY seq").fetchall():
+            words = to_json(change(line["kind"], json.loads(line["body"])))
+            head = chain(head, line["seq"], line["kind"], line["at"], words)
             rewrite = "UPDATE journal SET body = :words, hash = :head WHERE seq = :seq"
-            connection.run(rewrite, seq=line.seq, words=words, head=head)
+            connection.execute(rewrite, {"seq": line["seq"], "words": words, "head": head})
 
     return edit
 
@@ -229,7 +231,7 @@ def test_an_edit_is_seen_from_outside_as_well(tmp_path: Path) -> None:
     made = epsilons.ledger.open(url)
     busy(made)
     with made._database.write() as connection:
-        connection.run("UPDATE people SET joined = joined + 1")
+        connection.execute("UPDATE people SET joined = joined + 1")
     made.close()
     again = epsilons.ledger.open(url)
     with pytest.raises(LedgerError, match="differs from the journal"):
