@@ -132,16 +132,16 @@ def fill(accounts: Ledger, people: int, rows: int) -> None:
     lite = isinstance(database, Sqlite)
     with database.write() as connection:
         if lite:
-            connection.run(
+            connection.execute(
                 f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows}) "
                 f"INSERT INTO people SELECT CAST(printf('%016d', i) AS BLOB), 1 + i % {COHORTS}, 3 FROM n"
             )
         else:
-            connection.run(
+            connection.execute(
                 "INSERT INTO people SELECT convert_to(lpad(i::text, 16, '0'), 'UTF8'), "
                 f"1 + i % {COHORTS}, 3 FROM generate_series(1, {rows}) AS n(i)"
             )
-        connection.run("UPDATE cohorts SET people = people + :more", more=people // COHORTS)
+        connection.execute("UPDATE cohorts SET people = people + :more", {"more": people // COHORTS})
     # What so many rows leave to be tidied up is no part of a charge.
     with closing(database._connect()) as driver:
         driver.execute("PRAGMA wal_checkpoint(TRUNCATE)" if lite else "CHECKPOINT")

@@ -83,7 +83,9 @@ def dump(store: Store) -> dict[str, list[tuple[Any, ...]]]:
     """Everything that a store holds."""
     names = ("identity", "collections", "closings", "reports", "batches")
     with store.read() as connection:
-        return {name: sorted(map(tuple, connection.rows(f"SELECT * FROM {name}")), key=repr) for name in names}
+        return {
+            name: sorted(map(tuple, connection.execute(f"SELECT * FROM {name}").fetchall()), key=repr) for name in names
+        }
 
 
 def evaluate(points: Sequence[int], values: Sequence[int], at: int) -> int:

@@ -29,9 +29,11 @@ def layout(database: Database) -> list[str]:
     """Tables, columns, rules and indexes, a line each; in SQLite the statements that made them."""
     with database.read() as connection:
         if isinstance(database, Sqlite):
-            made = connection.rows("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")
-            return [" ".join(row.sql.split()) for row in made]
-        columns, *others = ([row.line for row in connection.rows(query)] for query in (_COLUMNS, _RULES, _INDEXES))
+            made = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name")
+            return [" ".join(row["sql"].split()) for row in made]
+        columns, *others = (
+            [row["line"] for row in connection.execute(query)] for query in (_COLUMNS, _RULES, _INDEXES)
+        )
         return [*columns, *(line for lines in others for line in sorted(lines))]
 
 
@@ -42,5 +44,5 @@ def in_any_order(database: Database) -> Any:
         return lines
     with database.read() as connection:
         made = [line.split()[2] for line in lines if line.startswith("CREATE TABLE")]
-        order = {name: [row.name for row in connection.rows(f"PRAGMA table_info({name})")] for name in made}
+        order = {name: [row["name"] for row in connection.execute(f"PRAGMA table_info({name})")] for name in made}
     return order, [sorted(part.strip(" )") for part in line.split(",")) for line in lines]

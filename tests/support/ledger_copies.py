@@ -48,7 +48,9 @@ def copied(address: str) -> Copy:
     """All rows of all tables."""
     database = find_database(address, create=False)
     with database.read() as connection:
-        found = {table: [tuple(row) for row in connection.rows(f"SELECT * FROM {table}")] for table in TABLES}
+        found = {
+            table: [tuple(row) for row in connection.execute(f"SELECT * FROM {table}").fetchall()] for table in TABLES
+        }
     database.close()
     return found
 
@@ -58,7 +60,7 @@ def put_back(address: str, copy: Copy) -> None:
     database = find_database(address, create=False)
     with database.write() as connection:
         for table, rows in copy.items():
-            connection.run(f"DELETE FROM {table}")
+            connection.execute(f"DELETE FROM {table}")
             connection.insert_many(table, rows)
     database.close()
 
@@ -76,14 +78,14 @@ def flip_a_bit(address: str, luck: Random) -> str:
 
 def _flipped(database: Database, table: str, column: str, luck: Random) -> str | None:
     with database.read() as connection:
-        rows = connection.rows(f"SELECT * FROM {table} ORDER BY {', '.join(keys(table))}")
-    row = luck.choice(rows)._asdict() if rows else None
+        rows = connection.execute(f"SELECT * FROM {table} ORDER BY {', '.join(keys(table))}").fetchall()
+    row = dict(luck.choice(rows)) if rows else None
     if row is None or row[column] is None:
         return None
     try:
         with database.write() as connection:
             change = f"UPDATE {table} SET {column} = :changed WHERE {here(table)}"
-            changed = connection.run(change, **row, changed=_other(row[column], luck))
+            changed = connection.execute(change, {**row, "changed": _other(row[column], luck)})
             return f"{table}.{column}" if changed == 1 else None
     except LedgerError:
         return None

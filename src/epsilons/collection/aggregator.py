@@ -17,6 +17,7 @@ noisy sum per level, of no fewer reports than the minimum. That is all that its 
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -33,7 +34,7 @@ from epsilons.collection.terms import LEAST_BATCH, Collection
 from epsilons.errors import ProtocolError
 from epsilons.guarantee import NANO
 from epsilons.noise import Entropy, discrete_laplace_many, system
-from epsilons.storage.base import Connection, reach
+from epsilons.storage.base import Connection, reach, spread
 
 CHALLENGE_BYTES = 32
 #: {(round, id): (digest, level)} of reports that are stored.
@@ -68,10 +69,11 @@ class Aggregator:
         self._known: dict[bytes, _Entered] = {}
         self.key = str(key.public)
         with store.write() as connection:
-            found = connection.row("SELECT format, key FROM identity")
+            found = connection.execute("SELECT format, key FROM identity").fetchone()
             if found is None:
-                connection.insert("identity", one=1, format=STORE_FORMAT, key=self.key)
-            elif found != (STORE_FORMAT, self.key):
+                mine = {"format": STORE_FORMAT, "key": self.key}
+                connection.execute("INSERT INTO identity VALUES (1, :format, :key)", mine)
+            elif tuple(found) != (STORE_FORMAT, self.key):
                 raise ProtocolError("This store belongs to another aggregator.", suggest="the key it began with")
 
     def enter(self, document: Any) -> bytes:
@@ -83,10 +85,10 @@ class Aggregator:
             rule = f"At least {self._minimum:,} reports a batch."
             raise MalformedError("The minimum is too small for this aggregator.", rule=rule)
         with self._store.write() as connection:
-            if connection.row(_COLLECTION, id=collection.id) is None:
-                number = (connection.value("SELECT max(number) FROM collections") or 0) + 1
-                terms = json.dumps(collection.to_dict())
-                connection.insert("collections", number=number, id=collection.id, terms=terms, round=1)
+            if connection.execute(_COLLECTION, {"id": collection.id}).fetchone() is None:
+                number = (connection.execute("SELECT max(number) FROM collections").fetchone()[0] or 0) + 1
+                row = {"number": number, "id": collection.id, "terms": json.dumps(collection.to_dict())}
+                connection.execute("INSERT INTO collections VALUES (:number, :id, :terms, 1)", row)
         return collection.id
 
     def status(self, collection: bytes) -> dict[str, Any]:
@@ -96,7 +98,8 @@ class Aggregator:
         with self._store.read() as connection:
             current = _round(connection, entered)
             count = "SELECT level, count(*) FROM reports WHERE collection = :number AND round = :round GROUP BY level"
-            found = dict(connection.rows(count, number=entered.number, round=min(current, terms.rounds)))
+            here = {"number": entered.number, "round": min(current, terms.rounds)}
+            found = dict(connection.execute(count, here))
         counts = {name: found.get(level, 0) for level, (name, _) in enumerate(terms.levels)}
         return {"round": current, "rounds": terms.rounds, "reports": counts}
 
@@ -142,16 +145,17 @@ class Aggregator:
         entered = self._enter(collection)
         if round_number not in entered.rounds:
             raise UnknownCollectionError("There is no such round.", rule=f"From 1 to {entered.terms.rounds}.")
+        here = {"number": entered.number, "round": round_number}
         with self._store.write() as connection:
             current = _round(connection, entered)
             if round_number > current:
                 raise OutOfOrderError("This round is not open yet.", rule="Rounds close in their order.")
             if round_number < current:
                 drawn = "SELECT nonce FROM closings WHERE collection = :number AND round = :round"
-                return bytes(connection.value(drawn, number=entered.number, round=round_number))
+                return bytes(connection.execute(drawn, here).fetchone()[0])
             nonce = self._entropy().bytes(CHALLENGE_BYTES)
-            connection.insert("closings", collection=entered.number, round=round_number, nonce=nonce)
-            connection.run("UPDATE collections SET round = round + 1 WHERE number = :number", number=entered.number)
+            connection.execute("INSERT INTO closings VALUES (:number, :round, :nonce)", {**here, "nonce": nonce})
+            connection.execute("UPDATE collections SET round = round + 1 WHERE number = :number", here)
             reach("closing")
         reach("closed")
         return nonce
@@ -168,7 +172,7 @@ class Aggregator:
         entered = self._enter(collection, level)
         with self._store.read() as connection:
             batch = _batch(connection, entered, level)
-            return None if batch is None or batch.accepted is None else bytes(batch.accepted)
+            return None if batch is None or batch["accepted"] is None else bytes(batch["accepted"])
 
     def check(self, collection: bytes, level: int, challenge: bytes, ids: bytes) -> bytes:
         """Three words of each report's proof per round, in the order of the ids. One challenge per level."""
@@ -181,8 +185,9 @@ class Aggregator:
             batch = _batch(connection, entered, level)
             if batch is None:
                 self._check_batch(connection, entered, level, ids)
-                connection.insert("batches", collection=entered.number, level=level, challenge=challenge, asked=asked)
-            elif bytes(batch.asked) != asked or batch.sums is not None:
+                row = {"number": entered.number, "level": level, "challenge": challenge, "asked": asked}
+                connection.execute("INSERT INTO batches VALUES (:number, :level, :challenge, :asked, NULL, NULL)", row)
+            elif bytes(batch["asked"]) != asked or batch["sums"] is not None:
                 raise OutOfOrderError("This batch was checked already.", rule="One challenge for each batch, ever.")
             reach("checking")
         reach("checked")
@@ -203,7 +208,7 @@ class Aggregator:
             batch = _batch(connection, entered, level)
             if batch is None:
                 raise OutOfOrderError("This batch was not checked.", rule="Proofs come before sums.")
-            if batch.sums is not None:
+            if batch["sums"] is not None:
                 return _repeat(batch, ids)
             wanted = self._check_batch(connection, entered, level, ids)
             rounds = [self._shares(connection, entered, n, level, wanted) for n in entered.rounds]
@@ -213,12 +218,12 @@ class Aggregator:
         answer = noisy.astype("<u8").tobytes()
         with self._store.write() as connection:
             batch = _batch(connection, entered, level)
-            if batch.sums is not None:
+            if batch["sums"] is not None:
                 # Another request was faster: what it stored is what leaves, and this noise is forgotten.
                 return _repeat(batch, ids)
             here, added = {"number": entered.number, "level": level}, "accepted = :ids, sums = :sums"
-            connection.run(f"UPDATE batches SET {added} WHERE {_HERE}", ids=ids, sums=answer, **here)
-            connection.run(f"UPDATE reports SET share = NULL WHERE {_HERE}", **here)
+            connection.execute(f"UPDATE batches SET {added} WHERE {_HERE}", {"ids": ids, "sums": answer, **here})
+            connection.execute(f"UPDATE reports SET share = NULL WHERE {_HERE}", here)
             reach("collecting")
         reach("collected")
         self._store.forget()
@@ -236,12 +241,12 @@ class Aggregator:
         """A collection that this aggregator takes part in, if it has such a level."""
         if collection not in self._known:
             with self._store.read() as connection:
-                found = connection.row(_COLLECTION, id=collection)
+                found = connection.execute(_COLLECTION, {"id": collection}).fetchone()
             if found is None:
                 raise UnknownCollectionError("This collection is unknown here.", suggest="open it by its coordinator")
-            terms = Collection.from_dict(json.loads(found.terms))
+            terms = Collection.from_dict(json.loads(found["terms"]))
             place = [place.key for place in terms.aggregators].index(self.key)
-            self._known[collection] = _Entered(found.number, terms, place)
+            self._known[collection] = _Entered(found["number"], terms, place)
         entered = self._known[collection]
         if not 0 <= level < len(entered.terms.levels):
             raise UnknownCollectionError("There is no such level.", rule=f"From 0 to {len(entered.terms.levels) - 1}.")
@@ -262,29 +267,32 @@ class Aggregator:
         """The wanted reports' shares of round n in the order of their ids, some rows at a time."""
         terms, some = entered.terms, []
         query = f"SELECT id, share FROM reports WHERE {_HERE} AND round = :round ORDER BY id"
-        for report, stored in connection.stream(query, number=entered.number, level=level, round=n):
-            if report not in wanted:
-                continue
-            if stored is None:
-                raise OutOfOrderError("This batch was collected already.", rule="Each batch is collected once.")
-            what_for = purpose(terms.id, entered.place, n, level, report)
-            share = wire.read_share(stored, what_for, terms.shape.words)
-            if share is None:
-                raise ProtocolError("A stored share is damaged.", rule="The store was changed from outside.")
-            some.append(share)
-            if len(some) * terms.shape.words >= _WORDS_AT_ONCE:
-                yield np.stack(some)
-                some = []
+        with closing(connection.stream(query, {"number": entered.number, "level": level, "round": n})) as found:
+            for report, stored in found:
+                if report not in wanted:
+                    continue
+                if stored is None:
+                    raise OutOfOrderError("This batch was collected already.", rule="Each batch is collected once.")
+                what_for = purpose(terms.id, entered.place, n, level, report)
+                share = wire.read_share(stored, what_for, terms.shape.words)
+                if share is None:
+                    raise ProtocolError("A stored share is damaged.", rule="The store was changed from outside.")
+                some.append(share)
+                if len(some) * terms.shape.words >= _WORDS_AT_ONCE:
+                    yield np.stack(some)
+                    some = []
         if some:
             yield np.stack(some)
 
 
 def _round(connection: Connection, entered: _Entered) -> int:
-    return int(connection.value("SELECT round FROM collections WHERE number = :number", number=entered.number))
+    found = connection.execute("SELECT round FROM collections WHERE number = :number", {"number": entered.number})
+    return int(found.fetchone()[0])
 
 
 def _batch(connection: Connection, entered: _Entered, level: int) -> Any:
-    return connection.row(f"SELECT * FROM batches WHERE {_HERE}", number=entered.number, level=level)
+    here = {"number": entered.number, "level": level}
+    return connection.execute(f"SELECT accepted, sums, asked FROM batches WHERE {_HERE}", here).fetchone()
 
 
 def _check_closed(connection: Connection, entered: _Entered) -> None:
@@ -293,21 +301,23 @@ def _check_closed(connection: Connection, entered: _Entered) -> None:
 
 
 def _find_taken(connection: Connection, entered: _Entered, ids: Sequence[bytes]) -> Taken:
+    taken: Taken = {}
     # The rounds are named, since the key of the table begins with them.
-    query = """
-    SELECT round, id, digest, level FROM reports WHERE collection = :number AND round IN (:rounds) AND id IN (:ids)"""
-    here = {"number": entered.number, "rounds": list(entered.rounds)}
-    return {
-        (row.round, row.id): (row.digest, row.level)
-        for start in range(0, len(ids), _IDS_AT_ONCE)
-        for row in connection.rows(query, ids=list(ids[start : start + _IDS_AT_ONCE]), **here)
-    }
+    rounds, those = spread("round", entered.rounds)
+    here = f"collection = :number AND round IN ({rounds})"
+    for start in range(0, len(ids), _IDS_AT_ONCE):
+        some, these = spread("id", ids[start : start + _IDS_AT_ONCE])
+        query = f"SELECT round, id, digest, level FROM reports WHERE {here} AND id IN ({some})"
+        for number, id, digest, level in connection.execute(query, {"number": entered.number, **those, **these}):
+            taken[number, id] = digest, level
+    return taken
 
 
 def _find_everywhere(connection: Connection, entered: _Entered, level: int) -> set[bytes]:
     """The ids that a level has in every round."""
     query, here = f"SELECT id FROM reports WHERE {_HERE} AND round = :round", {"number": entered.number, "level": level}
-    return set.intersection(*({id for (id,) in connection.stream(query, round=n, **here)} for n in entered.rounds))
+    found = ({id for (id,) in connection.execute(query, {**here, "round": n})} for n in entered.rounds)
+    return set.intersection(*found)
 
 
 def _judge(report: Report, share: bytes | None, digest: bytes, current: int, taken: Taken) -> str:
@@ -323,6 +333,6 @@ def _judge(report: Report, share: bytes | None, digest: bytes, current: int, tak
 
 
 def _repeat(batch: Any, ids: bytes) -> bytes:
-    if bytes(batch.accepted) != ids:
+    if bytes(batch["accepted"]) != ids:
         raise OutOfOrderError("This batch was collected already.", rule="Each batch is collected once.")
-    return bytes(batch.sums)
+    return bytes(batch["sums"])

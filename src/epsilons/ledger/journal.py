@@ -52,7 +52,7 @@ def hash_salt(salt: bytes) -> str:
 
 def head(connection: Connection) -> tuple[int, str]:
     """The last line's number and hash."""
-    return connection.row("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1") or (0, START)
+    return connection.execute("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1").fetchone() or (0, START)
 
 
 def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) -> tuple[int, str]:
@@ -60,7 +60,8 @@ def append(connection: Connection, kind: str, at: str, body: Mapping[str, Any]) 
     seq, previous = head(connection)
     text = to_json(body)
     digest = chain(previous, seq + 1, kind, at, text)
-    connection.insert("journal", seq=seq + 1, kind=kind, at=at, body=text, hash=digest)
+    line = {"seq": seq + 1, "kind": kind, "at": at, "body": text, "hash": digest}
+    connection.execute("INSERT INTO journal VALUES (:seq, :kind, :at, :body, :hash)", line)
     return seq + 1, digest
 
 
@@ -106,18 +107,19 @@ class Anchor:
 
     @staticmethod
     def _is_ancestor(connection: Connection, ledger: str, known: Head) -> bool:
-        line = connection.row("SELECT hash FROM journal WHERE seq = :seq", seq=known.seq)
-        return bool(known.ledger == ledger and line is not None and line.hash == known.digest)
+        line = connection.execute("SELECT hash FROM journal WHERE seq = :seq", {"seq": known.seq}).fetchone()
+        return bool(known.ledger == ledger and line is not None and line["hash"] == known.digest)
 
     @staticmethod
     def _follow(connection: Connection, known: Head) -> Head:
         """The last line, reached link by link from a line that is known."""
         later = "SELECT hash, seq, kind, at, body FROM journal WHERE seq > :seq ORDER BY seq"
-        for held, seq, *line in connection.stream(later, seq=known.seq):
-            digest = chain(known.digest, seq, *line)
-            if seq != known.seq + 1 or digest != held:
-                raise _diverged()
-            known = known._replace(seq=seq, digest=digest)
+        with contextlib.closing(connection.stream(later, {"seq": known.seq})) as lines:
+            for held, seq, *line in lines:
+                digest = chain(known.digest, seq, *line)
+                if seq != known.seq + 1 or digest != held:
+                    raise _diverged()
+                known = known._replace(seq=seq, digest=digest)
         return known
 
     def advance(self, connection: Connection, ledger: str, least: int | None = None) -> None:

@@ -231,7 +231,7 @@ class Ledger:
                 raise LedgerError("This ledger does not allow individual privacy.", rule=rule, suggest=anew)
             if statements.read_epoch(connection) != epoch:
                 raise values.stale_plan()
-            number = (connection.value("SELECT max(number) FROM reservations") or 0) + 1
+            number = (connection.execute("SELECT max(number) FROM reservations").fetchone()[0] or 0) + 1
             about = {
                 "number": number, "kind": kind, "individual": int(individual), "epoch": epoch,
                 "description": description, "analyst": asker, "dataset": dataset,
@@ -243,8 +243,7 @@ class Ledger:
             line = {**about, "key": question.hex(), "charges": sorted(paid.items())}
             line |= {"question": None if known is None else known.hex()}
             seq, _ = journal.append(connection, "reserve", at, line)
-            row = {**about, "key": question, "question": known, "state": values.RESERVED, "seq": seq, "at": at}
-            connection.insert("reservations", **row)
+            connection.execute(statements.RESERVE, {**about, "key": question, "question": known, "seq": seq, "at": at})
         _log.info("release %d: charged to %d cohorts", number, len(paid))
         return values.Reservation(number, values.RESERVED, epoch, paid, description, at=at)
 
@@ -340,11 +339,11 @@ class Ledger:
         while True:
             # Page by page, so that a slow reader holds no transaction; lines never change once they stand.
             with self._database.read() as connection:
-                lines = connection.rows(page, last=last, page=_PAGE)
-            yield from (line._asdict() for line in lines)
+                lines = connection.execute(page, {"last": last, "page": _PAGE}).fetchall()
+            yield from map(dict, lines)
             if len(lines) < _PAGE:
                 return
-            last = lines[-1].seq
+            last = lines[-1]["seq"]
 
     def verify(self, thorough: bool = True) -> values.Recount:
         """Recount everything from the journal; raises LedgerError when anything differs.

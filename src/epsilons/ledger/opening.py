@@ -121,7 +121,10 @@ def open_ledger(
             raise _no_ledger()
         _create(database, at, anchor)
     with database.read() as connection:
-        name = str(connection.value("SELECT id FROM ledger"))
+        found = connection.execute("SELECT id FROM ledger").fetchone()
+        if found is None:
+            raise OWNER.refused()
+        name = str(found["id"])
         if place is not None:
             find_places().remember(place, name, note=not look)
         head = _find_head(database, anchor, name)
@@ -144,8 +147,8 @@ def open_ledger(
         check(connection)
         if head is not None and not look:
             head.advance(connection, name)
-        salt, kind = connection.row("SELECT salt, digest FROM ledger")
-    return name, salt, kind, head
+        salt, kind = connection.execute("SELECT salt, digest FROM ledger").fetchone()
+    return name, bytes(salt), kind, head
 
 
 def _create(database: Database, at: str, anchor: Place) -> None:
@@ -154,9 +157,10 @@ def _create(database: Database, at: str, anchor: Place) -> None:
             return
         database.make_tables(connection, tables.ALL)
         name, salt = uuid.uuid4().hex, entropy.system().bytes(SALT_BYTES)
-        known = {"id": name, "format": tables.FORMAT, "measure": "pure", "digest": SHA_256}
-        connection.insert("ledger", **known, one=1, epoch=0, salt=salt, losses=0)
-        line = {**known, "salt": journal.hash_salt(salt)}
+        row = {"id": name, "format": tables.FORMAT, "salt": salt, "digest": SHA_256}
+        new = "INSERT INTO ledger (one, id, format, epoch, salt, losses, measure, digest)"
+        connection.execute(f"{new} VALUES (1, :id, :format, 0, :salt, 0, 'pure', :digest)", row)
+        line = {**row, "measure": "pure", "salt": journal.hash_salt(salt)}
         journal.append(connection, "open", at, line)
         head = _find_head(database, anchor, name)
         if head is not None:
@@ -199,10 +203,10 @@ def _accept_loss(database: Database, at: str, head: Anchor | None, name: str) ->
     with database.write() as connection:
         lost = head.find_lost(connection, name)
         all_spent = "CASE WHEN granted > spent + reserved THEN granted ELSE spent + reserved END"
-        connection.run(f"UPDATE cohorts SET spent = {all_spent}, reserved = 0")
-        connection.run("UPDATE reservations SET state = 'lost' WHERE state IN ('reserved', 'touched')")
-        losses = int(connection.value("SELECT losses FROM ledger")) + 1
-        connection.run("UPDATE ledger SET losses = :losses", losses=losses)
+        connection.execute(f"UPDATE cohorts SET spent = {all_spent}, reserved = 0")
+        connection.execute("UPDATE reservations SET state = 'lost' WHERE state IN ('reserved', 'touched')")
+        losses = int(connection.execute("SELECT losses FROM ledger").fetchone()[0]) + 1
+        connection.execute("UPDATE ledger SET losses = :losses", {"losses": losses})
         about = None if lost is None else {"seq": lost.seq, "hash": lost.digest}
         journal.append(connection, "loss", at, {"losses": losses, "head": about})
     with database.read() as connection:
@@ -218,12 +222,12 @@ def _bring_up_to_date(database: Database, at: str, check: Callable[[Connection],
         check(connection)
         for number in range(_read_format(connection), tables.FORMAT):
             known = _MIGRATIONS[number](connection)
-            connection.run("UPDATE ledger SET format = :format", format=number + 1)
+            connection.execute("UPDATE ledger SET format = :format", {"format": number + 1})
             journal.append(connection, "migrate", at, {"format": number + 1, **known})
 
 
 def _read_format(connection: Connection) -> int:
-    found = int(connection.value("SELECT format FROM ledger"))
+    found = int(connection.execute("SELECT format FROM ledger").fetchone()[0])
     if not 1 <= found <= tables.FORMAT:
         newer = "This ledger was written by a newer release of epsilons."
         rule = f"This release reads formats 1 to {tables.FORMAT}."
@@ -241,10 +245,10 @@ def _add_salt_losses_quotas(connection: Connection) -> dict[str, Any]:
         tables.ONE_PER_KEY,
         tables.QUOTAS,
     ):
-        connection.run(statement)
+        connection.execute(statement)
     # In format 1 the id served as the salt: people who are known stay known.
-    salt = bytes.fromhex(connection.value("SELECT id FROM ledger"))
-    connection.run("UPDATE ledger SET salt = :salt, losses = 0", salt=salt)
+    salt = bytes.fromhex(connection.execute("SELECT id FROM ledger").fetchone()[0])
+    connection.execute("UPDATE ledger SET salt = :salt, losses = 0", {"salt": salt})
     return {"salt": journal.hash_salt(salt)}
 
 
@@ -264,27 +268,27 @@ def _add_registrations(connection: Connection) -> dict[str, Any]:
         tables.BY_QUESTION,
         "UPDATE ledger SET measure = 'pure'",
     ):
-        connection.run(statement)
+        connection.execute(statement)
     return {"measure": "pure"}
 
 
 def _gather_segments(connection: Connection) -> dict[str, Any]:
     """Format 4: who stands where is kept as columns; how people's digests are made is a term."""
-    connection.run(tables.SEGMENTS)
+    connection.execute(tables.SEGMENTS)
     first: dict[bytes, int] = {}
     entries: list[tuple[bytes, int, int]] = []
-    for digest, line, origin, target in connection.rows("SELECT * FROM moves ORDER BY digest, seq"):
+    for digest, line, origin, target in connection.execute("SELECT * FROM moves ORDER BY digest, seq"):
         first.setdefault(digest, origin)
         entries.append((digest, line, target))
-    for digest, cohort, line in connection.rows("SELECT * FROM people"):
+    for digest, cohort, line in connection.execute("SELECT * FROM people"):
         entries.append((digest, line, first.get(digest, cohort)))
     if entries:
         people, lines, cohorts = zip(*entries, strict=True)
         digests = np.frombuffer(b"".join(people), f"S{DIGEST_BYTES}")
         segments.add(connection, segments.Entries.of(digests, np.array(lines), np.array(cohorts)))
     for statement in ("DROP TABLE people", "DROP TABLE moves", "ALTER TABLE ledger ADD COLUMN digest TEXT"):
-        connection.run(statement)
-    connection.run("UPDATE ledger SET digest = :digest", digest=BLAKE_2)
+        connection.execute(statement)
+    connection.execute("UPDATE ledger SET digest = :digest", {"digest": BLAKE_2})
     return {"digest": BLAKE_2}
 
 

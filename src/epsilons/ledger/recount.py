@@ -7,6 +7,7 @@ up again from the journal's lines.
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -199,12 +200,13 @@ def verify(connection: Connection, since: int = 0) -> Recount:
     try:
         replay, head, lines = Replay(), journal.START, 0
         journal_lines = "SELECT seq, kind, at, body, hash FROM journal ORDER BY seq"
-        for seq, kind, at, body, held in connection.stream(journal_lines):
-            lines += 1
-            if seq != lines or journal.chain(head, seq, kind, at, body) != held:
-                raise does_not_add_up(f"the chain breaks at line {lines}")
-            head = held
-            replay.line(seq, kind, at, json.loads(body))
+        with closing(connection.stream(journal_lines)) as found:
+            for seq, kind, at, body, held in found:
+                lines += 1
+                if seq != lines or journal.chain(head, seq, kind, at, body) != held:
+                    raise does_not_add_up(f"the chain breaks at line {lines}")
+                head = held
+                replay.line(seq, kind, at, json.loads(body))
         _compare(connection, "ledger", [replay.about])
         _compare(connection, "quotas", replay.quotas.values())
         _compare(connection, "levels", replay.levels)
@@ -222,8 +224,8 @@ def verify(connection: Connection, since: int = 0) -> Recount:
 
 
 def _compare(connection: Connection, table: str, expected: Iterable[dict[str, Any]]) -> None:
-    rows = connection.rows(f"SELECT * FROM {table}")
-    names = rows[0]._fields if rows else ()
+    rows = connection.execute(f"SELECT * FROM {table}").fetchall()
+    names = rows[0].keys() if rows else ()
     # The journal has a digest in place of bytes (the salt, here).
     held = {tuple(journal.hash_salt(value) if isinstance(value, bytes) else value for value in row) for row in rows}
     if held != {tuple(row[name] for name in names) for row in expected}:
@@ -236,7 +238,7 @@ def _differs(table: str) -> LedgerError:
 
 def _compare_registrations(connection: Connection, replay: Replay) -> None:
     """The journal has digests of what was settled."""
-    held = [row._asdict() for row in connection.rows("SELECT * FROM registrations ORDER BY number")]
+    held = [dict(row) for row in connection.execute("SELECT * FROM registrations ORDER BY number")]
     for row in held:
         row |= {name: hashlib.sha256(row[name].encode()).hexdigest() for name in ("about", "stamp")}
     if held != replay.registrations:
@@ -244,7 +246,7 @@ def _compare_registrations(connection: Connection, replay: Replay) -> None:
 
 
 def _compare_reservations(connection: Connection, replay: Replay) -> None:
-    held = [row._asdict() for row in connection.rows("SELECT * FROM reservations ORDER BY number")]
+    held = [dict(row) for row in connection.execute("SELECT * FROM reservations ORDER BY number")]
     if [row["number"] for row in held] != sorted(replay.reservations):
         raise _differs("reservations")
     for row in held:
@@ -259,24 +261,16 @@ def _compare_reservations(connection: Connection, replay: Replay) -> None:
 
 def _read_segments(connection: Connection) -> Iterator[segments.Entries]:
     """Every part, if it is what it says, and stands where it must."""
-    before = (0, 0, b"")
-    for part in connection.rows("SELECT segment, part, first, newest FROM segments ORDER BY segment, part"):
-        where = {"segment": part.segment, "part": part.part}
-        (held,) = connection.rows(
-            "SELECT content, entries FROM segments WHERE segment = :segment AND part = :part", **where
-        )
-        here = segments.unpack(*held)
-        start, end = here.people[:1].tobytes(), here.people[-1:].tobytes()
-        place = (before[0] + 1, 0) if part.part == 0 else (before[0], before[1] + 1)
-        sorted_ = part.part == 0 or before[2] < start
-        if (part.segment, part.part, part.first, part.newest) != (
-            *place,
-            start,
-            here.lines.max(),
-        ) or not sorted_:
-            raise _differs("people")
-        before = (*place, end)
-        yield here
+    place, end = (0, 0), b""
+    with closing(connection.stream(segments.ALL)) as parts:
+        for segment, part, first, newest, size, content in parts:
+            here = segments.unpack(content, size)
+            place = (place[0] + 1, 0) if part == 0 else (place[0], place[1] + 1)
+            start, last = here.people[:1].tobytes(), int(here.lines.max())
+            if (segment, part, first, newest) != (*place, start, last) or (part > 0 and start <= end):
+                raise _differs("people")
+            end = here.people[-1:].tobytes()
+            yield here
 
 
 def _compare_people(connection: Connection, replay: Replay, since: int) -> None:

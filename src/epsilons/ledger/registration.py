@@ -81,7 +81,7 @@ def _check_terms(held: Terms, asked: Terms) -> None:
 
 
 def _settle(connection: Connection, kind: str, at: str, settled: dict[str, Any]) -> None:
-    connection.run(f"UPDATE ledger SET {', '.join(f'{name} = :{name}' for name in settled)}", **settled)
+    connection.execute(f"UPDATE ledger SET {', '.join(f'{name} = :{name}' for name in settled)}", settled)
     journal.append(connection, kind, at, settled)
 
 
@@ -93,16 +93,17 @@ def agree(held: Terms, asked: Terms) -> bool:
 
 def read_levels(connection: Connection) -> dict[str, int]:
     """What names of levels mean now, as codes."""
-    found = connection.rows("SELECT name, granted FROM levels ORDER BY seq")
-    return {row.name: PUBLIC_CODE if row.granted is None else row.granted for row in found}
+    found = connection.execute("SELECT name, granted FROM levels ORDER BY seq")
+    return {name: PUBLIC_CODE if granted is None else granted for name, granted in found}
 
 
 def list_registrations(connection: Connection) -> tuple[Registration, ...]:
     """Every registration, in its order."""
-    found = connection.rows(
-        "SELECT number, dataset, name, version, epoch, seq, at, about, stamp FROM registrations ORDER BY number"
+    found = "SELECT number, dataset, name, version, epoch, seq, at, about, stamp FROM registrations ORDER BY number"
+    return tuple(
+        Registration(**{**row, "about": json.loads(row["about"]), "stamp": json.loads(row["stamp"])})
+        for row in connection.execute(found)
     )
-    return tuple(Registration(*row._replace(about=json.loads(row.about), stamp=json.loads(row.stamp))) for row in found)
 
 
 def find_registration(connection: Connection, name: str) -> Registration | None:
@@ -146,7 +147,7 @@ def foresee(connection: Connection, given: Application) -> Outlook:
     change = roster.plan_change(connection, request)
     expected = replace(change.enrolment, defaulted=given.defaulted, unmatched=given.unmatched)
     newcomers = expected.joined + (mine[-1].about.get("newcomers", 0) if mine else 0)
-    known = bool(connection.value("SELECT sum(people) FROM cohorts"))
+    known = bool(connection.execute("SELECT sum(people) FROM cohorts").fetchone()[0])
     objections = [*_object_to_loosening(given, expected, before, levels)]
     if known:
         older = held is not None and held.ids is None
@@ -180,7 +181,9 @@ def register(connection: Connection, at: str, given: Application) -> tuple[Regis
     line |= {"name": given.name, "version": given.version}
     digests = {"about": hashlib.sha256(about.encode()).hexdigest(), "stamp": hashlib.sha256(stamp.encode()).hexdigest()}
     seq, _ = journal.append(connection, "register", at, {**line, **digests})
-    connection.insert("registrations", **line, seq=seq, at=at, about=about, stamp=stamp)
+    row = {**line, "seq": seq, "at": at, "about": about, "stamp": stamp}
+    names = "number, dataset, name, version, seq, epoch, at, about, stamp"
+    connection.execute(f"INSERT INTO registrations VALUES (:{names.replace(', ', ', :')})", row)
     return Registration(**line, seq=seq, at=at, about=settled, stamp=given.stamp), done
 
 

@@ -40,12 +40,12 @@ class _Cohorts:
 
     @classmethod
     def of(cls, connection: Connection) -> Self:
-        rows = {row.id: row._asdict() for row in connection.rows("SELECT * FROM cohorts")}
+        rows = {row["id"]: dict(row) for row in connection.execute("SELECT * FROM cohorts")}
         pending = "SELECT cohort, number, nano FROM charges JOIN reservations USING (number) WHERE state = 'reserved'"
         held: dict[int, set[tuple[int, int]]] = {}
-        for cohort, number, nano in connection.rows(pending):
+        for cohort, number, nano in connection.execute(pending):
             held.setdefault(cohort, set()).add((number, nano))
-        lost = connection.value("SELECT losses FROM ledger") > 0
+        lost = connection.execute("SELECT losses FROM ledger").fetchone()[0] > 0
         cohorts = cls(rows, {cohort: frozenset(held.get(cohort, ())) for cohort in rows}, lost=lost)
         for cohort in sorted(rows, reverse=True):
             cohorts.index[cohorts.standing(cohort), rows[cohort]["spent"], cohorts.open[cohort]] = cohort
@@ -134,7 +134,7 @@ def plan_change(connection: Connection, request: Request) -> Change:
         people, asked = everyone[order], np.concatenate([asked, np.full(len(unlisted), -1)])[order]
     place = locate(found, people)
     origins = np.where(place >= 0, np.append(standing, 0)[place], 0)
-    epoch = int(connection.value("SELECT epoch FROM ledger"))
+    epoch = int(connection.execute("SELECT epoch FROM ledger").fetchone()[0])
     counts: Counter[str] = Counter()
     targets, groups = _decide_all(request, people, asked, origins, cohorts, counts)
     return Change(people, origins, targets, groups, cohorts, Enrolment(epoch=epoch, **counts))
@@ -148,7 +148,7 @@ def carry_out(connection: Connection, at: str, change: Change) -> Enrolment:
     joined = [group for group in change.groups if group["origin"] == 0]
     moved = [group for group in change.groups if group["origin"] > 0]
     carried = _write_cohorts(connection, change.cohorts, joined, moved)
-    connection.run("UPDATE ledger SET epoch = :epoch", epoch=epoch)
+    connection.execute("UPDATE ledger SET epoch = :epoch", {"epoch": epoch})
     made = [{key: one[key] for key in _MADE} for one in change.cohorts.made]
     body = {"epoch": epoch, "made": made, "carried": carried, "joined": joined, "moved": moved}
     line, _ = journal.append(connection, "roster", at, body)
@@ -222,5 +222,5 @@ def _write_cohorts(
     for group in moved:
         growth[group["origin"]] -= group["people"]
     sizes = [{"id": cohort, "by": by} for cohort, by in growth.items()]
-    connection.many("UPDATE cohorts SET people = people + :by WHERE id = :id", sizes)
+    connection.executemany("UPDATE cohorts SET people = people + :by WHERE id = :id", sizes)
     return carried

@@ -9,7 +9,8 @@ so that there are few of them, whatever has changed how often, and an entry is c
 doubled. A segment is kept in parts, so that one person is found by reading one part of each.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -25,7 +26,10 @@ PART = 1 << 16
 _FEW = 500
 _WIDTH = f"S{DIGEST_BYTES}"
 _NUMBER = np.dtype("<u4")
-_ALL = "SELECT segment, part, first, newest, entries, content FROM segments"
+_PARTS = "SELECT segment, part, first, newest, entries, content FROM segments"
+#: Every part, in order.
+ALL = f"{_PARTS} ORDER BY segment, part"
+_ADD = "INSERT INTO segments VALUES (:segment, :part, :first, :newest, :entries, :content)"
 
 
 class Entries(NamedTuple):
@@ -62,14 +66,15 @@ def add(connection: Connection, new: Entries) -> None:
     """Who came where by a change, sorted; segments at most twice as large become one with theirs."""
     sizes = "SELECT segment, sum(entries) AS size FROM segments GROUP BY segment ORDER BY segment DESC"
     merged, number = [new], 1
-    for segment, size in connection.rows(sizes):
+    for segment, size in connection.execute(sizes).fetchall():
         if size > 2 * sum(len(one.people) for one in merged):
             number = segment + 1
             break
-        merged.append(_read(connection, "segment = :segment", segment=segment))
-        connection.run("DELETE FROM segments WHERE segment = :segment", segment=segment)
+        which = {"segment": segment}
+        merged.append(_read(connection, "segment = :segment", which))
+        connection.execute("DELETE FROM segments WHERE segment = :segment", which)
     for row in _split(number, Entries.joined(merged)):
-        connection.insert("segments", **row)
+        connection.execute(_ADD, row)
 
 
 def _split(segment: int, entries: Entries) -> Iterator[dict[str, Any]]:
@@ -90,12 +95,12 @@ def _split(segment: int, entries: Entries) -> Iterator[dict[str, Any]]:
 
 def read_everything(connection: Connection) -> Entries:
     """Every entry that was ever made."""
-    return _read(connection, "segment > 0")
+    return _read(connection, "segment > 0", {})
 
 
 def read_since(connection: Connection, line: int) -> Entries:
     """What was entered by later lines of the journal; only parts that have such entries are read."""
-    found = _read(connection, "newest > :line", line=line)
+    found = _read(connection, "newest > :line", {"line": line})
     later = found.lines > line
     return found.only(later)
 
@@ -129,7 +134,7 @@ def trace(connection: Connection, digest: bytes) -> list[tuple[int, int]]:
 def _find_few(connection: Connection, people: Sorted) -> Entries:
     """All entries of a few people, out of the one part of each segment where they would be."""
     segments: dict[int, tuple[list[int], list[bytes]]] = {}
-    for segment, part, first in connection.rows("SELECT segment, part, first FROM segments ORDER BY segment, part"):
+    for segment, part, first in connection.execute("SELECT segment, part, first FROM segments ORDER BY segment, part"):
         parts, firsts = segments.setdefault(segment, ([], []))
         parts.append(part)
         firsts.append(first)
@@ -137,17 +142,19 @@ def _find_few(connection: Connection, people: Sorted) -> Entries:
     for segment, (parts, firsts) in segments.items():
         places = np.searchsorted(np.array(firsts, _WIDTH), people, side="right") - 1
         for place in np.unique(places[places >= 0]).tolist():
-            here = _read(connection, "segment = :segment AND part = :part", segment=segment, part=parts[place])
+            which = {"segment": segment, "part": parts[place]}
+            here = _read(connection, "segment = :segment AND part = :part", which)
             wanted = np.isin(here.people, people)
             found.append(here.only(wanted))
     return Entries.joined(found)
 
 
-def _read(connection: Connection, which: str, **values: Any) -> Entries:
+def _read(connection: Connection, which: str, values: Mapping[str, Any]) -> Entries:
     """The entries of these parts, sorted: parts of one segment follow each other."""
     segments: dict[int, list[Entries]] = {}
-    for segment, *_, size, content in connection.stream(f"{_ALL} WHERE {which} ORDER BY segment, part", **values):
-        segments.setdefault(segment, []).append(unpack(content, size))
+    with closing(connection.stream(f"{_PARTS} WHERE {which} ORDER BY segment, part", values)) as parts:
+        for segment, *_, size, content in parts:
+            segments.setdefault(segment, []).append(unpack(content, size))
     whole = [Entries(*map(np.concatenate, zip(*parts, strict=True))) for parts in segments.values()]
     return Entries.joined(whole) if whole else NOBODY
 

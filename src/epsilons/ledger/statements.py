@@ -17,7 +17,7 @@ from epsilons.errors import Argument, LedgerError
 from epsilons.ledger import checks, segments, values
 from epsilons.ledger.balances import Remaining, questions_left
 from epsilons.ledger.values import Cohort, History, Past, Quota, Reservation, Statement, Stored
-from epsilons.storage.base import Connection
+from epsilons.storage.base import Connection, spread
 
 #: Data may have been read for these.
 _SPENT = "state IN ('touched', 'stored', 'lost')"
@@ -37,12 +37,16 @@ WHERE {_CONCERNED} AND state = 'active' AND granted IS NOT NULL AND spent + rese
 _GIVE_BACK = f"UPDATE cohorts SET reserved = reserved - {_NANO} WHERE {_CONCERNED}"
 _SPEND = f"UPDATE cohorts SET reserved = reserved - {_NANO}, spent = spent + {_NANO} WHERE {_CONCERNED}"
 _SET_STATE = "UPDATE reservations SET state = :state WHERE number = :number"
+RESERVE = """
+INSERT INTO reservations VALUES (
+    :number, :key, 'reserved', :seq, :kind, :individual, :epoch, :at, :description, NULL, :analyst, :dataset, :question
+)"""
 
 
 def read_cohorts(connection: Connection, dataset: int | None = None) -> tuple[Cohort, ...]:
     """All cohorts, or those on the roster of a dataset."""
-    found = connection.rows(_COHORTS)
-    return tuple(Cohort(*row) for row in found if dataset is None or dataset in read_rosters(row.datasets))
+    found = connection.execute(_COHORTS)
+    return tuple(Cohort(*row) for row in found if dataset is None or dataset in read_rosters(row["datasets"]))
 
 
 def read_rosters(datasets: str) -> dict[int, str]:
@@ -51,12 +55,12 @@ def read_rosters(datasets: str) -> dict[int, str]:
 
 
 def read_epoch(connection: Connection) -> int:
-    return int(connection.value("SELECT epoch FROM ledger"))
+    return int(connection.execute("SELECT epoch FROM ledger").fetchone()[0])
 
 
 def find_mark(connection: Connection, seeded: int | None) -> int | None:
     """The first release, once data was read for it, that was not DP: individual privacy, or a seed. A mark for good."""
-    first = connection.value(f"SELECT min(number) FROM reservations WHERE individual = 1 AND {_SPENT}")
+    first = connection.execute(f"SELECT min(number) FROM reservations WHERE individual = 1 AND {_SPENT}").fetchone()[0]
     return min((one for one in (first, seeded) if one is not None), default=None)
 
 
@@ -69,14 +73,15 @@ def fits(connection: Connection, paid: Mapping[int, int], epoch: int, dataset: i
 
 def read_terms(connection: Connection) -> values.Terms | None:
     terms = "SELECT neighbors, rows_per_person, allow_individual, measure, ids, spelling FROM ledger"
-    about = connection.row(f"{terms} WHERE neighbors IS NOT NULL")
-    return None if about is None else values.Terms(*about._replace(allow_individual=bool(about.allow_individual)))
+    about = connection.execute(f"{terms} WHERE neighbors IS NOT NULL").fetchone()
+    return None if about is None else values.Terms(**{**about, "allow_individual": bool(about["allow_individual"])})
 
 
 def read_state(connection: Connection, dataset: int) -> tuple[int, int]:
     """(the roster's epoch, the number of the newest registration of a dataset)."""
-    newest = connection.value("SELECT max(number) FROM registrations WHERE dataset = :dataset", dataset=dataset)
-    return read_epoch(connection), newest
+    newest = "(SELECT max(number) FROM registrations WHERE dataset = :dataset)"
+    epoch, number = connection.execute(f"SELECT epoch, {newest} FROM ledger", {"dataset": dataset}).fetchone()
+    return epoch, number
 
 
 def find_reservation(connection: Connection, key: bytes, question: bytes | None = None) -> Reservation | None:
@@ -84,13 +89,14 @@ def find_reservation(connection: Connection, key: bytes, question: bytes | None 
 
     The answer is found by the question alone, whatever has become of the roster since.
     """
-    row = connection.row(_LIVE, key=key, question=question)
+    row = connection.execute(_LIVE, {"key": key, "question": question}).fetchone()
     return None if row is None else _resume(connection, row)
 
 
 def get_reservation(connection: Connection, number: int) -> Reservation:
     known = checks.is_whole(number, 1, 2**63 - 1)
-    row = connection.row("SELECT * FROM reservations WHERE number = :number", number=int(number)) if known else None
+    query = "SELECT * FROM reservations WHERE number = :number"
+    row = connection.execute(query, {"number": int(number)}).fetchone() if known else None
     if row is None:
         raise LedgerError("There is no release of this number.", suggest="a number of the history")
     return _resume(connection, row)
@@ -98,8 +104,9 @@ def get_reservation(connection: Connection, number: int) -> Reservation:
 
 def _resume(connection: Connection, row: Any) -> Reservation:
     """A reservation with what was charged when it was asked, without what people took along later."""
-    charges = dict(connection.rows(_OWN_CHARGES, number=row.number))
-    return Reservation(row.number, row.state, row.epoch, charges, row.description, row.answer, resumed=True, at=row.at)
+    charges = dict(connection.execute(_OWN_CHARGES, {"number": row["number"]}))
+    same = {name: row[name] for name in ("number", "state", "epoch", "description", "answer", "at")}
+    return Reservation(**same, charges=charges, resumed=True)
 
 
 def read_answers(connection: Connection, number: int | None, dataset: int | None) -> tuple[Stored, ...]:
@@ -110,7 +117,7 @@ def read_answers(connection: Connection, number: int | None, dataset: int | None
         which += " AND number = :number"
     if dataset is not None:
         which += " AND (dataset IS NULL OR dataset = :dataset)"
-    found = connection.rows(f"{which} ORDER BY number", number=number, dataset=dataset)
+    found = connection.execute(f"{which} ORDER BY number", {"number": number, "dataset": dataset})
     return tuple(Stored(*row) for row in found)
 
 
@@ -119,33 +126,34 @@ def read_history(connection: Connection, seeded: int | None, dataset: int | None
     charges = """
     SELECT charges.number, cohort, granted, nano FROM charges JOIN cohorts ON id = cohort
     WHERE carried = 0 ORDER BY charges.number, cohort"""
-    for number, *charged in connection.rows(charges):
+    for number, *charged in connection.execute(charges):
         paid.setdefault(number, []).append(tuple(charged))
     mark = find_mark(connection, seeded)
     same = ("number", "kind", "at", "state", "epoch", "description", "analyst")
     return History(
         Past(
-            **{name: getattr(row, name) for name in same},
-            individual=bool(row.individual),
+            **{name: row[name] for name in same},
+            individual=bool(row["individual"]),
             # In ascending order the largest charge at each grant comes last.
-            charges=dict(sorted((granted, nano) for _, granted, nano in paid.get(row.number, ()))),
-            cohorts={cohort: nano for cohort, _, nano in paid.get(row.number, ())},
-            not_dp_since=mark if mark is not None and mark <= row.number else None,
-            grants={cohort: granted for cohort, granted, _ in paid.get(row.number, ())},
+            charges=dict(sorted((granted, nano) for _, granted, nano in paid.get(row["number"], ()))),
+            cohorts={cohort: nano for cohort, _, nano in paid.get(row["number"], ())},
+            not_dp_since=mark if mark is not None and mark <= row["number"] else None,
+            grants={cohort: granted for cohort, granted, _ in paid.get(row["number"], ())},
         )
-        for row in connection.rows("SELECT * FROM reservations ORDER BY number")
-        if dataset in (None, row.dataset)
+        for row in connection.execute("SELECT * FROM reservations ORDER BY number")
+        if dataset in (None, row["dataset"])
     )
 
 
 def read_remaining(connection: Connection, seeded: int | None, dataset: int | None = None) -> Remaining:
     here = read_cohorts(connection, dataset)
     charged = "SELECT max(number) FROM reservations JOIN charges USING (number) WHERE state <> 'refunded'"
-    last = connection.value(charged if dataset is None else f"{charged} AND dataset = :dataset", dataset=dataset)
+    charged += "" if dataset is None else " AND dataset = :dataset"
+    last = connection.execute(charged, {"dataset": dataset}).fetchone()[0]
     by_grant = """
     SELECT granted, max(nano) FROM charges JOIN cohorts ON id = cohort
     WHERE number = :last AND carried = 0 GROUP BY granted"""
-    price = dict(connection.rows(by_grant, last=last))
+    price = dict(connection.execute(by_grant, {"last": last}))
     return Remaining(here, questions_left(here, price), find_mark(connection, seeded))
 
 
@@ -160,20 +168,19 @@ def read_statement(connection: Connection, digest: bytes, seeded: int | None) ->
     when_public: list[int] = []
     by_id = {cohort.id: cohort for cohort in read_cohorts(connection)}
     during = "seq > :start AND seq < :end ORDER BY number"
-    asked = f"""
-    SELECT number FROM reservations
-    WHERE {_SPENT} AND (dataset IS NULL OR dataset IN (:rosters)) AND {during}"""
     paid = f"""
     SELECT number, kind, at, nano FROM reservations JOIN charges USING (number)
     WHERE cohort = :cohort AND state <> 'refunded' AND {during}"""
     for start, end, place in zip(starts, ends, places, strict=True):
         granted, here = by_id[place].granted, {"start": start, "end": end}
         if granted is None:
-            rosters = list(read_rosters(by_id[place].datasets))
-            when_public += [row.number for row in connection.rows(asked, rosters=rosters, **here)]
+            rosters, theirs = spread("dataset", read_rosters(by_id[place].datasets))
+            asked = f"{_SPENT} AND (dataset IS NULL OR dataset IN ({rosters})) AND {during}"
+            found = connection.execute(f"SELECT number FROM reservations WHERE {asked}", {**theirs, **here})
+            when_public += [number for (number,) in found]
         else:
-            found = connection.rows(paid, cohort=place, **here)
-            uses += [values.Use(row.number, row.kind, row.at, row.nano, granted) for row in found]
+            for number, kind, at, nano in connection.execute(paid, {"cohort": place, **here}):
+                uses.append(values.Use(number, kind, at, nano, granted))
     now = by_id[places[-1]]
     return Statement(
         granted=None if now.state == values.WITHDRAWN else now.granted,
@@ -192,44 +199,46 @@ def charge(connection: Connection, number: int, paid: Mapping[int, int]) -> None
     """All charges or none. The guard stands in the UPDATE itself, so it holds whatever else is going on."""
     if not paid:
         return
-    connection.insert_many("charges", [(number, cohort, nano, 0) for cohort, nano in paid.items()])
-    if connection.run(_CHARGE_ALL_THAT_FITS, number=number) != len(paid):
+    rows = [{"number": number, "cohort": cohort, "nano": nano} for cohort, nano in paid.items()]
+    connection.executemany("INSERT INTO charges VALUES (:number, :cohort, :nano, 0)", rows)
+    if connection.execute(_CHARGE_ALL_THAT_FITS, {"number": number}).rowcount != len(paid):
         raise values.stale_plan()
 
 
 def spend(connection: Connection, number: int) -> None:
     """What was reserved is spent, also where people took it along: data is about to be read."""
-    connection.run(_SET_STATE, number=number, state=values.TOUCHED)
-    connection.run(_SPEND, number=number)
+    connection.execute(_SET_STATE, {"number": number, "state": values.TOUCHED})
+    connection.execute(_SPEND, {"number": number})
 
 
 def give_back(connection: Connection, number: int) -> None:
     """What was reserved is given back, also where people took it along; the question does not count as asked."""
-    connection.run(_SET_STATE, number=number, state=values.REFUNDED)
-    connection.run(_GIVE_BACK, number=number)
-    analyst = connection.value("SELECT analyst FROM reservations WHERE number = :number", number=number)
+    which = {"number": number}
+    connection.execute(_SET_STATE, {**which, "state": values.REFUNDED})
+    connection.execute(_GIVE_BACK, which)
+    analyst = connection.execute("SELECT analyst FROM reservations WHERE number = :number", which).fetchone()[0]
     if analyst is None:
         return
-    price = max((nano for _, nano in connection.rows(_OWN_CHARGES, number=number)), default=0)
+    price = max((nano for _, nano in connection.execute(_OWN_CHARGES, which)), default=0)
     less = "UPDATE quotas SET used_nano = used_nano - :price, used_questions = used_questions - 1"
-    connection.run(f"{less} WHERE analyst = :analyst", price=price, analyst=analyst)
+    connection.execute(f"{less} WHERE analyst = :analyst", {"price": price, "analyst": analyst})
 
 
 def store(connection: Connection, number: int, answer: bytes) -> None:
     kept = "UPDATE reservations SET state = :state, answer = :answer WHERE number = :number"
-    connection.run(kept, number=number, state=values.STORED, answer=answer)
+    connection.execute(kept, {"number": number, "state": values.STORED, "answer": answer})
 
 
 def list_quotas(connection: Connection) -> tuple[Quota, ...]:
     names = ", ".join(each.name for each in fields(Quota))
-    return tuple(Quota(*row) for row in connection.rows(f"SELECT {names} FROM quotas ORDER BY analyst"))
+    return tuple(Quota(*row) for row in connection.execute(f"SELECT {names} FROM quotas ORDER BY analyst"))
 
 
 def set_quota(connection: Connection, analyst: str, nano: int | None, questions: int | None) -> None:
     """Give an analyst a quota, or None of it; what was used before counts."""
     _add_analyst(connection, analyst)
     quota = "UPDATE quotas SET nano = :nano, questions = :questions WHERE analyst = :analyst"
-    connection.run(quota, analyst=analyst, nano=nano, questions=questions)
+    connection.execute(quota, {"analyst": analyst, "nano": nano, "questions": questions})
 
 
 def use_quota(connection: Connection, analyst: str, paid: Mapping[int, int]) -> None:
@@ -239,7 +248,7 @@ def use_quota(connection: Connection, analyst: str, paid: Mapping[int, int]) -> 
     UPDATE quotas SET used_nano = used_nano + :price, used_questions = used_questions + 1
     WHERE analyst = :analyst AND (nano IS NULL OR used_nano + :price <= nano)
         AND (questions IS NULL OR used_questions < questions)"""
-    if connection.run(use, analyst=analyst, price=max(paid.values(), default=0)) != 1:
+    if connection.execute(use, {"analyst": analyst, "price": max(paid.values(), default=0)}).rowcount != 1:
         raise values.QuotaError(
             "This analyst's quota does not reach for this question; nothing was charged.",
             rule="It is no privacy budget: those are kept per person, over all analysts.",
@@ -248,5 +257,6 @@ def use_quota(connection: Connection, analyst: str, paid: Mapping[int, int]) -> 
 
 
 def _add_analyst(connection: Connection, analyst: str) -> None:
-    if connection.row("SELECT analyst FROM quotas WHERE analyst = :analyst", analyst=analyst) is None:
-        connection.insert("quotas", analyst=analyst, used_nano=0, used_questions=0)
+    who = {"analyst": analyst}
+    if connection.execute("SELECT 1 FROM quotas WHERE analyst = :analyst", who).fetchone() is None:
+        connection.execute("INSERT INTO quotas VALUES (:analyst, NULL, NULL, 0, 0)", who)

@@ -8,15 +8,11 @@ Statements are plain SQL that both databases understand, written where they are 
 """
 
 import os
-import re
 from abc import ABC, abstractmethod
-from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import cache
-from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, cast
 
 from epsilons.errors import EpsilonsError
 
@@ -53,81 +49,32 @@ class Owner:
     pragmas: tuple[str, ...] = ()
 
 
-@cache
-def _row_type(*names: str) -> Any:
-    return namedtuple("Row", names, rename=True)
+class Connection(Protocol):
+    """One transaction: a connection as drivers have it, and what both databases do fast in their own way.
 
-
-class Connection:
-    """One transaction.
-
-    `:name` in a statement stands for a value, and for all values of a list: `id IN (:ids)`. Types of columns are
-    written as SQLite writes them. Rows are tuples with names.
+    `:name` in a statement stands for a value; types of columns are written as SQLite writes them. Rows are read by
+    names or places.
     """
 
-    #: Finds a table by its name.
-    _table: ClassVar = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name"
+    def execute(self, sql: str, values: Mapping[str, Any] = ..., /) -> Any:
+        """A cursor over the rows, or with the number of rows that changed (`rowcount`)."""
 
-    def __init__(self, driver: Any, owner: Owner, cursors: ExitStack) -> None:
-        self._driver, self._owner, self._cursors = driver, owner, cursors
-
-    def rows(self, sql: str, **values: Any) -> list[Any]:
-        """All rows."""
-        cursor = self._execute(self._driver.cursor(), sql, values)
-        return list(map(_row_type(*(column[0] for column in cursor.description))._make, cursor))
-
-    def row(self, sql: str, **values: Any) -> Any:
-        """The first row, or None."""
-        return next(iter(self.rows(sql, **values)), None)
-
-    def value(self, sql: str, **values: Any) -> Any:
-        """The first value of a row that must be there."""
-        found = self.row(sql, **values)
-        if found is None:
-            raise self._owner.refused()
-        return found[0]
-
-    def run(self, sql: str, **values: Any) -> int:
-        """Change something; how many rows that concerned."""
-        return int(self._execute(self._driver.cursor(), sql, values).rowcount)
-
-    def many(self, sql: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    def executemany(self, sql: str, rows: Iterable[Mapping[str, Any]], /) -> Any:
         """The same change for each of these values."""
-        self._driver.cursor().executemany(self._spell(sql), rows)
 
-    def insert(self, table: str, **row: Any) -> None:
-        """Add a row; what is not named is null, or its default."""
-        self.run(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({', '.join(f':{name}' for name in row)})", **row)
+    def stream(self, sql: str, values: Mapping[str, Any] = ..., /) -> Any:
+        """A cursor over more rows than there is room for, by places alone; to be closed."""
 
     def insert_many(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Add rows with a value for every column, in the table's order: a million in about a second."""
-        rest = iter(rows)
-        for first in rest:  # with which all the others go
-            places = ", ".join("?" * len(first))
-            self._driver.cursor().executemany(f"INSERT INTO {table} VALUES ({places})", chain([first], rest))
+        """Add rows with a value for every column, in the table's order: a million in a few seconds."""
 
-    def stream(self, sql: str, **values: Any) -> Any:
-        """The driver's cursor over plain tuples, for more rows than there is room for; open until the end."""
-        return self._execute(self._cursors.enter_context(closing(self._make_cursor())), sql, values)
+    def has_table(self, name: str) -> bool: ...
 
-    def has_table(self, name: str) -> bool:
-        return self.row(self._table, name=name) is not None
 
-    def _make_cursor(self) -> Any:
-        """A cursor that fetches rows as they are asked for."""
-        return self._driver.cursor()
-
-    def _spell(self, sql: str) -> str:
-        """The statement as this database writes it."""
-        return sql
-
-    def _execute(self, cursor: Any, sql: str, values: dict[str, Any]) -> Any:
-        for name, items in [pair for pair in values.items() if isinstance(pair[1], list)]:
-            each = {f"{name}_{number}": item for number, item in enumerate(items)}
-            sql = re.sub(rf":{name}\b", ", ".join(f":{one}" for one in each) or "NULL", sql)
-            values = {**values, **each}
-        cursor.execute(self._spell(sql), values)
-        return cursor
+def spread(name: str, items: Iterable[Any]) -> tuple[str, dict[str, Any]]:
+    """A list for a statement: what stands in `IN (...)`, and its values."""
+    values = {f"{name}_{number}": item for number, item in enumerate(items)}
+    return ", ".join(f":{one}" for one in values) or "NULL", values
 
 
 class Database(ABC):
@@ -137,33 +84,33 @@ class Database(ABC):
     lasting = True
     #: How many idle connections are kept.
     _kept: ClassVar = 4
-    _connection: ClassVar[type[Connection]] = Connection
     #: What the driver raises.
     _error: type[Exception]
+    #: What begins a transaction, for reading and for writing.
+    _begin: tuple[str, str]
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
         #: The one transaction of a rehearsal, and what ends it.
         self._rehearsal: Connection | None = None
         self._end = ExitStack()
-        self._begin_anew()
+        self._start()
 
-    def _begin_anew(self) -> None:
-        """Start in this process; connections are made when they are needed."""
+    def _start(self) -> None:
+        """Begin anew in this process; connections are made when they are needed."""
         self._process = os.getpid()
         self._idle: list[Any] = []
+        #: What readers hold, and what writers hold.
+        self._turns: tuple[AbstractContextManager[Any], AbstractContextManager[Any]] = (nullcontext(), nullcontext())
 
     @abstractmethod
     def _connect(self) -> Any:
         """A new connection of the driver, which begins no transaction by itself."""
 
-    @abstractmethod
-    def _begin(self, driver: Any, writing: bool) -> None:
+    def _enter(self, driver: Any, begin: str) -> Connection:
         """Begin a transaction; a writer is alone from here on."""
-
-    @abstractmethod
-    def _turn(self, writing: bool) -> AbstractContextManager[Any]:
-        """What a thread of this process holds meanwhile."""
+        driver.execute(begin)
+        return cast(Connection, driver)
 
     def _is_cut(self, driver: Any) -> bool:
         """Whether the server has gone."""
@@ -171,14 +118,15 @@ class Database(ABC):
 
     def write(self) -> AbstractContextManager[Connection]:
         """One durable transaction with no other writer beside it; an exception takes all of it back."""
-        return self._transact(True)
+        return self._transact(1)
 
     def read(self) -> AbstractContextManager[Connection]:
         """One consistent view."""
-        return self._transact(False)
+        return self._transact(0)
 
     @contextmanager
-    def _transact(self, writing: bool) -> Iterator[Connection]:
+    def _transact(self, kind: int) -> Iterator[Connection]:
+        """`kind` is the place in the pairs above: 0 to read, 1 to write."""
         if self._rehearsal is not None:
             try:
                 yield self._rehearsal
@@ -186,9 +134,8 @@ class Database(ABC):
                 raise self._owner.refused() from None
             return
         self._check_process()
-        with self._turn(writing), self._lend(lambda driver: self._begin(driver, writing)) as driver:
-            with ExitStack() as cursors:
-                yield self._connection(driver, self._owner, cursors)
+        with self._turns[kind], self._lend(self._begin[kind]) as (driver, connection):
+            yield connection
             driver.commit()
 
     def _check_process(self) -> None:
@@ -197,36 +144,34 @@ class Database(ABC):
             if not self.lasting:
                 raise self._owner.forked()
             self.close()
-            self._begin_anew()
+            self._start()
 
     def rehearse(self) -> None:
         """Do everything from here on in one transaction, which is taken back when the database is closed.
 
         For a look at what a change would come to; other writers wait meanwhile.
         """
-        self._end.enter_context(self._turn(True))
-        driver = self._end.enter_context(self._lend(lambda driver: self._begin(driver, True)))
-        self._rehearsal = self._connection(driver, self._owner, self._end.enter_context(ExitStack()))
+        self._end.enter_context(self._turns[1])
+        _, self._rehearsal = self._end.enter_context(self._lend(self._begin[1]))
 
     @contextmanager
-    def _lend(self, begin: Callable[[Any], None]) -> Iterator[Any]:
+    def _lend(self, begin: str) -> Iterator[tuple[Any, Connection]]:
         """A connection on which something has begun; it is given back, and what was not committed taken back.
 
         Messages of the database are replaced, since they may quote what was stored.
         """
-        driver = None
+        driver = connection = None
         try:
-            while driver is None:
-                known = self._take_idle()
+            while connection is None:
+                known, driver = self._take_idle(), None
                 driver = known or self._connect()
                 try:
-                    begin(driver)
+                    connection = self._enter(driver, begin)
                 except self._error:
+                    # It may have been cut off while it was idle: nothing has begun.
                     if known is None or not self._is_cut(known):
                         raise
-                    # It was cut off while it was idle: nothing has begun.
-                    driver = None
-            yield driver
+            yield driver, connection
         except self._error:
             lost = driver is not None and self._is_cut(driver)
             raise (self._owner.broken() if lost else self._owner.refused()) from None
@@ -249,7 +194,7 @@ class Database(ABC):
     def make_tables(self, connection: Connection, statements: Iterable[str]) -> None:
         """Tables and their indexes, where there are none yet."""
         for statement in statements:
-            connection.run(statement)
+            connection.execute(statement)
 
     @abstractmethod
     def forget(self) -> None:

@@ -7,9 +7,8 @@ disk. A client that hangs in the middle of a change loses it, and the next one g
 
 import re
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from functools import lru_cache
+from collections.abc import Iterable, Mapping
+from functools import cache, lru_cache
 from itertools import count
 from typing import Any, ClassVar
 
@@ -51,29 +50,71 @@ def _spell(sql: str) -> str:
     return _OTHERWISE.sub(turn, sql.strip())
 
 
-class Connection(base.Connection):
-    _table: ClassVar = "SELECT 1 WHERE to_regclass(:name) IS NOT NULL"
+@cache
+def _row_type(names: tuple[str, ...]) -> type[tuple[Any, ...]]:
+    """Rows that are read by names or places, as SQLite's are."""
+    places: dict[Any, int] = {name: place for place, name in enumerate(names)}
 
-    def _spell(self, sql: str) -> str:
-        return _spell(sql)
+    class Row(tuple[Any, ...]):
+        def __getitem__(self, at: Any) -> Any:
+            return super().__getitem__(places.get(at, at))
 
-    def _make_cursor(self) -> Any:
+        def keys(self) -> tuple[str, ...]:
+            return names
+
+    return Row
+
+
+def _name_rows(cursor: Any) -> Any:
+    return _row_type(tuple(column.name for column in cursor.description or ()))
+
+
+class Connection:
+    """A connection of psycopg, with statements turned for it."""
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+
+    def execute(self, sql: str, values: Mapping[str, Any] | None = None) -> Any:
+        return self._driver.cursor(row_factory=_name_rows).execute(_spell(sql), values or {})
+
+    def executemany(self, sql: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        self._driver.cursor().executemany(_spell(sql), rows)
+
+    def stream(self, sql: str, values: Mapping[str, Any] | None = None) -> Any:
+        """By a cursor of the server's."""
         cursor = self._driver.cursor(f"stream_{next(_numbers)}")
         cursor.itersize = 1000
-        return cursor
+        return cursor.execute(_spell(sql), values or {})
 
     def insert_many(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """By COPY: a million rows in a few seconds."""
+        """By COPY."""
         with self._driver.cursor().copy(f"COPY {table} FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
+
+    def has_table(self, name: str) -> bool:
+        return bool(self.execute("SELECT to_regclass(:name) IS NOT NULL", {"name": name}).fetchone()[0])
+
+
+class _Room:
+    """Held by a thread that has a connection; the others wait."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner, self._free = owner, threading.BoundedSemaphore(2 * CONNECTIONS)
+
+    def __enter__(self) -> None:
+        if not self._free.acquire(timeout=TURN_SECONDS):
+            raise self._owner.refused()
+
+    def __exit__(self, *_error: object) -> None:
+        self._free.release()
 
 
 class Postgres(Database):
     """Tables in one schema of a PostgreSQL database."""
 
     _kept: ClassVar = CONNECTIONS
-    _connection: ClassVar = Connection
 
     def __init__(self, url: str, owner: Owner) -> None:
         self._keywords, self.schema = _split_address(url, owner)
@@ -82,20 +123,12 @@ class Postgres(Database):
         except ImportError:
             raise owner.no_psycopg() from None
         self._driver, self._error = psycopg, psycopg.Error
+        self._begin = (_READ.format(schema=self.schema), _WRITE.format(schema=self.schema, owner=owner.name))
         super().__init__(owner)
 
-    def _begin_anew(self) -> None:
-        super()._begin_anew()
-        self._room = threading.BoundedSemaphore(2 * CONNECTIONS)
-
-    @contextmanager
-    def _turn(self, writing: bool) -> Iterator[None]:
-        if not self._room.acquire(timeout=TURN_SECONDS):
-            raise self._owner.refused()
-        try:
-            yield
-        finally:
-            self._room.release()
+    def _start(self) -> None:
+        super()._start()
+        self._turns = (_Room(self._owner),) * 2
 
     def _connect(self) -> Any:
         return self._driver.connect(self._driver.conninfo.make_conninfo(**self._keywords), autocommit=True)
@@ -103,25 +136,26 @@ class Postgres(Database):
     def _is_cut(self, driver: Any) -> bool:
         return bool(driver.closed)
 
-    def _begin(self, driver: Any, writing: bool) -> None:
+    def _enter(self, driver: Any, begin: str) -> Connection:
         """One writer at a time, over all processes and machines."""
-        begin = (_WRITE if writing else _READ).format(schema=self.schema, owner=self._owner.name)
         cursor = driver.execute(begin, prepare=False)
         while cursor.nextset():
             pass
-        if writing and cursor.fetchone()[-1] != "on":
+        if cursor.description and cursor.fetchone()[-1] != "on":
             raise self._owner.no_sync()
+        return Connection(driver)
 
     def rehearse(self) -> None:
         """A rehearsal may stand still for longer than a change."""
         super().rehearse()
         assert self._rehearsal is not None
-        self._rehearsal.run("SET LOCAL idle_in_transaction_session_timeout = 0")
+        self._rehearsal.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
 
     def make_tables(self, connection: base.Connection, statements: Iterable[str]) -> None:
         """In their schema, which a user with more rights may have made already."""
-        if connection.row("SELECT 1 FROM pg_namespace WHERE nspname = :schema", schema=self.schema) is None:
-            connection.run(f'CREATE SCHEMA "{self.schema}"')
+        there = connection.execute("SELECT 1 WHERE to_regnamespace(:schema) IS NOT NULL", {"schema": self.schema})
+        if there.fetchone() is None:
+            connection.execute(f'CREATE SCHEMA "{self.schema}"')
         super().make_tables(connection, statements)
 
     def forget(self) -> None:

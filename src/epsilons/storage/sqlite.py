@@ -8,7 +8,9 @@ import os
 import sqlite3
 import threading
 import time
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Iterable
+from contextlib import closing, nullcontext
+from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
@@ -19,10 +21,26 @@ from epsilons.storage.files import write_private
 _SECONDS_TO_FORGET = 2
 
 
+class Connection(sqlite3.Connection):
+    """The driver's own, which fetches rows as they are asked for."""
+
+    stream = sqlite3.Connection.execute
+
+    def insert_many(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        rest = iter(rows)
+        for first in rest:  # with which all the others go
+            self.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(first))})", chain([first], rest))
+
+    def has_table(self, name: str) -> bool:
+        found = self.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name", {"name": name})
+        return found.fetchone() is not None
+
+
 class Sqlite(Database):
     """Tables in one SQLite database; `path=None` keeps them in this process's memory, on one connection."""
 
     _error = sqlite3.Error
+    _begin = ("BEGIN", "BEGIN IMMEDIATE")
 
     def __init__(self, path: str | None, owner: Owner) -> None:
         self.lasting = path is not None
@@ -31,17 +49,16 @@ class Sqlite(Database):
             _take_file(self._path, owner)
         super().__init__(owner)
 
-    def _begin_anew(self) -> None:
-        super()._begin_anew()
+    def _start(self) -> None:
+        super()._start()
         # Threads take turns here, not in SQLite's busy loop; in memory they have one connection, so readers wait too.
-        self._lock = threading.RLock()
+        turn = threading.RLock()
+        self._turns = (nullcontext() if self.lasting else turn, turn)
 
-    def _turn(self, writing: bool) -> AbstractContextManager[Any]:
-        return self._lock if writing or not self.lasting else nullcontext()
-
-    def _connect(self) -> sqlite3.Connection:
-        wait = self._owner.patience
-        driver = sqlite3.connect(self._path, timeout=wait, isolation_level=None, check_same_thread=False)
+    def _connect(self) -> Connection:
+        options: dict[str, Any] = {"isolation_level": None, "check_same_thread": False, "factory": Connection}
+        driver: Connection = sqlite3.connect(self._path, timeout=self._owner.patience, **options)
+        driver.row_factory = sqlite3.Row
         try:
             self._use_write_ahead_log(driver)
             for pragma in ("synchronous = FULL", *self._owner.pragmas):
@@ -66,14 +83,10 @@ class Sqlite(Database):
         if mode not in ("wal", "memory"):
             raise self._owner.no_log()
 
-    def _begin(self, driver: sqlite3.Connection, writing: bool) -> None:
-        driver.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
-
     def forget(self) -> None:
         """Empty the write-ahead log, where what was erased may remain."""
         self._check_process()
-        brief = f"PRAGMA busy_timeout = {_SECONDS_TO_FORGET * 1000}"
-        with self._lend(lambda driver: driver.execute(brief)) as driver:
+        with self._lend(f"PRAGMA busy_timeout = {_SECONDS_TO_FORGET * 1000}") as (driver, _):
             driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             driver.execute(f"PRAGMA busy_timeout = {self._owner.patience * 1000}")
 

@@ -213,7 +213,7 @@ def test_verify_and_export(book: Ledger, url: str, tmp_path: Path, capsys: pytes
 
 def test_what_does_not_add_up_ends_with_a_status(book: Ledger, url: str, capsys: pytest.CaptureFixture[str]) -> None:
     with book._database.write() as connection:
-        connection.run("UPDATE segments SET newest = 77")
+        connection.execute("UPDATE segments SET newest = 77")
     assert "does not add up" in run(capsys, "verify", url, status=7)
 
 

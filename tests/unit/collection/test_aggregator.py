@@ -338,7 +338,7 @@ PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "busy_ti
 def test_erased_shares_are_overwritten_and_a_commit_waits_for_the_disk(tmp_path: Path) -> None:
     store = Store(f"sqlite:///{tmp_path}/one.store")
     with store.write() as connection:
-        found = {name: connection.value(f"PRAGMA {name}") for name in PRAGMAS}
+        found = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in PRAGMAS}
     assert found == PRAGMAS
     store.close()
 
@@ -349,7 +349,7 @@ def test_a_store_opens_its_own_connection_after_a_fork(tmp_path: Path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr("epsilons.storage.base.os.getpid", lambda: -1)
         with store.read() as connection:
-            assert connection._driver is not before
+            assert connection is not before
         store.close()
     before.close()
 
@@ -385,6 +385,6 @@ def test_a_ledger_and_a_store_in_one_database_have_locks_of_their_own(postgres_s
     with store.write() as connection:
         held = "SELECT pg_try_advisory_xact_lock(hashtextextended('epsilons aggregator ' || :schema, 0))"
         with store.read() as other:
-            assert other.value(held, schema=schema) is False
-        assert connection.value(held, schema=schema) is True
+            assert other.execute(held, {"schema": schema}).fetchone()[0] is False
+        assert connection.execute(held, {"schema": schema}).fetchone()[0] is True
     store.close()

@@ -64,11 +64,11 @@ class Redraws(Aggregator):
 
     def collect(self, collection: bytes, level: int, ids: bytes) -> bytes:
         with self._store.read() as connection:
-            kept = connection.rows("SELECT id, share FROM reports")
+            kept = connection.execute("SELECT id, share FROM reports").fetchall()
         answer = super().collect(collection, level, ids)
         with self._store.write() as connection:
-            connection.run("UPDATE batches SET accepted = NULL, sums = NULL")
-            connection.many("UPDATE reports SET share = :share WHERE id = :id", [row._asdict() for row in kept])
+            connection.execute("UPDATE batches SET accepted = NULL, sums = NULL")
+            connection.executemany("UPDATE reports SET share = :share WHERE id = :id", [dict(row) for row in kept])
         return answer
 
 

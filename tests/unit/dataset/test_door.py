@@ -246,7 +246,7 @@ def test_a_plan_that_this_release_cannot_read_is_refused_in_words(spy: Spy) -> N
         people.count()
     with people.ledger._database.write() as connection:
         new = '{"asked": "count", "plan": {"mechanism": "new"}}'
-        connection.run("UPDATE reservations SET description = :new", new=new)
+        connection.execute("UPDATE reservations SET description = :new", {"new": new})
     with pytest.raises(LedgerError, match="cannot be taken up again"):
         people.count()
     assert people.count(fresh=True).charges
@@ -277,7 +277,7 @@ def test_the_same_question_gets_the_stored_bytes_from_any_process(tmp_path: Path
 
 def _only_key(people: eps.Dataset) -> bytes:
     with people.ledger._database.read() as connection:
-        return bytes(connection.value("SELECT key FROM reservations"))
+        return bytes(connection.execute("SELECT key FROM reservations").fetchone()[0])
 
 
 def test_history_has_the_question_in_words_and_no_plan() -> None:

@@ -161,7 +161,7 @@ def test_a_look_shows_what_registering_would_do_to_an_older_ledger_and_changes_n
         look(people())
     # Known to this user, by a release that knew no newer format.
     with closing(find_database(address, create=False)) as database, database.read() as connection:
-        ledger, places = connection.value("SELECT id FROM ledger"), find_places()
+        ledger, places = connection.execute("SELECT id FROM ledger").fetchone()[0], find_places()
         places.remember(address, ledger)
         Anchor(places.folder / f"{ledger}.json").adopt(connection, ledger)
     before = contents(tmp_path)

@@ -42,7 +42,7 @@ def test_the_tables_themselves_refuse_an_overspend(ledger: Ledger) -> None:
             pytest.raises(LedgerError, match="nothing was changed") as refusal,
             ledger._database.write() as connection,
         ):
-            connection.run(change)
+            connection.execute(change)
         assert refusal.value.__cause__ is None
         ledger.verify()
 
@@ -131,7 +131,7 @@ def test_a_look_at_an_old_ledger_reads_it_as_a_new_one_and_leaves_it_old(old: st
         assert book.foresee(asked).expected.joined == 1
     assert look() == before
     with closing(find_database(old, create=False)) as database, database.read() as connection:
-        assert connection.value("SELECT format FROM ledger") == 1
+        assert connection.execute("SELECT format FROM ledger").fetchone()[0] == 1
     epsilons.ledger.open(old, adopt=True).close()
     assert look() != before
 
@@ -161,14 +161,14 @@ def test_an_old_ledger_that_was_put_back_is_not_brought_up_to_date(old: str, tmp
         epsilons.ledger.open(old, anchor=head)
     database = find_database(old, create=False)
     with database.read() as connection:
-        assert connection.value("SELECT format FROM ledger") == 1
+        assert connection.execute("SELECT format FROM ledger").fetchone()[0] == 1
     database.close()
 
 
 def test_a_ledger_from_the_future_is_refused(lasting: str) -> None:
     book = epsilons.ledger.open(lasting)
     with book._database.write() as connection:
-        connection.run("UPDATE ledger SET format = format + 1")
+        connection.execute("UPDATE ledger SET format = format + 1")
     book.close()
     with pytest.raises(LedgerError, match="newer release of epsilons"):
         epsilons.ledger.open(lasting)

@@ -151,7 +151,7 @@ def edit_last_line(book: Ledger, **value: Any) -> None:
     (column,) = value
     with book._database.write() as connection:
         last = "(SELECT max(seq) FROM journal)"
-        assert connection.run(f"UPDATE journal SET {column} = :{column} WHERE seq = {last}", **value) == 1
+        assert connection.execute(f"UPDATE journal SET {column} = :{column} WHERE seq = {last}", value).rowcount == 1
 
 
 def test_an_edited_line_under_the_head_is_refused(place: Place) -> None:

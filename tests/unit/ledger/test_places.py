@@ -24,7 +24,7 @@ def lose(address: str) -> None:
     book = epsilons.ledger.open(address)
     if not address.startswith("sqlite"):
         with book._database.write() as connection:
-            connection.run(f"DROP SCHEMA {book._database.schema} CASCADE")
+            connection.execute(f"DROP SCHEMA {book._database.schema} CASCADE")
     book.close()
     if address.startswith("sqlite"):
         for path in Path(address.removeprefix("sqlite:///")).parent.glob("people.ledger*"):

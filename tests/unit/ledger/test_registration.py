@@ -64,7 +64,7 @@ def test_a_roster_is_read_by_its_numbers_however_they_are_spaced(ledger: Ledger)
     before = [ledger.cohorts(number) for number in (1, 2, 12)]
     assert [sum(cohort.people for cohort in found) for found in before] == [1, 1, 2]
     with ledger._database.write() as connection:
-        connection.run("""UPDATE cohorts SET datasets = replace(datasets, '": "', '":"')""")
+        connection.execute("""UPDATE cohorts SET datasets = replace(datasets, '": "', '":"')""")
     for number, known in zip((1, 2, 12), before, strict=True):
         assert [cohort.id for cohort in ledger.cohorts(number)] == [cohort.id for cohort in known]
 

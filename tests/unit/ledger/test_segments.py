@@ -60,7 +60,7 @@ def test_everyone_s_past_is_that_of_a_dictionary(connection: Any, few: int, monk
 
 
 def count_segments(connection: Any) -> int:
-    return int(connection.value("SELECT count(DISTINCT segment) FROM segments"))
+    return int(connection.execute("SELECT count(DISTINCT segment) FROM segments").fetchone()[0])
 
 
 def test_there_are_few_segments_and_entries_are_copied_rarely(connection: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,13 +77,13 @@ def judged(book: Ledger, edit: Edit) -> None:
     with book._database.write() as connection:
         lite = isinstance(book._database, Sqlite)
         if lite:
-            connection.run("PRAGMA ignore_check_constraints = ON")
+            connection.execute("PRAGMA ignore_check_constraints = ON")
         try:
             edit(connection)
             recount.verify(connection)
         finally:
             if lite:
-                connection.run("PRAGMA ignore_check_constraints = OFF")
+                connection.execute("PRAGMA ignore_check_constraints = OFF")
         raise AssertionError("nobody saw it")
 
 
@@ -116,7 +116,7 @@ def edit(change: str, **values: Any) -> Edit:
     """A change of one row."""
 
     def make(connection: Connection) -> None:
-        assert connection.run(change, **values) == 1
+        assert connection.execute(change, values).rowcount == 1
 
     return make
 
@@ -125,10 +125,10 @@ def test_any_edited_column_is_seen(book: Ledger) -> None:
     unseen = []
     for table, column in COLUMNS:
         with book._database.read() as connection:
-            rows = connection.rows(f"SELECT * FROM {table} ORDER BY {', '.join(keys(table))}")
+            rows = connection.execute(f"SELECT * FROM {table} ORDER BY {', '.join(keys(table))}").fetchall()
         assert rows, (table, column)
         change = f"UPDATE {table} SET {column} = :changed WHERE {here(table)}"
-        for row in (rows[0]._asdict(), rows[-1]._asdict()):
+        for row in (dict(rows[0]), dict(rows[-1])):
             changed = {**row, "changed": other(row[column], *TABLES[table][column])}
             try:
                 seen(book, edit(change, **changed))
@@ -143,7 +143,8 @@ def test_a_missing_row_is_seen(book: Ledger, table: str) -> None:
     first = keys(table)[0]
 
     def delete(connection: Connection) -> None:
-        assert connection.run(f"DELETE FROM {table} WHERE {first} = (SELECT max({first}) FROM {table})") > 0
+        which = f"(SELECT max({first}) FROM {table})"
+        assert connection.execute(f"DELETE FROM {table} WHERE {first} = {which}").rowcount > 0
 
     assert seen(book, delete)
 
@@ -176,9 +177,9 @@ def test_an_invented_row_is_seen(book: Ledger, what: str, change: str) -> None:
 
 def test_two_people_swapped_are_seen(book: Ledger) -> None:
     def swap(connection: Connection) -> None:
-        part = connection.row("SELECT * FROM segments WHERE entries > 1")
-        numbers = np.frombuffer(part.content, "<u4").copy()
-        one, two = next((a, b) for a in range(-part.entries, 0) for b in range(a, 0) if numbers[a] != numbers[b])
+        part = connection.execute("SELECT * FROM segments WHERE entries > 1").fetchone()
+        numbers, size = np.frombuffer(part["content"], "<u4").copy(), part["entries"]
+        one, two = next((a, b) for a in range(-size, 0) for b in range(a, 0) if numbers[a] != numbers[b])
         numbers[[one, two]] = numbers[[two, one]]
         write(connection, part, numbers.tobytes())
 
@@ -188,7 +189,7 @@ def test_two_people_swapped_are_seen(book: Ledger) -> None:
 def write(connection: Connection, part: Any, content: bytes) -> None:
     """Something else into a part of a segment."""
     change = "UPDATE segments SET content = :content WHERE segment = :segment AND part = :part"
-    connection.run(change, content=content, segment=part.segment, part=part.part)
+    connection.execute(change, {"content": content, "segment": part["segment"], "part": part["part"]})
 
 
 def rewritten(change: Callable[[str, dict[str, Any]], dict[str, Any]]) -> Edit:
@@ -196,11 +197,11 @@ def rewritten(change: Callable[[str, dict[str, Any]], dict[str, Any]]) -> Edit:
 
     def edit(connection: Connection) -> None:
         head = START
-        for line in connection.rows("SELECT * FROM journal ORDER BY seq"):
-            words = to_json(change(line.kind, json.loads(line.body)))
-            head = chain(head, line.seq, line.kind, line.at, words)
+        for line in connection.execute("SELECT * FROM journal ORDER BY seq").fetchall():
+            words = to_json(change(line["kind"], json.loads(line["body"])))
+            head = chain(head, line["seq"], line["kind"], line["at"], words)
             rewrite = "UPDATE journal SET body = :words, hash = :head WHERE seq = :seq"
-            connection.run(rewrite, seq=line.seq, words=words, head=head)
+            connection.execute(rewrite, {"seq": line["seq"], "words": words, "head": head})
 
     return edit
 
@@ -242,7 +243,7 @@ def test_an_edit_is_seen_from_outside_as_well(tmp_path: Path) -> None:
     made = epsilons.ledger.open(url)
     busy(made)
     with made._database.write() as connection:
-        connection.run("UPDATE segments SET newest = newest + 1")
+        connection.execute("UPDATE segments SET newest = newest + 1")
     made.close()
     again = epsilons.ledger.open(url)
     with pytest.raises(LedgerError, match="differs from the journal"):
@@ -258,11 +259,10 @@ def test_opening_verifies_what_was_entered_since_and_a_recount_everything(tmp_pa
     def notices(first: bool) -> bool:
         """Whether a look sees another cohort in the first of all entries, or in the last; a recount always does."""
         with book._database.read() as connection:
-            parts = connection.rows("SELECT * FROM segments ORDER BY newest")
-        part = parts[0 if first else -1]
-        numbers = np.frombuffer(part.content, "<u4").copy()
-        lines = numbers[-2 * part.entries : -part.entries]
-        numbers[len(numbers) - part.entries + int(lines.argmin() if first else lines.argmax())] += 1
+            part = connection.execute("SELECT * FROM segments ORDER BY newest").fetchall()[0 if first else -1]
+        numbers, size = np.frombuffer(part["content"], "<u4").copy(), part["entries"]
+        lines = numbers[-2 * size : -size]
+        numbers[len(numbers) - size + int(lines.argmin() if first else lines.argmax())] += 1
         with book._database.write() as connection:
             write(connection, part, numbers.tobytes())
         with pytest.raises(LedgerError, match="people differs from the journal"):
@@ -275,7 +275,7 @@ def test_opening_verifies_what_was_entered_since_and_a_recount_everything(tmp_pa
             return False
         finally:
             with book._database.write() as connection:
-                write(connection, part, part.content)
+                write(connection, part, part["content"])
 
     assert notices(first=True)  # nothing was verified yet
     assert book.verify(thorough=False) == book.verify()

@@ -77,7 +77,7 @@ def test_the_tables_stand_in_a_schema_of_their_own(postgres_server: str) -> None
     assert database.schema == "epsilons"
     for begin in (database.read, database.write):
         with begin() as connection:
-            assert connection.value("SHOW search_path") == "epsilons"
+            assert connection.execute("SHOW search_path").fetchone()[0] == "epsilons"
     # No longer than the transaction: behind a pooler the next one may be somebody else's.
     (driver,) = database._idle
     assert driver.execute("SHOW search_path").fetchone() != ("epsilons",)
@@ -88,14 +88,14 @@ def test_a_commit_waits_for_the_disk_and_a_writer_takes_its_turn_first(url: str)
     book = epsilons.ledger.open(url)
     with book._database.write() as connection:
         for setting in ("synchronous_commit", "fsync"):
-            assert connection.value(f"SHOW {setting}") == "on"
-        assert connection.value("SHOW transaction_isolation") == "read committed"
+            assert connection.execute(f"SHOW {setting}").fetchone()[0] == "on"
+        assert connection.execute("SHOW transaction_isolation").fetchone()[0] == "read committed"
         mine = "pid = pg_backend_pid() AND locktype = 'advisory' AND granted"
-        assert connection.value(f"SELECT count(*) FROM pg_locks WHERE {mine}") == 1
+        assert connection.execute(f"SELECT count(*) FROM pg_locks WHERE {mine}").fetchone()[0] == 1
     with book._database.read() as connection:
-        assert connection.value("SHOW transaction_isolation") == "repeatable read"
-        assert connection.value("SHOW transaction_read_only") == "on"
-        assert connection.value(f"SELECT count(*) FROM pg_locks WHERE {mine}") == 0
+        assert connection.execute("SHOW transaction_isolation").fetchone()[0] == "repeatable read"
+        assert connection.execute("SHOW transaction_read_only").fetchone()[0] == "on"
+        assert connection.execute(f"SELECT count(*) FROM pg_locks WHERE {mine}").fetchone()[0] == 0
     book.close()
 
 
@@ -116,7 +116,9 @@ def test_a_writer_waits_for_the_one_before(url: str) -> None:
     with book._database.write() as connection:
         waiting = threading.Thread(target=second)
         waiting.start()
-        while not connection.value("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
+        while not connection.execute(
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        ).fetchone()[0]:
             pass
         order.append("first")
     waiting.join()
@@ -128,12 +130,13 @@ def test_a_writer_waits_for_the_one_before(url: str) -> None:
 def test_a_writer_that_hangs_loses_its_change_and_the_next_goes_on(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     book, other = epsilons.ledger.open(url), epsilons.ledger.open(url)
     with monkeypatch.context() as patch:
-        brief = postgres._WRITE.replace(f"'{postgres.STILL_SECONDS}s'", "'200ms'")
-        assert brief != postgres._WRITE
-        patch.setattr("epsilons.storage.postgres._WRITE", brief)
+        read, write = book._database._begin
+        brief = write.replace(f"'{postgres.STILL_SECONDS}s'", "'200ms'")
+        assert brief != write
+        patch.setattr(book._database, "_begin", (read, brief))
         hanging = book._database.write()
         connection = hanging.__enter__()
-    connection.run("UPDATE ledger SET epoch = 7")
+    connection.execute("UPDATE ledger SET epoch = 7")
     other.enroll([person("ann")], [nano("1")])
     with pytest.raises(LedgerError, match="connection to the ledger's database broke"):
         hanging.__exit__(None, None, None)
@@ -149,15 +152,15 @@ def test_a_guard_holds_against_a_client_that_takes_no_turn(url: str, monkeypatch
     book.settle_terms("absent", 1)
     book.enroll([person("ann")], [nano("1")])
     database = Postgres(url, OWNER)
-    real = postgres.Connection.insert_many
+    real = postgres.Connection.executemany
 
-    def slip_in(connection: postgres.Connection, table: str, rows: Any) -> None:
-        if table == "charges":
+    def slip_in(connection: postgres.Connection, sql: str, rows: Any) -> None:
+        if "INTO charges" in sql:
             with closing(database._connect()) as rude:
                 rude.execute(f"UPDATE {database.schema}.cohorts SET spent = granted, reserved = 0 WHERE id = 1")
-        real(connection, table, rows)
+        real(connection, sql, rows)
 
-    monkeypatch.setattr(postgres.Connection, "insert_many", slip_in)
+    monkeypatch.setattr(postgres.Connection, "executemany", slip_in)
     with pytest.raises(LedgerError, match="changed since this question was planned"):
         book.reserve(key("one"), {1: 1}, epoch=1, kind="count")
     assert book.cohorts()[0].left == 0
@@ -168,7 +171,7 @@ def test_a_guard_holds_against_a_client_that_takes_no_turn(url: str, monkeypatch
 def end_session(other: Postgres, session: int) -> None:
     """As a restart of the server would."""
     with other.read() as connection:
-        assert connection.value("SELECT pg_terminate_backend(:session, 5000)", session=session)
+        assert connection.execute("SELECT pg_terminate_backend(:session, 5000)", {"session": session}).fetchone()[0]
 
 
 def test_a_connection_that_broke_while_it_was_idle_does_not_matter(url: str) -> None:
@@ -191,7 +194,7 @@ def test_a_process_has_few_connections_and_threads_wait_for_one(url: str, monkey
             pass
     assert len(database._idle) == postgres.CONNECTIONS
     with database.read() as connection:
-        assert connection.value("SELECT 1") == 1
+        assert connection.execute("SELECT 1").fetchone()[0] == 1
     database.close()
 
 
@@ -203,8 +206,8 @@ def test_a_broken_connection_is_said_and_the_next_question_goes_on(url: str) -> 
 
     def broken() -> None:
         with book._database.write() as connection:
-            end_session(other, connection.value("SELECT pg_backend_pid()"))
-            connection.value("SELECT 1")
+            end_session(other, connection.execute("SELECT pg_backend_pid()").fetchone()[0])
+            connection.execute("SELECT 1").fetchone()[0]
 
     with pytest.raises(LedgerError, match="connection to the ledger's database broke") as refusal:
         broken()
