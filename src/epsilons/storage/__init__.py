@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _SQLITE, _POSTGRES = "sqlite:///", ("postgresql://", "postgres://", "postgresql+psycopg://")
 _PARTS = re.compile(
     r"[\w+]+://(?:(?P<user>[^:/]*)(?::(?P<password>[^@]*))?@)?(?:\[(?P<six>[^/?]+)\]|(?P<host>[^/:?]+))?"
-    r"(?::(?P<port>\d*))?(?:/(?P<dbname>[^?]*))?(?:\?(?P<options>.*))?"
+    r"(?::0*(?P<port>[1-9]\d*))?(?:/(?P<dbname>[^?]*))?(?:\?(?P<options>.*))?"
 )
 
 
