@@ -85,7 +85,7 @@ def _flipped(database: Database, table: str, column: str, luck: Random) -> str |
     try:
         with database.write() as connection:
             change = f"UPDATE {table} SET {column} = :changed WHERE {here(table)}"
-            changed = connection.execute(change, {**row, "changed": _other(row[column], luck)})
+            changed = connection.execute(change, {**row, "changed": _other(row[column], luck)}).rowcount
             return f"{table}.{column}" if changed == 1 else None
     except LedgerError:
         return None

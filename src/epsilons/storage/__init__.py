@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qs, unquote
 
 if TYPE_CHECKING:
     from epsilons.storage.base import Database, Owner
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 _SQLITE, _POSTGRES = "sqlite:///", ("postgresql://", "postgres://", "postgresql+psycopg://")
 _PARTS = re.compile(
     r"[\w+]+://(?:(?P<user>[^:/]*)(?::(?P<password>[^@]*))?@)?(?:\[(?P<six>[^/?]+)\]|(?P<host>[^/:?]+))?"
-    r"(?::(?P<port>\d*))?(?:/(?P<dbname>[^?]*))?(?:\?(?P<options>.*))?"
+    r"(?::0*(?P<port>[1-9]\d*))?(?:/(?P<dbname>[^?]*))?(?:\?(?P<options>.*))?"
 )
 
 
 def split_address(url: str) -> tuple[dict[str, str], dict[str, str]] | None:
-    """What an address of PostgreSQL names, and its options; None if it is none, or says one of them twice."""
+    """What an address of PostgreSQL names, and its options (several of one name: with commas); None if it is none."""
     found = _PARTS.fullmatch(url)
     if found is None:
         return None
-    part, pairs = found.groupdict(""), parse_qsl(found["options"] or "")
+    part = found.groupdict("")
     plain = {name: unquote(part[name]) for name in ("user", "password", "dbname")}
-    named = {**plain, "host": part["host"] or part["six"], "port": part["port"]}
-    return (named, dict(pairs)) if len(dict(pairs)) == len(pairs) else None
+    options = {name: ",".join(values) for name, values in parse_qs(part["options"]).items()}
+    return {**plain, "host": part["host"] or part["six"], "port": part["port"]}, options
 
 
 def sqlite_path(url: object) -> str | None:

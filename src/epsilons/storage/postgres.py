@@ -35,19 +35,15 @@ SELECT set_config('synchronous_commit', 'on', true),
 """
 
 #: What this database writes otherwise than SQLite; its tables are strict without being told so.
-_OTHERWISE = re.compile(r"(?<!:):(?P<value>\w+)|%|\bINTEGER\b|\bBLOB\b|(?P<option>(?<=\)) (WITHOUT ROWID, )?STRICT$)")
+_OTHERWISE = re.compile(r"(?<!:):(?P<value>\w+)|%|\bINTEGER\b|\bBLOB\b|(?<=\)) (WITHOUT ROWID, )?STRICT$")
 _WORDS = {"%": "%%", "INTEGER": "BIGINT", "BLOB": "BYTEA"}
 _numbers = count(1)
 
 
 @lru_cache(500)
 def _spell(sql: str) -> str:
-    def turn(found: re.Match[str]) -> str:
-        if found["value"]:
-            return f"%({found['value']})s"
-        return "" if found["option"] else _WORDS[found[0]]
-
-    return _OTHERWISE.sub(turn, sql.strip())
+    named = "%({})s".format
+    return _OTHERWISE.sub(lambda it: named(it["value"]) if it["value"] else _WORDS.get(it[0], ""), sql.strip())
 
 
 @cache
