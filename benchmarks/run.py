@@ -10,6 +10,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from counts import COUNTS
+from means import KNOWN
 from medians import MEDIANS
 from memory import MEMORY
 from models import MODELS
@@ -22,7 +23,7 @@ from startup import STARTUP
 from timing import Group, Row, Size
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-GROUPS = {group.name: group for group in (STARTUP, *COUNTS, MEDIANS, MODELS, MEMORY, NOISE, PLANS)}
+GROUPS = {group.name: group for group in (STARTUP, *COUNTS, KNOWN, MEDIANS, MODELS, MEMORY, NOISE, PLANS)}
 
 _EXAMPLE = """\
 example:

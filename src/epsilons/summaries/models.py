@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epsilons.engines.readings import find_places
-from epsilons.summaries.arrays import SUMMARIES, Codes, Floats, Pair, Rows, as_doubles, as_numbers
+from epsilons.summaries.arrays import SUMMARIES, Codes, Floats, Pair, Rows, There, as_doubles, as_numbers
 from epsilons.summaries.cells import Integers
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SLICE, _PRODUCT = 1 << 13, 1 << 12
 _OF_CLASS = np.array([np.nan, -MODEL_STEPS, MODEL_STEPS, np.nan])
 
 
-def products(statistic: LinearRegression, rows: Rows, codes: Codes, levels: int) -> list[Integers]:
+def products(statistic: LinearRegression, rows: Rows, codes: Codes, levels: int, there: There = None) -> list[Integers]:
     """Sums of the products of two features, or of a feature and a target that is a number."""
     scale, shift = model_scale((statistic.target_bounds,))
 
@@ -44,7 +44,9 @@ def products(statistic: LinearRegression, rows: Rows, codes: Codes, levels: int)
     return _products(statistic, rows, codes, levels, place)
 
 
-def class_products(statistic: LogisticRegression, rows: Rows, codes: Codes, levels: int) -> list[Integers]:
+def class_products(
+    statistic: LogisticRegression, rows: Rows, codes: Codes, levels: int, there: There = None
+) -> list[Integers]:
     """Sums of the products of two features, or of a feature and a target that is one of two classes."""
 
     def place(aim: NDArray[Any]) -> Floats:
