@@ -120,7 +120,7 @@ def cells(
         found = prepared.engine.run(prepared.select([exp.alias_(key, "key")], [known], where))
         pairs = found["key"].combine_chunks().to_numpy()
         if many:
-            return [CellRows(pairs, shift, prepared.levels)]
+            return [CellRows(pairs, shift)]
         # Those without a value come first; as many places whatever the largest value is.
         counts = np.bincount(pairs + width, minlength=(statistic.points + 1) * width)
         used = np.flatnonzero(counts)
