@@ -77,7 +77,7 @@ class ArrayPeople:
     def tally(self, statistic: Additive) -> list[Integers]:
         sizes = np.array(self.levels.sizes, np.int64)
         # Known without counting, unless people were left out of a sample.
-        there = sizes if sizes.sum() == len(self.roster) else None
+        there = sizes if sizes.sum() == len(self.roster.codes) else None
         return tally(statistic, self.values, self.roster.codes, len(sizes), there)
 
     def sampled_tally(self, statistic: Additive, chances: Sequence[int], entropy: Entropy) -> list[Integers]:
