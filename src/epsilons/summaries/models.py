@@ -32,8 +32,8 @@ _BLOCK = 1 << 16
 #: Rows that stay in the processor's cache while they go to the grid.
 _SLICE = 1 << 13
 #: A product of no more multiplications is made by one thread: two wait for each other longer than they gain, and many
-#: times as long on a busy machine.
-_ALONE = 1 << 18
+#: times as long on a busy machine. Fewer rows than the least are not worth a product of their own.
+_ALONE, _LEAST = 1 << 18, 1 << 8
 #: Steps of a person of neither class, of the first, of the second; nobody is of both.
 _OF_CLASS = np.array([np.nan, -MODEL_STEPS, MODEL_STEPS, np.nan])
 
@@ -146,7 +146,7 @@ def product_sums(
 
 
 def _add_by_level(sums: Floats, x: Floats, side: Floats, edges: list[int], first: int) -> None:
-    most = max(_ALONE // x.shape[1] ** 2, 1 << 8)
+    most = max(_ALONE // x.shape[1] ** 2, _LEAST)
     for into, (low, high) in zip(sums, itertools.pairwise(edges), strict=True):
         stop = min(high - first, len(x))
         for begin in range(max(low - first, 0), stop, most):

@@ -269,25 +269,6 @@ def test_a_masked_entry_is_missing() -> None:
     assert np.isnan(Rows.pair(X, [1, 2, 3]).features).tolist() == [[False], [False], [True]]
 
 
-@pytest.mark.parametrize("features", [1, 3, 13])
-def test_products_are_those_of_a_loop_over_people(features: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In blocks, slices and products of which the last is shorter, with and without missing entries."""
-    monkeypatch.setattr(models, "_BLOCK", 1 << 11)
-    monkeypatch.setattr(models, "_SLICE", 1 << 10)
-    monkeypatch.setattr(models, "_ALONE", 1 << 4)
-    random = np.random.default_rng(3)
-    rows = random.uniform(-1.3, 1.3, (2500, features + 1))
-    rows[random.integers(0, 2500, 40), random.integers(0, features + 1, 40)] = np.nan
-    codes, statistic = random.integers(0, 5, 2500).astype(np.uint8), linear(features)
-    found = arrays.tally(statistic, Rows(rows[:, :-1], rows[:, -1]), codes, 6)[0]
-    sums = np.zeros((6, len(statistic.terms)), np.int64)
-    for row, code in zip(rows.tolist(), codes, strict=True):
-        if not any(map(math.isnan, row)):
-            z = [STEPS, *(math.floor(min(max(x, -1.0), 1.0) * STEPS + 0.5) for x in row)]
-            sums[code] += [factor * z[j] * z[k] for factor, j, k in statistic.terms]
-    assert found.tolist() == statistic.centre_cells(sums).tolist()
-
-
 WEIGHED = {"some alike": [5, 3, 5, 5, 3, 0], "all alike": [7] * 6, "none alike": [1, 2, 3, 4, 5, 6]}
 
 
