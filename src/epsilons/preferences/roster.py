@@ -244,9 +244,11 @@ class Roster(Shown):
 
     def take_share(self, share: Fraction) -> tuple[Roster, NDArray[np.bool_]]:
         """(the roster at a share of every grant, who is on it): `Levels.take_share` with the matching codes."""
-        levels = self.levels.take_share(share)
+        levels, parts = self.levels.take_share(share), self.levels.parts_at(share)
+        if levels.grants == parts:  # as nearly always: no two levels became one, and everyone is used
+            return Roster.of(levels, self.codes), np.ones(len(self), np.bool_)
         places = {grant: place for place, grant in enumerate(levels.grants)}
-        codes = np.array([places.get(part, -1) for part in self.levels.parts_at(share)], np.int16)[self.codes]
+        codes = np.array([places.get(part, -1) for part in parts], np.int16)[self.codes]
         used = codes >= 0
         return Roster.of(levels, codes[used].astype(np.uint8)), used
 
@@ -373,8 +375,7 @@ def _on_ladder(array: NDArray[np.float64]) -> Roster:
     for extreme in (array.max(), array.min(), array.max(where=array < math.inf, initial=0.0)):
         to_nano(float(extreme))
     rungs = np.array([rung / NANO for rung in LADDER] + [math.inf])
-    codes = np.empty(len(array), np.uint8)
-    lost, finite = 0.0, 0
+    codes, lost, finite = np.empty(len(array), np.uint8), 0.0, 0
     for start in range(0, len(array), _CHUNK):
         chunk = array[start : start + _CHUNK]
         code = np.searchsorted(rungs, chunk, side="right") - 1
