@@ -88,7 +88,7 @@ def test_queries_read_the_staged_copy_only(kind: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr(
         DuckDB,
         "_store",
-        lambda self, new, tree, packing: (read.extend(tables(tree)), store(self, new, tree, packing))[1],
+        lambda self, new, tree, **more: (read.extend(tables(tree)), store(self, new, tree, **more))[1],
     )
     people = dataset(SOURCES[kind](wages()))
     people.mean("wage", bounds=(0, 100))
