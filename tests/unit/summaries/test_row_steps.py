@@ -117,9 +117,18 @@ def test_a_share_that_keeps_levels_apart_keeps_their_codes() -> None:
     made = roster_of([0.5, 1.0, eps.PUBLIC, 1.0])
     scaled, used = made.take_share(Fraction(1, 10))
     assert scaled.codes is made.codes
-    assert used.all()
+    assert used is None
     assert scaled.levels.grants == (50_000_000, 100_000_000, None)
     # Where rounding down takes everything, or makes two levels one, people's codes are theirs again.
     merged, used = roster_of([2e-9, 3e-9, 1.0, 2e-9, 1e-9]).take_share(Fraction(1, 2))
     assert (merged.levels.grants, merged.codes.tolist()) == ((1, 500_000_000), [0, 0, 1, 0])
+    assert used is not None
     assert used.tolist() == [True, True, True, True, False]
+
+
+@pytest.mark.parametrize(("one", "default"), [(0.5, None), (math.inf, None), (math.nan, 0.25)])
+@pytest.mark.parametrize("people", [0, 1, 5000])
+def test_one_epsilon_for_everyone_is_read_once(one: float, default: float | None, people: int) -> None:
+    found, slow = roster_of(one, default, people), roster_of(np.full(people, one), default)
+    assert (found.levels, found.codes.tolist()) == (slow.levels, slow.codes.tolist())
+    assert found.codes.dtype == np.uint8
