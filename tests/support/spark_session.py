@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from typing import Any
 
 #: Small data: few partitions, one compiler and one collector only; a task that fails is tried again up to three times.
-#: Most code runs a few times and ends: it is compiled later than usual (at 3 times the usual calls; at 8 times the whole
-#: takes longer again), and what is compiled is not swept away.
+#: Most code runs a few times and ends: it is compiled later than usual (at 3 times the usual calls; at 8 times the
+#: whole takes longer again), and what is compiled is not swept away.
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
