@@ -9,8 +9,6 @@ from importlib.util import find_spec
 from typing import Any
 
 #: Small data: few partitions, one compiler and one collector only; a task that fails is tried again up to three times.
-#: Most code runs a few times and ends: it is compiled later than usual (at 3 times the usual calls; at 8 times the
-#: whole takes longer again), and what is compiled is not swept away.
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -19,10 +17,7 @@ SETTINGS = {
     "spark.default.parallelism": "2",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.driver.extraJavaOptions": (
-        "-XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=3 -XX:ReservedCodeCacheSize=256m "
-        "-XX:+UseSerialGC -Xms512m -Xmn300m -XX:-UsePerfData"
-    ),
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms512m",
 }
 
 
