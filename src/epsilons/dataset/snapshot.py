@@ -111,7 +111,7 @@ def open_snapshot(stamp: Stamp, rows: int, line: int, **options: Any) -> Labelle
     """
     _compare(stamp, thorough=False)
     known, folder = engines(), stamp["folder"]
-    if stamp["engine"] not in known:
+    if stamp["engine"] not in known or "cohorts" not in stamp:  # one of an older release knows no cohorts
         raise _unlike()
     engine = known[stamp["engine"]].reopen(folder, **options)
     schema = engine.schema

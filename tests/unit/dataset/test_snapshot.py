@@ -261,6 +261,12 @@ def test_nobody_above_the_cap_is_checked_on_what_was_written(tmp_path: Path, mon
 # --- its rows' cohorts ----------------------------------------------------------------------------------------------
 
 
+def test_a_snapshot_of_an_older_release_is_registered_again(stamp: Stamp) -> None:
+    older = {name: value for name, value in stamp.items() if name != "cohorts"}
+    with pytest.raises(DataError, match=r"not the registered one.*register"):
+        opened(older)  # type: ignore[arg-type]
+
+
 def test_every_row_has_its_cohort_as_it_was_and_as_it_is(stamp: Stamp) -> None:
     written = open_snapshot(stamp, 2, 0)
     asked = follow(written, moves_of(written.digests[:0], 0))
