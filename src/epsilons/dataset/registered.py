@@ -9,7 +9,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Self
 
@@ -32,6 +32,9 @@ from epsilons.ledger.values import Enrolment, History, NoLedgerError, StalePlanE
 from epsilons.preferences import Preferences
 from epsilons.release.door import asked_of
 from epsilons.release.stored import StoredAnswers
+
+#: So often a source is read again where the roster changed while it was read.
+_TRIES = 5
 
 
 class Registered:
@@ -118,7 +121,7 @@ class Registered:
         sure = check_truth("confirm", confirm)
         with ExitStack() as opened:
             book, address = opened.enter_context(_opening(ledger, stand_in=True))
-            done = None
+            done, tries = None, 0
             while done is None:
                 with read_candidate(source, preferences, declared, book) as candidate:
                     # What is refused is refused before anything is made or written.
@@ -128,8 +131,11 @@ class Registered:
                         book.close()
                         book, address = opened.enter_context(_opening(ledger, create=True))
                         candidate.go_to(book)
-                    with suppress(StalePlanError):  # people joined or changed their minds meanwhile: read again
+                    try:
                         _, done = candidate.register(place_of_snapshots(book, address, snapshots), sure, loosen)
+                    except StalePlanError:  # people were charged or changed their minds meanwhile: read again
+                        if (tries := tries + 1) == _TRIES:
+                            raise
             return cls._of(open_registered(name, book, address, done, threads=threads, memory=memory))
 
     @classmethod
@@ -265,8 +271,9 @@ def _opening(ledger: Any, create: bool = False, stand_in: bool = False) -> Itera
             raise
         book = ledgers.open()
     try:
-        # A balance or an answer that was edited is found before anybody is charged by it.
-        book.verify(thorough=False)
+        # A balance or an answer that was edited is found before anybody is charged by it, and before registering anything
+        # at all.
+        book.verify(thorough=stand_in)
         yield book, ledger
     except BaseException:
         book.close()

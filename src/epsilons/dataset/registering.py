@@ -193,8 +193,8 @@ class Candidate:
     def foresee(self, confirm: bool = False, loosen: int | None = None) -> tuple[Enrolment, list[LedgerError]]:
         """What registering would do to people, and what it would be refused for; nothing is written."""
         ahead, first = self.ledger.foresee(self._application({}, confirm, loosen)), list[LedgerError]()
-        # A ledger that knows nobody yet gives everyone a budget: another one may have done so before.
-        if self.ledger.epoch == 0 and not confirm:
+        # A ledger that does not know the dataset yet gives people a budget: another one may have done so before.
+        if not confirm and self.ledger.find_registration(self.declared.name) is None:
             try:
                 find_places().refuse_second(self.ledger.id, self.declared.name, self._files)
             except LedgerError as refused:
@@ -218,19 +218,18 @@ class Candidate:
         facts = self.declared.rows_per_person, self.ledger.salt, folder
         stamp = write_snapshot(self.engine, self.person, self.asked.ids, self.people, cohorts, *facts)
         try:
-            made, done = self.ledger.register(
-                replace(self._application(dict(stamp), confirm, loosen), epoch=planned.enrolment.epoch)
-            )
+            given = replace(self._application(dict(stamp), confirm, loosen), labelled=planned)
+            made, done = self.ledger.register(given)
         except BaseException:
             # Where the registration stands all the same (its head could not be written), so must its rows.
             with suppress(EpsilonsError):
                 if os.path.basename(folder) not in self._snapshots():
-                    remove_snapshot(stamp)
+                    remove_snapshot(stamp, place)
             raise
         with suppress(EpsilonsError, OSError):  # it is registered, whatever can be tidied up and noted
             for earlier in self.ledger.registrations():
                 if earlier.name == made.name and earlier.number < made.number:  # a newer one may stand already
-                    remove_snapshot(earlier.stamp)
+                    remove_snapshot(earlier.stamp, place)
             sweep_snapshots(place, self._snapshots)
             find_places().note_dataset(self.ledger.id, made.name, self._files)
         return made, done

@@ -140,10 +140,16 @@ def verify_snapshots(registrations: Iterable[Registration]) -> dict[str, bool]:
     return reached
 
 
-def remove_snapshot(stamp: Mapping[str, Any]) -> None:
-    """Of a registration that did not come about, or that another has replaced; who has it open is refused anyway."""
-    if stamp:
-        release_folder(stamp["folder"])
+def remove_snapshot(stamp: Mapping[str, Any], place: str) -> None:
+    """Of a registration that did not come about, or that another has replaced; who has it open is refused anyway.
+
+    Only what is a snapshot in the ledger's own place: the path is the ledger's word, which somebody may have sent.
+    """
+    if not stamp:
+        return
+    folder = os.path.realpath(stamp["folder"])
+    if os.path.dirname(folder) == os.path.realpath(place) and os.path.isfile(os.path.join(folder, _NONCE)):
+        release_folder(folder)
 
 
 def sweep_snapshots(place: str, known: Callable[[], Collection[str]]) -> None:

@@ -279,6 +279,9 @@ def _compare_people(connection: Connection, replay: Replay, since: int) -> None:
         entries = segments.Entries.joined([segments.NOBODY, *_read_segments(connection)])
     else:
         entries = segments.read_past(connection, segments.read_since(connection, since).people)
+    entered = sum(size for size, _ in (*replay.joined.values(), *replay.moved.values()))
+    if connection.execute("SELECT coalesce(sum(entries), 0) FROM segments").fetchone()[0] != entered:
+        raise _differs("people")
     people, lines, cohorts = entries
     first = is_new(people)
     if (~first[1:] & (lines[1:] <= lines[:-1])).any():

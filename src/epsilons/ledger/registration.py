@@ -33,8 +33,8 @@ MANY_NEW = Fraction(1, 10)
 class Application:
     """What is to be registered: `words[asked[i]]` is what `people[i]` asked for, `levels` what names mean (codes).
 
-    `about` and `stamp` are plain values; `about["source"]` tells the state of the source, if that can be told. `epoch`
-    is the one that its rows were labelled for: at another one the cohorts beside them are not those of today.
+    `about` and `stamp` are plain values; `about["source"]` tells the state of the source, if that can be told. Its rows
+    were labelled by what is `labelled`: where something else comes of it in the end, they have the wrong cohorts.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Application:
     unmatched: int = 0
     confirm: bool = False
     loosen: int | None = None
-    epoch: int | None = None
+    labelled: roster.Change | None = None
 
 
 def settle_terms(connection: Connection, at: str, asked: Terms) -> None:
@@ -146,14 +146,17 @@ def foresee(connection: Connection, given: Application) -> Outlook:
     )
     change = roster.plan_change(connection, request)
     expected = replace(change.enrolment, defaulted=given.defaulted, unmatched=given.unmatched)
-    newcomers = expected.joined + (mine[-1].about.get("newcomers", 0) if mine else 0)
+    # Under whatever names: a ledger's people are those of all its datasets.
+    newest = {one.name: one.about.get("newcomers", 0) for one in past}
+    newcomers = expected.joined + sum(newest.values())
+    unconfirmed = expected.joined + newest.get(given.name, 0)
     known = bool(connection.execute("SELECT sum(people) FROM cohorts").fetchone()[0])
     objections = [*_object_to_loosening(given, expected, before, levels)]
     if known:
         older = held is not None and held.ids is None
         objections += _object_to_newcomers(given, expected, newcomers, older)
     objections += _object_to_unmatched(given)
-    kept = newcomers if known and not given.confirm else 0
+    kept = unconfirmed if known and not given.confirm else 0
     if given.loosen:
         change = roster.plan_change(connection, replace(request, decide=by_source(dataset, levels, True)))
     done = replace(change.enrolment, defaulted=given.defaulted, unmatched=given.unmatched)
@@ -166,7 +169,7 @@ def register(connection: Connection, at: str, given: Application) -> tuple[Regis
     ahead = foresee(connection, given)
     for refused in ahead.objections:
         raise refused
-    if given.epoch is not None and given.epoch != ahead.change.enrolment.epoch:
+    if given.labelled is not None and not ahead.change.goes_as(given.labelled):
         raise stale_plan()
     settle_terms(connection, at, given.terms)
     done = roster.carry_out(connection, at, ahead.change)

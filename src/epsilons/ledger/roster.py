@@ -121,6 +121,11 @@ class Change:
     cohorts: _Cohorts
     enrolment: Enrolment
 
+    def goes_as(self, other: Self) -> bool:
+        """Whether everyone goes where they go in another one."""
+        same = len(self.people) == len(other.people) and bool((self.people == other.people).all())
+        return same and bool((self.targets == other.targets).all())
+
 
 def plan_change(connection: Connection, request: Request) -> Change:
     """What a request would do; nothing is written."""

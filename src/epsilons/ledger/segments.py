@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from epsilons.errors import LedgerError
 from epsilons.ledger.order import Codes, Sorted, is_new, locate, sort_by
 from epsilons.ledger.values import DIGEST_BYTES
 from epsilons.storage.base import Connection
@@ -162,6 +163,7 @@ def _read(connection: Connection, which: str, values: Mapping[str, Any]) -> Entr
 def unpack(content: bytes, size: int) -> Entries:
     """The entries of a part, which has so many."""
     if len(content) != size * (DIGEST_BYTES + 2 * _NUMBER.itemsize):
-        raise ValueError("a part of a segment has lost a piece")
+        rule, hint = "A part of the roster has lost a piece.", "the newest copy of the ledger that does verify"
+        raise LedgerError("The ledger's roster cannot be read.", rule=rule, suggest=hint)
     numbers = np.frombuffer(content, _NUMBER, 2 * size, size * DIGEST_BYTES)
     return Entries(np.frombuffer(content, _WIDTH, size), numbers[:size], numbers[size:])

@@ -127,7 +127,10 @@ class Postgres(Database):
         self._turns = (_Room(self._owner),) * 2
 
     def _connect(self) -> Any:
-        return self._driver.connect(self._driver.conninfo.make_conninfo(**self._keywords), autocommit=True)
+        driver = self._driver.connect(self._driver.conninfo.make_conninfo(**self._keywords), autocommit=True)
+        # It stands in a pool, our own: so it may end with the program, or be inherited by a fork, without a warning.
+        driver._pool = self
+        return driver
 
     def _is_cut(self, driver: Any) -> bool:
         return bool(driver.closed)

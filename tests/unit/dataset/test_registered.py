@@ -12,13 +12,14 @@ import pytest
 
 import epsilons as eps
 from epsilons.dataset.registering import Candidate
+from epsilons.dataset.snapshot import remove_snapshot
 from epsilons.errors import DataError, EpsilonsError, LedgerError, PreferenceError
 from epsilons.ledger.ledger import Ledger
 from epsilons.ledger.values import NoLedgerError
 from epsilons.release.answer import IN_MEMORY
-from epsilons.storage import files
+from epsilons.storage import base, files
 from support.ledger_servers import fresh
-from support.wages import dataset, wages
+from support.wages import EPSILONS, dataset, wages
 
 
 def address(home: Path, name: str = "a") -> str:
@@ -187,3 +188,42 @@ def test_a_lasting_ledger_is_named_by_register_and_open(tmp_path: Path) -> None:
         with pytest.raises(LedgerError, match="ledger that lasts"):
             eps.Dataset.open("people", ledger=given)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_charge_while_a_registration_is_under_way_labels_nobody_wrongly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planned before the charge, the cohorts of people who move are others than those they then come to."""
+    place, epsilons = address(tmp_path), EPSILONS.copy()
+    dataset(ledger=place, version="1").close()
+    epsilons[40:] = 1.0  # who granted 4 would now stand with those who granted 1, had nobody been charged
+    most = {"mechanism": "threshold", "threshold": "max", "missing": "center", "bounds": (0, 100)}
+    told = {"snapshot kept": True}
+
+    def ask(reached: str) -> None:
+        if told.pop(reached, False):
+            with eps.Dataset.open("people", ledger=place) as others:
+                others.sum("wage", share=0.5, **most)
+
+    base.watchers.append(ask)
+    try:
+        people = dataset(wages(epsilon=epsilons), ledger=place, version="2")
+    finally:
+        base.watchers.remove(ask)
+    with people:
+        preparation, members = people._preparation, people.ledger.members()
+        where = dict(zip(map(bytes, members.digests), members.cohorts.tolist(), strict=True))
+        found = [preparation.cohorts[code] for code in preparation.places]
+        assert found == [where[bytes(one)] for one in preparation.digests]
+
+
+def test_only_snapshots_in_the_ledgers_own_place_are_removed(tmp_path: Path) -> None:
+    dataset(ledger=address(tmp_path), version="1").close()
+    mine = tmp_path / "documents"
+    mine.mkdir()
+    (mine / "nonce").write_bytes(bytes(32))
+    remove_snapshot({"folder": str(mine)}, str(tmp_path / "snapshots"))
+    remove_snapshot({"folder": str(tmp_path / "snapshots" / "..")}, str(tmp_path / "snapshots"))
+    assert mine.exists()
+    remove_snapshot({"folder": str(mine)}, str(tmp_path))
+    assert not mine.exists()

@@ -240,7 +240,7 @@ def test_nothing_is_left_of_a_registration_that_failed(tmp_path: Path, monkeypat
     with pytest.raises(DataError, match="something at the snapshot's place"):
         register(table(), tmp_path / "place" / "new")
     verify_snapshot(made)
-    remove_snapshot(made)
+    remove_snapshot(made, os.path.dirname(made["folder"]))
     assert list((tmp_path / "place").iterdir()) == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ def _people(dataset: str) -> Iterator[Registry]:
     named = lasting_arguments(dataset)
     book = ledger.open(named["ledger"], create=False)
     try:
+        book.verify(thorough=False)
         yield find_registered(named["name"], book, named["ledger"])
     finally:
         book.close()
@@ -44,11 +46,10 @@ def read_ids(who: Sequence[str], kind: str) -> list[Any]:
     """Ids as they were typed, in a kind of ids: text or number."""
     if kind == "text":
         return list(who)
-    try:
-        return [int(one) for one in who]
-    except ValueError:
+    if not all(re.fullmatch(r"-?[0-9]+", one) for one in who):
         rule = "This ledger's ids are whole numbers."
-        raise PreferenceError("An id is not a number.", rule=rule, suggest="the id as it stands in the data") from None
+        raise PreferenceError("An id is not a number.", rule=rule, suggest="the id as it stands in the data")
+    return [int(one) for one in who]
 
 
 @command.command()
