@@ -271,8 +271,7 @@ def _opening(ledger: Any, create: bool = False, stand_in: bool = False) -> Itera
             raise
         book = ledgers.open()
     try:
-        # A balance or an answer that was edited is found before anybody is charged by it, and before registering anything
-        # at all.
+        # An edited balance or answer is found before anybody is charged by it; an edited roster before registering.
         book.verify(thorough=stand_in)
         yield book, ledger
     except BaseException:

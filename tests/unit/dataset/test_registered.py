@@ -227,3 +227,18 @@ def test_only_snapshots_in_the_ledgers_own_place_are_removed(tmp_path: Path) -> 
     assert mine.exists()
     remove_snapshot({"folder": str(mine)}, str(tmp_path))
     assert not mine.exists()
+
+
+def test_another_dataset_first_makes_no_second_ledger_silent(tmp_path: Path) -> None:
+    """The same people under another name first, then the dataset that another ledger knows."""
+
+    def register(ledger: str, name: str, confirm: bool = False) -> None:
+        wishes = eps.Preferences.from_column("epsilon")
+        settled = {"person": "id", "preferences": wishes, "ledger": address(tmp_path, ledger), "confirm": confirm}
+        eps.Dataset.register(wages(), name=name, **settled).close()
+
+    register("a", "wages")
+    register("b", "decoy")
+    with pytest.raises(LedgerError, match="was registered in another ledger before"):
+        register("b", "wages")
+    register("b", "wages", confirm=True)

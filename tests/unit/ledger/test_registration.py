@@ -189,6 +189,18 @@ def test_newcomers_count_until_the_steward_confirms_them(ledger: Ledger) -> None
     ledger.verify()
 
 
+def test_newcomers_count_under_whatever_name(ledger: Ledger) -> None:
+    """The same people renamed, a few under each new name of a dataset, would all have new budgets in the end."""
+    names = [str(n) for n in range(40)]
+    ledger.register(application("wages", dict.fromkeys(names, OPEN)))
+    for step in (1, 2):
+        people = [f"new {name}" if place < 2 * step else name for place, name in enumerate(names)]
+        ledger.register(application(f"wages {step}", dict.fromkeys(people, OPEN)))
+    people = [f"new {name}" if place < 6 else name for place, name in enumerate(names)]
+    with pytest.raises(LedgerError, match="4 joined before them, unconfirmed"):
+        ledger.register(application("wages 3", dict.fromkeys(people, OPEN)))
+
+
 def test_preferences_that_name_nobody_need_the_stewards_word(ledger: Ledger) -> None:
     with pytest.raises(LedgerError, match=r"2 preferences of 2 name nobody in the data.*confirm=True"):
         ledger.register(application("wages", {"ann": STRICT, "bob": STRICT}, unmatched=2))
